@@ -90,8 +90,8 @@ class ContradictedExample:
                 case,
                 rows,
                 Certainty.LIKELY,
-                "the gold has all else in the rows that the input shows as examples, and goes on "
-                "below them",
+                "the gold has all other values of the rows that the input shows as examples, and "
+                "more rows below them",
             )
             return
         computed = _formulas_apart(case)
@@ -119,7 +119,7 @@ class ContradictedExample:
                 case,
                 differing,
                 Certainty.LIKELY if case is not first else Certainty.POSSIBLE,
-                f"the gold has the other {counted(same, 'example')} of the input as they are",
+                f"the gold keeps {counted(same, 'other example')} of the input",
             )
 
     def _suspect(
