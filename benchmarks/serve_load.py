@@ -265,7 +265,7 @@ def _accounts(rig: Rig, number: int, word: str = "many") -> list[str]:
     with rig.server.database.writing(ACTOR) as transaction:
         for place in range(number):
             account = create_account(transaction, f"{word}-{place}")
-            for part in range(4):
+            for part in range(4):  # 4 waiting requests and 30 submissions a minute per token
                 scopes = [Scope.SUBMIT, Scope.READ]
                 tokens.append(create_token(transaction, account, f"t{part}", scopes)[1])
     return tokens
