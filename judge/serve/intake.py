@@ -311,8 +311,8 @@ def admit(
         viewer: who submits.
         phase_name: to which phase.
         team: for which of their teams.
-        key: the idempotency key, if one was sent. Whoever sends one again, having missed the
-            answer, hears it also when the phase has closed since, or the queue is full.
+        key: the idempotency key, if one was sent. A client that missed the answer and sends it
+            again gets that answer also if the phase has closed since, or the queue is full.
 
     Raises:
         Problem: the caller may not, the phase is not open, or the server takes nothing in.
