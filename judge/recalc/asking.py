@@ -228,7 +228,8 @@ class Asking:
         """An engine's value for a cell, or why it has none."""
         answer = self.answers.get(name)
         if answer is None:
-            return EngineWord(why_not=self.silent.get(name, "not asked: it could change nothing"))
+            unasked = "not asked: its answer could not change the value"
+            return EngineWord(why_not=self.silent.get(name, unasked))
         if cell in answer.values:
             return EngineWord(answer.values[cell])
         return EngineWord(why_not=answer.failed.get(cell, "it has no value"))

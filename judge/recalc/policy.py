@@ -346,7 +346,7 @@ class Recalculator:
             formula, value = (stored.formula, stored.value) if stored else (None, None)
             if ref in refused:
                 return Explanation(ref, formula, None, (), refused[ref])
-            why = "no formula gives it a value that is computed, so the value in the file counts"
+            why = "the value in the file counts, since no formula of the cell is computed"
             return Explanation(ref, formula, value, (), why)
         (cell,) = cells
         if not self._engines:

@@ -78,7 +78,7 @@ class Support:
         judged: dict[int, bool] = {}
 
         def is_unsure(step: Followed) -> bool:
-            # Formulas that differ only in numbers have the same object.
+            # Formulas that differ only in numbers have the same object as ``calls``.
             if id(step.calls) not in judged:
                 judged[id(step.calls)] = not self._trust.pair_is_sure(step.calls)
             return (

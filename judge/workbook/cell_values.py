@@ -167,7 +167,7 @@ class ValueReader:
         """The index of a cell format that the workbook has."""
         number = self.index(text)
         if number >= self._formats:
-            self._fail(f"the cell format {number}, of which the workbook has {self._formats}")
+            self._fail(f"the cell format {number}, but the workbook has only {self._formats}")
         return number
 
 

@@ -237,7 +237,7 @@ class PartParser:
         """
         parser = self.expat
         if not self._fed and chunk.startswith(_NOT_UTF8):
-            raise WorkbookError(f"{self._name} is not in UTF-8, in which parts of workbooks are")
+            raise WorkbookError(f"{self._name} is not in UTF-8, as parts of workbooks must be")
         try:
             parser.Parse(chunk, final)
         except expat.ExpatError as error:

@@ -224,7 +224,7 @@ def canonical_number_format(code: str) -> str:
 
 
 _MAX_ELEMENTS = 500_000
-"""Excel has at most 65,490 cell formats, of a few elements each."""
+"""Most elements of a style sheet: Excel allows 65,490 cell formats, with a few elements each."""
 
 _Item = TypeVar("_Item")
 _ON = {"1", "true", "on", "t"}
