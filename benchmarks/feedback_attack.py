@@ -203,7 +203,7 @@ def main() -> None:
             told = _input(level, tasks, options.solved, quota)
             print(f"{level:26} quota {quota:5}: {numbers}; {told}")
     print(
-        f"at most {ladder_bits(options.submissions):.0f} bits by the ladder in "
+        f"at most {ladder_bits(options.submissions, tasks):.0f} bits by the ladder in "
         f"{options.submissions} submissions, {gold_bits():.1f} bits about one gold by the budget"
     )
 

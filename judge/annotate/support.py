@@ -197,7 +197,7 @@ def merged_reads(all_reads: Iterable[Reads]) -> Reads:
     for reads in all_reads:
         for sheet, positions in reads.items():
             cells_by_sheet.setdefault(sheet, set()).update(positions)
-    return {sheet: frozenset(positions) for sheet, places in cells_by_sheet.items()}
+    return {sheet: frozenset(positions) for sheet, positions in cells_by_sheet.items()}
 
 
 def precedents(gold: Workbook, answer: Sequence[CellRange]) -> tuple[CellRange, ...] | None:

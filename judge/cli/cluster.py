@@ -41,7 +41,8 @@ def cluster() -> None:
     """Start schedulers and workers for `judge score --cluster`.
 
     Scheduler, workers and client are one trust domain: each can run code on the others' machines,
-    as the user that started them. docs/scaling.md tells how to start them on Slurm and Kubernetes.
+    as the user that started them. docs/scaling.md explains how to start them on Slurm and
+    Kubernetes.
     """
 
 

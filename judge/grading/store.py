@@ -160,7 +160,7 @@ class WatchedFolder:
         except OSError as error:
             raise self._lost(self._folder, "is gone") from error
         if (status.st_dev, status.st_ino) != self._own:
-            raise self._lost(self._folder, "is another folder now")
+            raise self._lost(self._folder, "is a different folder now")
         for name, (device, inode, size) in list(self._files.items()):
             path = self._folder / name
             try:
@@ -168,7 +168,7 @@ class WatchedFolder:
             except OSError as error:
                 raise self._lost(path, "is gone") from error
             if (status.st_dev, status.st_ino) != (device, inode):
-                raise self._lost(path, "is another file now")
+                raise self._lost(path, "is a different file now")
             if status.st_size < size:
                 raise self._lost(path, "has lost records")
 
@@ -176,7 +176,7 @@ class WatchedFolder:
         return StoreError(
             f"{path}: {what}: somebody removed or changed it while this command was using it",
             hint="No report was written. Put it back, or give another --out, and run the command "
-            "again: what is on record is not judged twice.",
+            "again: recorded cases are not judged twice.",
         )
 
 

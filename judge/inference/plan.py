@@ -37,7 +37,7 @@ class Background:
     words: Feedback = field(default_factory=lambda: load_feedback("background"))
 
     def identity(self, questions: Iterable[TaskQuestion]) -> dict[str, object]:
-        """Settings that must not change between two parts of a run."""
+        """Settings that must not change when a run is continued."""
         identity: dict[str, object] = {}
         if self.oracle_plan:
             digest = hashlib.sha256()
@@ -144,7 +144,7 @@ class TypedMode:
 
     @property
     def identity(self) -> dict[str, object]:
-        """Settings that must not change between two parts of a run."""
+        """Settings that must not change when a run is continued."""
         setting = {name: _plain(value) for name, value in asdict(self.setting).items()}
         return {
             "setting": setting,
@@ -277,7 +277,7 @@ class InferencePlan:
 
     @property
     def identity(self) -> InferenceIdentity:
-        """Settings that must not change between two parts of a run."""
+        """Settings that must not change when a run is continued."""
         return {
             "model": self.model.name,
             "model_name": self.model_name,

@@ -68,7 +68,7 @@ class DesktopMode:
 
     @property
     def identity(self) -> dict[str, object]:
-        """Settings that must not change between two parts of a run."""
+        """Settings that must not change when a run is continued."""
         wording = self.setting.form.wording
         return {
             "setting": _plain(self.setting),

@@ -202,7 +202,7 @@ class ToolMode:
 
     @property
     def identity(self) -> ToolsIdentity:
-        """Settings that must not change between two parts of a run."""
+        """Settings that must not change when a run is continued."""
         definitions = self.tools.definitions
         corrected = DEPARTURES.keys() - self.as_published if self.is_published else set()
         return {

@@ -808,7 +808,7 @@ def test_a_gold_with_rows_of_another_input_is_likely(tmp_path: Path) -> None:
     task = task_of(tmp_path, "A1:B14", (first[0], second[1]), (second[0], first[1]))
     (found,) = examined(SWAPPED, task)
     assert (found.case, found.certainty) == (2, Certainty.LIKELY)
-    assert found.summary == "1 row of the gold not in this input, all 7 in that of case 1"
+    assert found.summary == "not in this input: 1 row of the gold; all 7 are in the input of case 1"
     assert [(each.cell, each.found) for each in found.evidence] == [("A1", "B"), ("B1", 2)]
 
 
