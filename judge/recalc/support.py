@@ -256,10 +256,10 @@ class _FreeCells:
     def cover(self, home: str, reference: Reference) -> bool:
         """Whether every cell of a rectangle is free."""
         key = (home if reference.sheet is None else reference.sheet, reference)
-        known = self._covered.get(key)
-        if known is None:
-            known = self._covered[key] = self._cover(key[0], reference)
-        return known
+        covered = self._covered.get(key)
+        if covered is None:
+            covered = self._covered[key] = self._cover(key[0], reference)
+        return covered
 
     def _cover(self, sheet: str, reference: Reference) -> bool:
         name = self._index.named(sheet)

@@ -79,7 +79,7 @@ _DRAWING_NAMES = frozenset(
         *("srgbClr", "sysClr", "t", "tailEnd", "headEnd", "tint", "xfrm"),
     }
 )
-"""Elements of DrawingML within drawings and charts, which have no elements of these names."""
+"""Elements of DrawingML that occur in drawings and charts, whose own elements have other names."""
 
 
 _MAX_NAMES = 10_000
@@ -144,7 +144,7 @@ DRAWING_NAMES = Names({"xdr", "c", "cx", "a", "mc"})
 """Drawings: places of charts, pictures and shapes."""
 
 CHART_NAMES = Names({"c", "cx", "a", "mc"})
-"""Charts, those of the newer kinds included."""
+"""Charts, including the newer kinds."""
 
 THEME_NAMES = Names({"a"})
 THREAD_NAMES = Names({"tc"})

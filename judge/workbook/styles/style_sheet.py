@@ -18,7 +18,7 @@ from judge.workbook.tree import Element, read_tree
 from judge.workbook.xml_parts import THEME_NAMES, whole_number
 
 AUTOMATIC_FONT = "000000"
-_CHANNEL_TOLERANCE = 3  # Excel computes tints in whole steps of its own
+_CHANNEL_TOLERANCE = 3  # Excel computes tints in its own whole steps
 
 # Colours of the Office theme, for workbooks without one; in the order in which cells count.
 OFFICE_THEME: tuple[str, ...] = (
