@@ -1,4 +1,4 @@
-"""Computes one workbook after the other for another program: it writes a line and reads a line."""
+"""Computes one workbook after the other for another program: reads and answers line by line."""
 
 from __future__ import annotations
 

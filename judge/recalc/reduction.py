@@ -313,7 +313,7 @@ _MAIN = "xl/workbook.xml"
 
 
 def _without(content: bytes, element: bytes) -> bytes:
-    """A part without the first element that has some name."""
+    """A part without the first element that has the given name."""
     start = re.search(rb"<(\w+:)?%s\b[^<>]*(?<!/)>" % element, content)
     if start is None:
         return content

@@ -110,7 +110,7 @@ class Names(dict[str, str]):
     def _is_own(self, prefix: str, local: str) -> bool:
         if prefix not in self._own:
             return False
-        # Two namespaces of one part: each of them has the names that are its own.
+        # If a part has two namespaces, each of them has its own names.
         return len(self._own) == 1 or (prefix == "a") is (local in _DRAWING_NAMES)
 
     def attributes(self, given: dict[str, str]) -> dict[str, str]:

@@ -242,7 +242,7 @@ class PlainRows:
 
     Args:
         windows: the rectangles whose cells are kept; at least one.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: also keep stored cells without value and formula, and all cell formats; otherwise
             only the cell formats of formulas are kept.

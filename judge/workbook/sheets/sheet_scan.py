@@ -224,7 +224,7 @@ def scan_sheet(
         package: the workbook.
         part: name of the worksheet's part.
         windows: the rectangles.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: keep stored cells without value and formula too, for their looks.
 
@@ -251,7 +251,7 @@ def scan_first_rows(
         package: the workbook.
         part: name of the worksheet's part.
         rows: how many rows, counted from row 1.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
 
     Raises:
@@ -275,7 +275,7 @@ class SheetScanner:
         package: the workbook.
         part: name of the worksheet's part.
         windows: the rectangles whose cells are kept.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: keep stored cells without value and formula too, for their looks.
     """

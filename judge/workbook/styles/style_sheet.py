@@ -20,7 +20,7 @@ from judge.workbook.xml_parts import THEME_NAMES, whole_number
 AUTOMATIC_FONT = "000000"
 _CHANNEL_TOLERANCE = 3  # Excel computes tints in its own whole steps
 
-# Colours of the Office theme, for workbooks without one; in the order in which cells count.
+# Colours of the Office theme, for workbooks without one; in the order of their indices.
 OFFICE_THEME: tuple[str, ...] = (
     "FFFFFF",
     "000000",
@@ -57,7 +57,7 @@ class Palette:
     """The palette that a workbook's colours refer to.
 
     Attributes:
-        theme: colours of the theme in the order in which cells count: light 1, dark 1, light 2,
+        theme: colours of the theme in the order of their indices: light 1, dark 1, light 2,
             dark 2, six accents, link, followed link.
         indexed: the indexed colours.
     """
