@@ -33,10 +33,10 @@ _FIELDS = ("id", "solution", "input_path", "output_path")
 
 
 def add_demo(server: Server) -> Iterator[str]:
-    """Adds the sample suites once; yields lines that say where they are.
+    """Adds the sample suites, unless they exist; yields lines that say where they are.
 
     Args:
-        server: whose dispatcher is ready, so that a board knows its conditions.
+        server: the server; its dispatcher is ready, so that the conditions of a board are known.
     """
     with server.database.reading() as connection:
         known = connection.scalar(sa.select(t.board.c.id).where(t.board.c.name == _BOARD))
@@ -62,7 +62,7 @@ def add_demo(server: Server) -> Iterator[str]:
 
 
 def _submit(server: Server, team: str, place: int) -> None:
-    """One answer of each task of the sample suite, another one for each team."""
+    """One answer to each task of the sample suite; different teams get different answers."""
     by_task: dict[str, list[dict[str, object]]] = {}
     path = data_folder() / _BOARD / "submissions.jsonl"
     suite = load_suite(_BOARD)

@@ -1,7 +1,7 @@
-"""Errors of the server as RFC 9457 problem details: each kind once, with its page.
+"""Errors of the server as RFC 9457 problem details: each kind is declared once, with its page.
 
-No answer tells more than these titles and the details that routes give: never a stack trace, never
-what a statement of the database said.
+An answer shows only these titles and the details that routes give: never a stack trace, never a
+message of the database.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class ProblemKind:
     """A kind of problem.
 
     Attributes:
-        status: the status of the answer.
-        title: the same for each of its kind.
-        explanation: for its page, ``/problems/NAME``.
+        status: the HTTP status of the answer.
+        title: the same for every problem of this kind.
+        explanation: shown on its page, ``/problems/NAME``.
     """
 
     status: int
@@ -50,7 +50,7 @@ KINDS: dict[str, ProblemKind] = {
         405, "This address has no such method", "The header `Allow` lists the methods."
     ),
     "not-acceptable": ProblemKind(
-        406, "There is no such representation", "Ask for one of the documented media types."
+        406, "There is no such representation", "Request one of the documented media types."
     ),
     "conflict": ProblemKind(
         409, "The state does not permit this", "It has changed, or another request is under way."
@@ -81,21 +81,21 @@ KINDS: dict[str, ProblemKind] = {
         "A phase takes a number of submissions from each team per day and in total.",
     ),
     "too-many-requests": ProblemKind(
-        429, "Too many requests", "`Retry-After` says when the next one is taken."
+        429, "Too many requests", "`Retry-After` says when the next one is accepted."
     ),
     "headers-too-large": ProblemKind(
         431, "The headers are too large", "Send fewer or shorter headers."
     ),
     "internal": ProblemKind(
-        500, "The server failed", "The fault is on record under the id in `instance`."
+        500, "The server failed", "The error is logged under the id in `instance`."
     ),
     "unavailable": ProblemKind(
         503,
-        "The server does not take this now",
-        "Maintenance, a full queue, or a database out of reach; `Retry-After` says when to ask.",
+        "The server does not accept this now",
+        "Maintenance, a full queue, or no database; `Retry-After` says when to try again.",
     ),
     "no-space": ProblemKind(
-        507, "The server has no space for this", "Its operator has to make room."
+        507, "The server has no space for this", "Its operator has to free some space."
     ),
 }
 
@@ -105,10 +105,10 @@ class Problem(Exception):  # noqa: N818  the RFC's word
     """Ends a request with one of :data:`KINDS`.
 
     Attributes:
-        name: its kind.
+        name: the name of its kind.
         detail: what happened, and what to do.
         errors: one for each fault: ``detail`` with ``pointer`` or ``line``.
-        headers: the headers of the answer, such as ``Retry-After``.
+        headers: additional headers of the answer, such as ``Retry-After``.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Problem(Exception):  # noqa: N818  the RFC's word
 
     @property
     def kind(self) -> ProblemKind:
-        """Status and words of its kind."""
+        """The kind: status, title and explanation."""
         return KINDS[self.name]
 
     def document(self, instance: str, prefix: str = "") -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Problem(Exception):  # noqa: N818  the RFC's word
 
 
 def not_found() -> Problem:
-    """The same answer for what does not exist and for what is not for the caller."""
+    """The same answer whether an object does not exist or the caller may not see it."""
     return Problem("not-found")
 
 

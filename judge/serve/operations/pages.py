@@ -109,12 +109,12 @@ async def maintenance_posted(server: ThisServer, viewer: SignedIn, form: Posted)
     return go(server, "/admin")
 
 
-# -- one's own webhooks ---------------------------------------------------------------------------
+# -- the viewer's own webhooks --------------------------------------------------------------------
 
 
 @router.get("/me/webhooks")
 def webhooks_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
-    """One's webhooks with their deliveries."""
+    """The viewer's webhooks with their deliveries."""
     return _webhooks(request, server, viewer, None)
 
 
@@ -138,7 +138,7 @@ def _webhooks(
 async def webhook_posted(
     request: Request, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """Makes a webhook, and shows its secret this once."""
+    """Makes a webhook, and shows its secret once."""
     kinds = [kind for kind in KINDS if form.get(f"kind-{kind}")]
     try:
         asked = AskedWebhook(url=field(form, "url", 500), kinds=kinds)
@@ -157,7 +157,7 @@ async def webhook_action_posted(
     viewer: SignedIn,
     form: Posted,
 ) -> Response:
-    """Removes a webhook, gives it a new secret, or has a delivery tried again."""
+    """Removes a webhook, gives it a new secret, or tries a delivery again."""
     made = None
     if action == "remove":
         await run_in_threadpool(delete_webhook, webhook, viewer, server)
