@@ -237,7 +237,7 @@ def _record(server: Server, suite: str, suspects: Sequence[Suspect], actor: Acto
                     case=suspect.case,
                     kind=DisputeKind.GOLD,
                     # Without values: a claim becomes public when it is decided.
-                    claim="Submissions of several accounts agree with each other, and not with "
+                    claim="Submissions of several accounts agree with each other, but not with "
                     "the gold.",
                     state=DisputeState.OPEN,
                 )

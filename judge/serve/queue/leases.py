@@ -37,7 +37,7 @@ _LANE_ORDER = sa.case({lane.value: place for place, lane in enumerate(Lane)}, va
 
 
 class FencedError(Exception):
-    """The lease is lost: another dispatcher has the judging, or it was cancelled; nothing is written."""
+    """The lease is lost, or the judging was cancelled; nothing is written."""
 
 
 @dataclass(frozen=True, slots=True)

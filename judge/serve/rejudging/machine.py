@@ -468,7 +468,7 @@ def apply(
     if applying.another_person and applying.account in _correctors(transaction, row):
         raise Problem(
             "conflict",
-            "In this suite, whoever opened it or decided its disputes may not apply it.",
+            "In this suite, nobody who opened it or decided its disputes may apply it.",
         )
     changed = row["diff"]["changed"]
     if applying.changed != changed:
