@@ -17,21 +17,21 @@ from judge.inference.choices import PICTURE_TYPES, ContentForm, Feedback, Mode, 
 
 
 class Remembered(Option):
-    """An option that makes a run what it is: it need not be given again to continue the run."""
+    """An option that defines a run: it need not be given again to continue the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferOptions:
     """Options of ``judge infer``.
 
-    None (or an empty tuple) means that an option is not given. A run remembers what makes it what
-    it is (:data:`REMEMBERED`): where ``out`` holds a part of a run, those that are not given are
-    the run's own. Otherwise they are those of ``judge infer``, in brackets.
+    None (or an empty tuple) means that an option is not given. A run remembers the options that
+    define it (:data:`REMEMBERED`): if ``out`` contains an unfinished run, options that are not
+    given are those of the run. Otherwise they are the defaults of ``judge infer``, in brackets.
 
     Attributes:
         model: alias from models.yaml, or a raw name.
-        base_url: OpenAI-compatible endpoint, up to ``/v1`` [that of the model].
-        api_key_env: name of the environment variable that holds the key [that of the model].
+        base_url: OpenAI-compatible endpoint, up to ``/v1`` [the model's].
+        api_key_env: name of the environment variable with the key [the model's].
         models: a file such as models.yaml, with more aliases.
         dataset: the suite (folder, archive or name) [sample].
         out: results directory [``results/<model>-<mode>-<time>``].
@@ -44,7 +44,7 @@ class InferOptions:
             ``row-react-exec`` [row-react-exec].
         rounds: most rounds of ``multi`` [5; 10 for typed answers], most turns of ``desktop`` [15].
         samples: solutions of each task, 1 to 1000 [1].
-        instruction: ask only in one phrasing, where the suite has several, such as ``abstract`` or
+        instruction: ask only in one phrasing, if the suite has several, such as ``abstract`` or
             ``verbose``; ``both`` for all of them [both].
         stop: whether ``multi`` ends with the ``output`` workbook, or when the model is
             ``explicit`` about it [output].
@@ -90,22 +90,22 @@ class InferOptions:
         clutter: other windows that are open [0].
         tools: the tools of the mode ``tools``: names with commas between, ``native``, ``ssb2``
             (the published setting of SpreadsheetBench 2) or ``mcp:NAME`` [native].
-        answer: what a model with tools hands in: ``workbook`` or ``program`` [workbook].
+        answer: what a model with tools submits: ``workbook`` or ``program`` [workbook].
         tool_pictures: how it sees pictures of results: ``after`` all results of a turn,
             ``in-result`` or ``none`` [after].
         result_chars: characters of a result that it sees, from its beginning and its end [10000].
-        context_tokens: about how many tokens a request may have; beyond them one line stands for
-            the oldest results [no bound].
-        episode_tokens: no reply of an episode is requested after so many tokens [no bound].
-        episode_cost: likewise, in US dollars [no bound].
+        context_tokens: about how many tokens a request may have; beyond that, the oldest results
+            are replaced by one line [no bound].
+        episode_tokens: no reply of an episode is requested after this many tokens [no bound].
+        episode_cost: no reply of an episode is requested after this many US dollars [no bound].
         text_calls: whether calls that the server leaves in the text are read [False].
-        instructions: whether the words of MCP servers about themselves are in the prompt [True].
-        corrected: departures of ``ssb2`` that are corrected, of those that stay as published.
+        instructions: whether the prompt has the instructions of the MCP servers [True].
+        corrected: departures of ``ssb2`` to correct that otherwise stay as published.
         concurrency: tasks to ask about at a time.
-        rpm: most requests per minute; None for no bound, as in ``tpm``, ``max_cost`` and
+        rpm: most requests per minute; None for no bound, also for ``tpm``, ``max_cost`` and
             ``max_tokens_total``.
         tpm: most tokens per minute.
-        max_wait: longest Retry-After in seconds that is waited for.
+        max_wait: longest accepted Retry-After, in seconds.
         max_cost: stop before this many US dollars are spent.
         max_tokens_total: stop before this many tokens are used.
         price: US dollars per million tokens as ``IN/OUT``, such as ``2.5/10``.
@@ -113,16 +113,16 @@ class InferOptions:
         batch: whether requests are sent together to the server's batch endpoints, at half the price
             and answered within a day; not in ``multi`` [False].
         batch_file: write the requests that are not answered yet to this file, for offline
-            inference, and ask nothing.
-        batch_results: take the replies from this file, and ask nothing.
-        trust_folder: whether a run that this user did not start on this machine continues as its
-            folder says; decision 0035 says what that means.
+            inference, and send nothing.
+        batch_results: take the replies from this file, and send nothing.
+        trust_folder: whether a run that this user did not start on this machine continues with the
+            options in its folder; decision 0035 explains what that means.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``, for programs between rounds.
         jobs: programs to run at a time; None for one on each core.
         limits: bounds of these programs.
 
     Raises:
-        UsageError: an option holds a value that it cannot have.
+        UsageError: an option has a value that is not valid.
     """
 
     model: Annotated[
@@ -468,12 +468,12 @@ class InferOptions:
         check_sandbox_kind(self.sandbox)
 
     def given(self) -> dict[str, Any]:
-        """Those of the remembered options that are given, by name."""
+        """The remembered options that are given, by name."""
         values = {name: getattr(self, name) for name in REMEMBERED}
         return {name: value for name, value in values.items() if value is not None and value != ()}
 
     def filled(self, remembered: Mapping[str, Any]) -> InferOptions:
-        """The options, in which those that are not given are a run's own, or the usual ones."""
+        """The options, with those that are not given filled in from a run or the defaults."""
         return replace(self, **{**USUAL, **remembered, **self.given()})
 
 
@@ -482,23 +482,23 @@ _OPTIONS = options_in(InferOptions)
 REMEMBERED = tuple(
     name for name, declared in _OPTIONS.items() if isinstance(declared.option, Remembered)
 )
-"""Options that make a run what it is; they need not be given again to continue it."""
+"""Options that define a run; they need not be given again to continue it."""
 
 USUAL: Mapping[str, Any] = MappingProxyType(
     {name: _OPTIONS[name].usual for name in REMEMBERED if _OPTIONS[name].option.usual is not None}
 )
-"""The options that are never without a value, and what they are if none is given."""
+"""The options that always have a value, and their defaults."""
 
 
 def check_remembered(name: str, value: object) -> Any:
-    """A value of an option that runs remember, as :class:`InferOptions` holds it.
+    """Converts a value of an option that runs remember to the form in :class:`InferOptions`.
 
     Args:
         name: one of :data:`REMEMBERED`.
-        value: the value; it may come from an untrusted record. None for "not given".
+        value: the value, possibly from an untrusted record; None if the option is not given.
 
     Raises:
         TypeError: it is not of the option's type.
-        ValueError: it has that type, but the option cannot have this value.
+        ValueError: it has that type, but is not valid for the option.
     """
     return _OPTIONS[name].read(value)

@@ -257,7 +257,7 @@ _LATER = "is withheld until the phase is published; download the result again th
 MEANINGS = {
     1: "a key of the server signed it",
     2: "the scores follow from the verdicts",
-    3: "the suite and the outputs are those that were judged",
+    3: "suite and outputs are those that were judged",
     4: "judging the outputs again gives the same verdicts",
 }
 
@@ -453,7 +453,7 @@ def _keys(path: Path) -> list[Mapping[str, Any]]:
     hint = "Download /.well-known/judge-keys.json from the server, and pass it with --key."
     document = read_json(path, UsageError)
     if document is None:
-        raise UsageError(f"{path}: this file with keys does not exist", hint=hint)
+        raise UsageError(f"{path}: this key file does not exist", hint=hint)
     keys = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
         raise UsageError(f"{path}: these are not the keys of a server", hint=hint)
