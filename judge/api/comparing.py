@@ -101,11 +101,11 @@ def changes_of(typed: Sequence[str], gold: Workbook) -> Change | None:
     """Cells to set in two workbooks before they are compared; None if there are none.
 
     Args:
-        typed: texts ``CELL=VALUE``; a cell without a sheet is on the first sheet of the gold.
+        typed: strings ``CELL=VALUE``; a cell without a sheet is on the first sheet of the gold.
         gold: the gold workbook.
 
     Raises:
-        UsageError: a text does not have this form.
+        UsageError: a string does not have this form.
     """
     if not typed:
         return None

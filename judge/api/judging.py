@@ -135,8 +135,8 @@ class JudgedSubmission:
         task_id: the task's id as text.
         sample: number of the submission among those of its task.
         cases: one result for each case, in case order.
-        score: the scores; a score is None if no case could be scored, as the submission is then
-            neither right nor wrong.
+        score: the scores, which are None if no case could be scored: the submission is then neither
+            right nor wrong.
         outputs: case number -> output of the program; empty for finished workbooks.
     """
 
