@@ -39,7 +39,8 @@ _CALL_S = 30.0
 _FETCH_S = 120.0
 _CLOSE_S = 1.0
 _NEWS_S = 1.0
-_ENDED = frozenset({"erred", "memory"})
+_IN_MEMORY = "memory"
+_ENDED = frozenset({"erred", _IN_MEMORY})
 _PLAIN = ["msgpack"]
 _STOP_S = 2.0
 _RELEASE_S = 30.0
@@ -167,6 +168,7 @@ class Connection:
         self._futures: dict[str, Future[Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._stranded: dict[str, float] = {}
+        self._unreported: set[str] = set()
 
     def for_run(self) -> Connection:
         """The same connection for one run, which gets the answers to what it sent itself."""
@@ -210,9 +212,9 @@ class Connection:
         keys = self._next(timeout_s)
         if self._client.status not in ("running", "connecting") or self._lost(keys):
             raise ClusterError(f"the connection to the scheduler {self._address} was lost")
-        finished = [key for key in keys if self._futures[key].status == "finished"]
-        data = self._fetch(finished)
+        data = self._fetch([key for key in keys if self._is_finished(key)])
         answered = [self._answered(key, data.get(key)) for key in keys]
+        self._unreported.difference_update(keys)
         for key in keys:
             self._futures.pop(key).release()
             self._turns.end(key, answered=True)
@@ -234,8 +236,10 @@ class Connection:
     def _find_stranded(self) -> None:
         """Ends tasks whose end the scheduler knows and never reported.
 
-        That happens where a worker says of a failure what cannot be read here. That no worker has a
-        task says nothing: one that has just come gets none before it has imported the judge.
+        The scheduler packs several reports into one message. If one worker makes a message too long
+        or unreadable, the client drops it with the reports on other workers in it; their answers
+        are fetched all the same. A task that no worker has is no sign of this: a worker that has
+        just started gets none before it has imported the judge.
         """
         pending = [key for key, future in self._futures.items() if future.status == "pending"]
         if not pending:
@@ -246,7 +250,9 @@ class Connection:
             key: self._stranded.get(key, now) for key in pending if states.get(key) in _ENDED
         }
         for key, since in self._stranded.items():
-            if now - since >= _NEWS_S:  # the news of the others may be on its way
+            if now - since >= _NEWS_S:  # the reports on the others may be on their way
+                if states[key] == _IN_MEMORY:
+                    self._unreported.add(key)
                 self._ended.put(key)
 
     def _next(self, timeout_s: float) -> list[str]:
@@ -288,10 +294,14 @@ class Connection:
             return {}
         return {name: data for key in keys for name, data in self._fetch([key]).items()}
 
+    def _is_finished(self, key: str) -> bool:
+        """Whether a worker holds an answer to the task."""
+        return key in self._unreported or self._futures[key].status == "finished"
+
     def _answered(self, key: str, data: object) -> Answered:
         if isinstance(data, bytes):
             return Answered(key, data)
-        if self._futures[key].status == "finished":
+        if self._is_finished(key):
             return Answered(key, None, "its answer is not plain data, or was lost")
         return Answered(key, None, "it could not finish the task")
 
@@ -332,6 +342,8 @@ def connected(address: str, security: Security | None) -> Iterator[Connection]:
                 f"{address}: no scheduler can be reached there: {error}",
                 hint="Start one (`judge cluster scheduler`), with the same certificates as here.",
             ) from error
+        for topic in ("print", "warn"):  # a worker could fill them, and nobody here reads them
+            client.unsubscribe_topic(topic)
         connection = Connection(client, address)
         try:
             yield connection
