@@ -135,7 +135,7 @@ class JudgedSubmission:
         task_id: the task's id as text.
         sample: number of the submission among those of its task.
         cases: one result for each case, in case order.
-        score: the scores, which are None if no case could be scored: the submission is then neither
+        score: the scores; None in it means that no case could be scored: the submission is neither
             right nor wrong.
         outputs: case number -> output of the program; empty for finished workbooks.
     """

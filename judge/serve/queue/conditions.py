@@ -145,7 +145,7 @@ _KNOWN = sa.select(t.conditions.c.digest).where(t.conditions.c.digest == sa.bind
 def _document_with_digest(
     of_suite: str, options: str, environment: str
 ) -> tuple[dict[str, Any], str]:
-    """Conditions and their digest, from JSON strings. Cached: callers must not change the result."""
+    """Conditions and their digest, from JSON. Cached: callers must not change the result."""
     name, number, digest, corrections = json.loads(of_suite)
     revision = {"number": number, "digest": digest, "corrections": corrections}
     document = document_of(name, revision, json.loads(options), json.loads(environment))
