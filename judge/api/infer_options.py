@@ -61,7 +61,7 @@ class InferOptions:
         seed: seed of sample 0; sample k gets seed + k.
         param: other request parameters, each as ``NAME=JSON``.
         timeout: seconds for one call.
-        retries: attempts beyond the first of a call.
+        retries: how often a failed call is tried again.
         rows: rows of each sheet in the prompt [5; 100 for typed answers in ``single``].
         content: how they are written: ``pandas``, ``markdown``, ``csv`` or ``addresses``; or
             ``info``, a description of the columns [pandas; info for typed answers in ``multi``].
@@ -78,7 +78,7 @@ class InferOptions:
             ``screenshot+tree`` or ``som`` (elements are numbered) [screenshot].
         action_space: the language of actions: ``pyautogui`` or ``computer_13`` [pyautogui].
         history: earlier turns that a request of ``desktop`` shows [3].
-        minutes: the minutes of an episode; no turn begins after them [30].
+        minutes: no turn of an episode starts after this many minutes [30].
         tree_tokens: about how many tokens of the tree's table are shown [10000].
         gui_only: whether actions may only use mouse and keyboard [False].
         as_published: names of corrections that are left out: of the published desktops
@@ -183,7 +183,7 @@ class InferOptions:
     instruction: Annotated[
         str | None,
         Remembered(
-            "Only in one phrasing: abstract or verbose, where tasks have both.",
+            "Ask in one phrasing only: abstract or verbose, if tasks have both.",
             Section.ASKING,
             metavar="NAME",
             usual="both",
@@ -224,12 +224,12 @@ class InferOptions:
     ] = None
     temperature: Annotated[
         float | None,
-        Remembered("Of a request [1; typed answers 0.7; Spider2-V's desktop 0.5].", Section.MODEL),
+        Remembered("Of requests [1; typed answers 0.7; Spider2-V's desktop 0.5].", Section.MODEL),
     ] = None
     top_p: Annotated[
         float | None,
         Remembered(
-            "Nucleus of a request [1; 0.9 for typed answers and on a desktop].", Section.MODEL
+            "Nucleus of requests [1; 0.9 for typed answers and on a desktop].", Section.MODEL
         ),
     ] = None
     max_tokens: Annotated[
@@ -244,14 +244,14 @@ class InferOptions:
     ] = ()
     timeout: Annotated[float, Option("Seconds for one call.", Section.MODEL, least=0.1)] = 600.0
     retries: Annotated[
-        int, Option("Attempts beyond the first of a call.", Section.MODEL, least=0)
+        int, Option("How often a failed call is tried again.", Section.MODEL, least=0)
     ] = 5
     rows: Annotated[
         int | None, Remembered("Rows of each sheet in the prompt [5].", Section.PROMPT, least=0)
     ] = None
     content: Annotated[
         ContentForm | None,
-        Remembered("How they are written [pandas]; info describes the columns.", Section.PROMPT),
+        Remembered("How rows are written [pandas]; info describes the columns.", Section.PROMPT),
     ] = None
     notes: Annotated[
         bool | None,
@@ -263,11 +263,11 @@ class InferOptions:
     pictures: Annotated[
         PictureForm | None,
         Remembered(
-            "A question's pictures: one by one, as one, or only named [each].", Section.PICTURES
+            "Send a question's pictures singly, as one, or only named [each].", Section.PICTURES
         ),
     ] = None
     max_pictures: Annotated[
-        int | None, Remembered("Most pictures of a message [20].", Section.PICTURES, least=0)
+        int | None, Remembered("Most pictures in a message [20].", Section.PICTURES, least=0)
     ] = None
     picture_side: Annotated[
         int | None,
@@ -284,7 +284,7 @@ class InferOptions:
     picture_types: Annotated[
         tuple[str, ...],
         Remembered(
-            "Types that are sent [png,jpeg,webp,gif]; others become PNG.",
+            "Picture types to send [png,jpeg,webp,gif]; others become PNG.",
             Section.PICTURES,
             choices=PICTURE_TYPES,
             commas=True,
@@ -310,7 +310,7 @@ class InferOptions:
     minutes: Annotated[
         float | None,
         Remembered(
-            "No turn of an episode begins after them [30; 60 with tools].",
+            "Minutes after which no turn starts [30; 60 with tools].",
             Section.DESKTOP,
             least=0,
             above=True,
@@ -319,7 +319,7 @@ class InferOptions:
     tree_tokens: Annotated[
         int | None,
         Remembered(
-            "Most tokens of the tree that desktop shows [10000].", Section.DESKTOP, least=100
+            "Longest tree that desktop shows, in tokens [10000].", Section.DESKTOP, least=100
         ),
     ] = None
     gui_only: Annotated[
@@ -338,14 +338,15 @@ class InferOptions:
     window: Annotated[
         str | None,
         Remembered(
-            "Place and size of the window [whole screen].", Section.DESKTOP, metavar="X,Y,WxH"
+            "Position and size of the window [whole screen].", Section.DESKTOP, metavar="X,Y,WxH"
         ),
     ] = None
     screen: Annotated[
         str | None, Remembered("Size of the screen [1920x1080].", Section.DESKTOP, metavar="WxH")
     ] = None
     clutter: Annotated[
-        int | None, Remembered("Other windows open [0].", Section.DESKTOP, least=0, most=20)
+        int | None,
+        Remembered("Number of other open windows [0].", Section.DESKTOP, least=0, most=20),
     ] = None
     tools: Annotated[
         str | None,
@@ -358,28 +359,30 @@ class InferOptions:
     answer: Annotated[
         Literal["workbook", "program"] | None,
         Remembered(
-            "What a model with tools hands in: a workbook for each case, or a program [workbook].",
+            "What a model with tools submits: a workbook for each case, or a program [workbook].",
             Section.TOOLS,
         ),
     ] = None
     tool_pictures: Annotated[
         Literal["after", "in-result", "none"] | None,
-        Remembered("Where pictures of results are: after all of a turn [after].", Section.TOOLS),
+        Remembered(
+            "Where pictures of results go: after all results of a turn [after].", Section.TOOLS
+        ),
     ] = None
     result_chars: Annotated[
         int | None,
-        Remembered("Longest result of a call that is shown [10000].", Section.TOOLS, least=100),
+        Remembered("Longest result shown, in characters [10000].", Section.TOOLS, least=100),
     ] = None
     context_tokens: Annotated[
         int | None,
-        Remembered("Leave out old results beyond about so many tokens.", Section.TOOLS, least=1000),
+        Remembered("Drop old results from about this many tokens on.", Section.TOOLS, least=1000),
     ] = None
     episode_tokens: Annotated[
-        int | None, Remembered("End an episode after so many tokens.", Section.TOOLS, least=1)
+        int | None, Remembered("End an episode after this many tokens.", Section.TOOLS, least=1)
     ] = None
     episode_cost: Annotated[
         float | None,
-        Remembered("End an episode after so many dollars.", Section.TOOLS, least=0, above=True),
+        Remembered("End an episode after this many dollars.", Section.TOOLS, least=0, above=True),
     ] = None
     text_calls: Annotated[
         bool | None,
@@ -388,7 +391,7 @@ class InferOptions:
     instructions: Annotated[
         bool | None,
         Remembered(
-            "Give the model the servers' words about themselves.",
+            "Give the model the instructions of the servers.",
             Section.TOOLS,
             negatable=True,
             usual=True,
@@ -397,7 +400,7 @@ class InferOptions:
     corrected: Annotated[
         tuple[str, ...],
         Remembered(
-            "Correct a departure of --tools ssb2 that stays as published; may be repeated.",
+            "Correct a departure of --tools ssb2 that is kept as published; may be repeated.",
             Section.TOOLS,
             choices="judge.inference.tools.setting:DEPARTURES",
             metavar="NAME",
@@ -407,7 +410,7 @@ class InferOptions:
     rpm: Annotated[int | None, Option("Requests per minute at most.", Section.COST, least=1)] = None
     tpm: Annotated[int | None, Option("Tokens per minute at most.", Section.COST, least=1)] = None
     max_wait: Annotated[
-        float, Option("Longest Retry-After in seconds that is waited for.", Section.COST, least=0)
+        float, Option("Longest accepted Retry-After, in seconds.", Section.COST, least=0)
     ] = 900.0
     max_cost: Annotated[
         float | None, Option("Stop before this many dollars.", Section.COST, least=0)
@@ -438,11 +441,11 @@ class InferOptions:
     ] = None
     batch_file: Annotated[
         GivenPath | None,
-        Option("Write the requests to a file, for vllm run-batch; ask nothing.", Section.BATCHES),
+        Option("Write the requests to a file, for vllm run-batch; send none.", Section.BATCHES),
     ] = None
     batch_results: Annotated[
         GivenPath | None,
-        Option("Take the replies from a file of results; ask nothing.", Section.BATCHES),
+        Option("Take the replies from a file of results; send no requests.", Section.BATCHES),
     ] = None
     trust_folder: Annotated[
         bool,

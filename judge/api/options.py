@@ -173,7 +173,7 @@ class ScoreOptions(JudgingOptions):
     programs: Annotated[
         str | None,
         Option(
-            "Run the programs that are there on all cases, such as 'artifacts/**/solution.py'.",
+            "Where programs to run on all cases are, such as 'artifacts/**/solution.py'.",
             Section.JUDGED,
             metavar="PATTERN",
         ),
@@ -181,14 +181,14 @@ class ScoreOptions(JudgingOptions):
     trajectories: Annotated[
         str | None,
         Option(
-            "Where it is on file what the agents did, such as '{task}/trajectory.json', or a log "
-            "of Inspect.",
+            "Where the agents' trajectories are, such as '{task}/trajectory.json', or a log of "
+            "Inspect.",
             Section.JUDGED,
             metavar="PATTERN",
         ),
     ] = None
     every_task: Annotated[
-        bool, Option("A task without any finished workbook counts.", Section.JUDGED)
+        bool, Option("Count tasks without a finished workbook as not solved.", Section.JUDGED)
     ] = False
     best_of: Annotated[
         bool,
@@ -217,7 +217,7 @@ class ScoreOptions(JudgingOptions):
     reference: Annotated[
         GivenPath | None,
         Option(
-            "Solutions (.jsonl), one for a task: its time limits follow what they take here.",
+            "Solutions (.jsonl), one for each task, whose time here sets its time limits.",
             Section.LIMITS,
             exists=True,
             folder=False,

@@ -109,13 +109,13 @@ class JudgingResources:
             runs: whether there are submissions to run, rather than answers made elsewhere.
             remembered: see :meth:`settings`.
         """
-        asked = list(tasks)
+        listed = list(tasks)
         rules = Rules(get_profile(self._options.profile), self._options.style)
         return self.settings(
-            needs_sandbox=runs and any(task.answer.is_file for task in asked),
+            needs_sandbox=runs and any(task.answer.is_file for task in listed),
             needs_engines=any(
                 checker_of(task.checker).needs(task, case, rules).engines
-                for task in asked
+                for task in listed
                 for case in task.cases
             ),
             remembered=remembered,

@@ -366,7 +366,7 @@ class RunScorer:
         before = None
         if document is not None:
             before = store.checked(REFERENCE_FILE, document, ReferenceTimes)
-        known = known_times(before, host=host, image=image)
+        recorded = known_times(before, host=host, image=image)
         pairs = [(suite.task(reference.task_id), reference) for reference in references]
         factor = self._options.time_factor
         patient = replace(
@@ -374,7 +374,7 @@ class RunScorer:
             cpu_s=factor * settings.limits.cpu_s,
             wall_s=factor * settings.limits.wall_s,
         )
-        times = known | measure_missing(sandbox, pairs, known, patient)
+        times = recorded | measure_missing(sandbox, pairs, recorded, patient)
         store.write_document(REFERENCE_FILE, ReferenceTimes(host, image, times).as_json())
         limits = {task_id: time.limits(settings.limits, factor) for task_id, time in times.items()}
         return replace(settings, task_limits=limits)
@@ -389,21 +389,25 @@ class RunScorer:
     ) -> ScoredRun:
         folder = source.outputs
         assert folder is not None
-        found = outputs_in(folder, suite, run.get("layout"))
+        finished = outputs_in(folder, suite, run.get("layout"))
         attempts = attempts_in(folder, suite, run.get("layout"))
         if (trajectories := self._options.trajectories) is not None:
             from judge.api.trajectories import take_trajectories  # noqa: PLC0415  few runs have any
 
-            took = take_trajectories(store, folder, suite, run.get("layout"), trajectories, found)
-            found = found.with_attempts((str(one["id"]), int(str(one["sample"]))) for one in took)
+            took = take_trajectories(
+                store, folder, suite, run.get("layout"), trajectories, finished
+            )
+            finished = finished.with_attempts(
+                (str(one["id"]), int(str(one["sample"]))) for one in took
+            )
             attempts = attempts or took
         chosen = suite.select(self._options.ids, self._options.limit).tasks
-        answered = {task.id for task in chosen} if self._options.every_task else found.attempted
+        answered = {task.id for task in chosen} if self._options.every_task else finished.attempted
         outputs = [
-            FinishedOutput(task, case, found.of_sample(task.id, sample, case.number), sample)
+            FinishedOutput(task, case, finished.of_sample(task.id, sample, case.number), sample)
             for task in chosen
             if task.id in answered
-            for sample in found.samples_of(task.id) or [0]
+            for sample in finished.samples_of(task.id) or [0]
             for case in task.cases
         ]
         if not outputs:
@@ -432,7 +436,7 @@ class RunScorer:
         with progress(folder.name) as show:
             outcome = grade_outputs(store, outputs, settings, on_event=show)
         without = len(suite.tasks) - len(answered)
-        return self._report_outputs(store, described, suite, found, attempts, outcome, without)
+        return self._report_outputs(store, described, suite, finished, attempts, outcome, without)
 
     def _report_outputs(
         self,

@@ -152,11 +152,11 @@ def add_revision(server: Server, transaction: Transaction, new: NewSuite) -> dic
         raise UsageError(f"the suite has no task {unknown[0]!r}, which --hidden names")
     folder, corrections = _copy(server.folder, suite, new.corrections)
     row = _suite_row(transaction, new)
-    known = transaction.one(
+    existing = transaction.one(
         sa.select(t.revision).where(t.revision.c.suite == row["id"], t.revision.c.folder == folder)
     )
-    if known is not None:
-        return known
+    if existing is not None:
+        return existing
     number = transaction.execute(
         sa.select(sa.func.coalesce(sa.func.max(t.revision.c.number), 0) + 1).where(
             t.revision.c.suite == row["id"]
@@ -243,8 +243,8 @@ def name_role(transaction: Transaction, suite: str, account: str, role: SuiteRol
     """Names an account as an author or a reviewer of a suite."""
     row = suite_named(transaction.connection, suite)
     values = {"suite": row["id"], "account": account, "role": role}
-    known = [getattr(t.suite_role.c, name) == value for name, value in values.items()]
-    if transaction.one(sa.select(t.suite_role).where(*known)) is None:
+    same = [getattr(t.suite_role.c, name) == value for name, value in values.items()]
+    if transaction.one(sa.select(t.suite_role).where(*same)) is None:
         transaction.execute(sa.insert(t.suite_role).values(**values))
         detail = {"account": account, "role": role}
         transaction.event("suite.role-named", row["id"], detail=detail)

@@ -39,13 +39,13 @@ def add_demo(server: Server) -> Iterator[str]:
         server: the server; its dispatcher is ready, so that the conditions of a board are known.
     """
     with server.database.reading() as connection:
-        known = connection.scalar(sa.select(t.board.c.id).where(t.board.c.name == _BOARD))
+        existing = connection.scalar(sa.select(t.board.c.id).where(t.board.c.name == _BOARD))
         operator = connection.scalar(
             sa.select(t.account.c.id).where(
                 sa.cast(t.account.c.roles, sa.Text).contains(Role.OPERATOR.value)
             )
         )
-    if known is None:
+    if existing is None:
         with server.database.writing(_ACTOR) as transaction:
             for name, title in _SUITES.items():
                 add_revision(server, transaction, NewSuite(name, name, str(operator), title=title))

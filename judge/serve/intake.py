@@ -132,7 +132,7 @@ def _lines(received: ReceivedBody, suite: Suite, tasks: Collection[str]) -> Chec
     cases, samples, count = 0, 0, 0
     per_task: dict[str, int] = {}
     errors: list[dict[str, Any]] = []
-    with _telling(received.path):
+    with _as_problems(received.path):
         for _, _, submission in iterate_submissions(received.path, suite):
             count += 1
             if submission.task_id not in tasks:
@@ -153,7 +153,7 @@ def _lines(received: ReceivedBody, suite: Suite, tasks: Collection[str]) -> Chec
 
 def _check_lines(path: Path) -> None:
     """Checks the limits on lines, and that no line refers to files of a results directory."""
-    with _telling(path):
+    with _as_problems(path):
         for number, _, length, record in read_placed_json_lines(path, SubmissionError):
             if number > MAX_LINES:
                 raise Problem("invalid", f"The file has more than {MAX_LINES:,} lines.")
@@ -193,7 +193,7 @@ def _archive(
         inside = scratch / "files"
         inside.mkdir()
         _unpack(received, inside)
-        with _telling(inside):
+        with _as_problems(inside):
             outputs = find_outputs(inside, suite)
         others = sorted(outputs.attempted - set(tasks))
         if others:
@@ -238,7 +238,7 @@ def _put(inside: Path, target: Path) -> None:
 
 
 @contextmanager
-def _telling(path: Path) -> Iterator[None]:
+def _as_problems(path: Path) -> Iterator[None]:
     """Raises the library's errors about a body as a problem, without the server's paths."""
     try:
         yield
@@ -476,7 +476,7 @@ def take_in_suite(
         inside = sorted(root.iterdir())
         if len(inside) == 1 and inside[0].is_dir():
             root = inside[0]
-        with _telling(root):
+        with _as_problems(root):
             before = _last_revision(server, name)
             split = _hidden_of(server, before, root, hidden)
             check_suite(str(root), None, split, verify=True)

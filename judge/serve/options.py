@@ -73,16 +73,14 @@ class ListenOptions(PlaceOptions):
     public_url: Annotated[
         str,
         Option(
-            "Where people reach it, such as https://judge.example.org.",
+            "URL at which people reach it, such as https://judge.example.org.",
             Section.ELSEWHERE,
             metavar="URL",
         ),
     ] = ""
     behind_proxy: Annotated[
         str | None,
-        Option(
-            "Address of the proxy in front, which ends TLS.", Section.ELSEWHERE, metavar="ADDRESS"
-        ),
+        Option("Address of the proxy that terminates TLS.", Section.ELSEWHERE, metavar="ADDRESS"),
     ] = None
     certificate: Annotated[
         Path | None,
@@ -93,7 +91,9 @@ class ListenOptions(PlaceOptions):
     ] = None
     metrics: Annotated[
         str | None,
-        Option("Where Prometheus reads metrics [nowhere].", Section.ELSEWHERE, metavar="HOST:PORT"),
+        Option(
+            "Address of the metrics for Prometheus [none].", Section.ELSEWHERE, metavar="HOST:PORT"
+        ),
     ] = None
 
     def __post_init__(self) -> None:
@@ -160,6 +160,4 @@ class SlotOptions:
     sandbox: SandboxName = "auto"
     cluster: ClusterName = None
     insecure_cluster: InsecureCluster = False
-    name: Annotated[
-        str, Option("Name of this dispatcher; no two have the same.", Section.ISOLATION)
-    ] = "main"
+    name: Annotated[str, Option("Unique name of this dispatcher.", Section.ISOLATION)] = "main"

@@ -263,8 +263,8 @@ def viewer_of_token(
     if not is_token(text):
         return None
     with database.reading() as connection:
-        found = connection.execute(_OF_TOKEN, {"its_sha256": _sha256(text)}).mappings().first()
-        row = None if found is None else dict(found)
+        match = connection.execute(_OF_TOKEN, {"its_sha256": _sha256(text)}).mappings().first()
+        row = None if match is None else dict(match)
         viewer = None if row is None else _viewer(connection, row, address, request)
     if row is not None and not row["used_today"]:
         with database.writing(Viewer().actor()) as transaction:

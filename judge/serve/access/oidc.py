@@ -109,7 +109,7 @@ def begin(server: Server, provider: Provider, back: str, account: str | None) ->
 
 
 def finish(
-    server: Server, provider: Provider, cookie: str, asked: str, back: str
+    server: Server, provider: Provider, cookie: str, returned_to: str, back: str
 ) -> tuple[Identity, str | None]:
     """Ends a flow.
 
@@ -117,7 +117,7 @@ def finish(
         server: the server.
         provider: the provider with which the flow began.
         cookie: the cookie of the flow.
-        asked: the address that the browser was sent back to, with its query.
+        returned_to: the address that the browser was sent back to, with its query.
         back: the same address without the query.
 
     Returns:
@@ -132,7 +132,7 @@ def finish(
             described = _described(client, provider)
             token = client.fetch_token(
                 described["token_endpoint"],
-                authorization_response=asked,
+                authorization_response=returned_to,
                 state=flow["state"],
                 code_verifier=flow["verifier"],
             )
@@ -169,19 +169,19 @@ def signed_in(transaction: Transaction, identity: Identity, account: str | None)
         Problem: 409, the identity belongs to another account.
     """
     row = transaction.one(sa.select(t.setting).where(t.setting.c.name == identity.setting))
-    known = None if row is None else str(row["value"]["account"])
-    if account is not None and known not in {None, account}:
+    owner = None if row is None else str(row["value"]["account"])
+    if account is not None and owner not in {None, account}:
         raise Problem("conflict", "This identity belongs to another account.")
-    if known is None:
-        known = account or create_account(
+    if owner is None:
+        owner = account or create_account(
             transaction, _free_name(transaction, identity.name), state=AccountState.PENDING
         )
-        value = {"account": known, "issuer": identity.issuer, "subject": identity.subject}
+        value = {"account": owner, "issuer": identity.issuer, "subject": identity.subject}
         set_setting(transaction, identity.setting, value)
-        transaction.event("account.identified", known)
-    state = transaction.one(sa.select(t.account.c.state).where(t.account.c.id == known))
+        transaction.event("account.identified", owner)
+    state = transaction.one(sa.select(t.account.c.state).where(t.account.c.id == owner))
     assert state is not None, "an identity's account exists"
-    return begin_session(transaction, known) if state["state"] == AccountState.ACTIVE else None
+    return begin_session(transaction, owner) if state["state"] == AccountState.ACTIVE else None
 
 
 def _free_name(transaction: Transaction, name: str) -> str:

@@ -38,12 +38,12 @@ def count_guessable(suite: Suite) -> Guessable:
 
 def whole_numbers(suite: Suite) -> dict[str, int]:
     """Task id -> answer, of the tasks whose answer is one cell with a whole number to 100."""
-    found = {}
+    numbers = {}
     for task, values in answers(suite):
         number = small_number(values[0]) if len(values) == 1 else None
         if number is not None:
-            found[task] = number
-    return found
+            numbers[task] = number
+    return numbers
 
 
 def leak_lines(server: Server, name: str, submissions: int) -> list[str]:

@@ -94,13 +94,13 @@ def variants(answers: Iterable[tuple[str, str, str, str]]) -> list[Variants]:
         key = account, task, skeleton(text)
         texts[key].add(text)
         of[key].add(submission)
-    found = [
+    repeated = [
         Variants(account, task, len(texts[key]), len(of[key]))
         for key in texts
         for account, task, _ in [key]
         if len(texts[key]) >= MIN_VARIANTS
     ]
-    return sorted(found, key=lambda one: (-one.variants, one.account, one.task))
+    return sorted(repeated, key=lambda one: (-one.variants, one.account, one.task))
 
 
 def agreements(wrong: Mapping[str, Mapping[tuple[str, int], frozenset[str]]]) -> list[Agreement]:
@@ -109,13 +109,13 @@ def agreements(wrong: Mapping[str, Mapping[tuple[str, int], frozenset[str]]]) ->
     Args:
         wrong: account -> (task, case) -> hashes of its wrong answers.
     """
-    found = []
+    shared_pairs = []
     for one, two in itertools.combinations(sorted(wrong), 2):
         both = wrong[one].keys() & wrong[two].keys()
         shared = sum(bool(wrong[one][case] & wrong[two][case]) for case in both)
         if shared >= MIN_SHARED:
-            found.append(Agreement((one, two), shared, len(both)))
-    return sorted(found, key=lambda pair: (-pair.shared, pair.accounts))
+            shared_pairs.append(Agreement((one, two), shared, len(both)))
+    return sorted(shared_pairs, key=lambda pair: (-pair.shared, pair.accounts))
 
 
 def probing_of(
@@ -180,16 +180,16 @@ def _wrong(
     }
 
 
-def probing_lines(found: tuple[list[Variants], list[Agreement]]) -> list[str]:
+def probing_lines(signs: tuple[list[Variants], list[Agreement]]) -> list[str]:
     """Yields the lines that ``judge serve admin probing`` prints."""
     lines = [
         f"{one.account}, task {one.task}: {one.variants} answers that differ only in literals, in "
         f"{one.submissions} submissions"
-        for one in found[0]
+        for one in signs[0]
     ]
     lines += [
         f"{' and '.join(pair.accounts)}: the same wrong answer in {pair.shared} of the {pair.both} "
         f"cases that both answered wrongly ({Verdict.WA.value})"
-        for pair in found[1]
+        for pair in signs[1]
     ]
     return lines or ["nothing looks like probing"]

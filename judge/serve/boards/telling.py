@@ -88,8 +88,10 @@ def _note_answers(
         t.answer_seen.c.account == row["account"], t.answer_seen.c.phase == row["phase"]
     )
     seen: dict[tuple[str, int], dict[str, int]] = {}
-    for known in all_rows(transaction.connection, sa.select(t.answer_seen).where(of_team)):
-        seen.setdefault((known["task"], known["case"]), {})[known["answer"]] = known["place"]
+    for earlier in all_rows(transaction.connection, sa.select(t.answer_seen).where(of_team)):
+        seen.setdefault((earlier["task"], earlier["case"]), {})[earlier["answer"]] = earlier[
+            "place"
+        ]
     new: list[dict[str, Any]] = []
     beyond: list[dict[str, Any]] = []
     verdicts = _verdicts(transaction.connection, judging)
@@ -227,9 +229,9 @@ def _climb(
     judging: str,
 ) -> None:
     connection = transaction.connection
-    known = _row(connection, account, phase, conditions)
+    row = _row(connection, account, phase, conditions)
     # After a rejudging, the earlier steps are climbed again, without the judging that just ended.
-    last = known or _climbed(connection, account, phase, conditions, without=judging)
+    last = row or _climbed(connection, account, phase, conditions, without=judging)
     before = Rung() if last is None else Rung(last["score"], last["steps"])
     after = before.after(_score(connection, judging, phase, conditions))
     submission = connection.execute(
@@ -238,7 +240,7 @@ def _climb(
     if after is before and last is not None:
         submission = last["submission"]
     values = {"submission": submission, "score": after.score, "steps": after.steps}
-    if known is None:
+    if row is None:
         transaction.execute(
             sa.insert(t.shown_score).values(
                 account=account, phase=phase["id"], conditions=conditions, **values

@@ -266,13 +266,13 @@ def _scored(connection: sa.Connection, judging: str, setting: Setting) -> Scored
     """Scores of a judging, from the verdicts that may be shown."""
     bounded = is_bounded(setting.suite, setting.phase) and not setting.published
     key = (str(connection.engine.url), judging, bounded, setting.tasks)
-    found = _CACHE.get(key)
-    if found is None:
+    cached = _CACHE.get(key)
+    if cached is None:
         while len(_CACHE) >= _CACHED:
             _CACHE.pop(next(iter(_CACHE)), None)
         rows = shown_rows(connection, judging, bounded=bounded)
-        found = _CACHE[key] = scored(rows, setting.tasks)
-    return found
+        cached = _CACHE[key] = scored(rows, setting.tasks)
+    return cached
 
 
 _CACHED = 1_000
@@ -675,7 +675,7 @@ def compare_boards(connection: sa.Connection, judgings: Mapping[str, str]) -> li
     boards = all_rows(
         connection, sa.select(t.board).where(t.board.c.phase.in_(phases)).order_by(t.board.c.name)
     )
-    found = []
+    compared = []
     for board in boards:
         setting = setting_of(connection, board)
         open_setting = _for_authors(setting)
@@ -692,14 +692,14 @@ def compare_boards(connection: sa.Connection, judgings: Mapping[str, str]) -> li
             }
             for name in names
         ]
-        found.append(
+        compared.append(
             {
                 "board": board["name"],
                 "entries": [entry for entry in entries if entry["before"] != entry["after"]],
                 "pairs": sorted(list(pair) for pair in sides[0].better ^ sides[1].better),
             }
         )
-    return found
+    return compared
 
 
 def _for_authors(setting: Setting) -> Setting:

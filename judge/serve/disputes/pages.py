@@ -102,26 +102,26 @@ def new_dispute_page(
     submission: _Text = "",
 ) -> Response:
     """The form to dispute one case; 404 for a verdict that the viewer may not see."""
-    asked = {"task": task, "case": str(case), "suite": suite, "submission": submission}
-    return _new_form(request, server, viewer, asked, None)
+    entered = {"task": task, "case": str(case), "suite": suite, "submission": submission}
+    return _new_form(request, server, viewer, entered, None)
 
 
 def _new_form(
     request: Request,
     server: Server,
     viewer: Viewer,
-    asked: Mapping[str, str],
+    entered: Mapping[str, str],
     problem: Problem | None,
 ) -> Response:
     kinds = dict(KINDS)
     cells: list[tuple[str, str, str]] = []
-    if asked["task"] and (asked["submission"] or asked["suite"]):
+    if entered["task"] and (entered["submission"] or entered["suite"]):
         with server.database.reading() as connection:
-            level = level_of_disputed(connection, viewer, _claim(asked, DisputeKind.QUESTION))
+            level = level_of_disputed(connection, viewer, _claim(entered, DisputeKind.QUESTION))
         if not level.shows(Level.CELLS):
             del kinds[DisputeKind.GOLD]
-        elif asked["submission"]:
-            cells = cells_of(server, asked["submission"], asked["task"], int(asked["case"]))
+        elif entered["submission"]:
+            cells = cells_of(server, entered["submission"], entered["task"], int(entered["case"]))
     return show(
         request,
         viewer,
@@ -130,27 +130,27 @@ def _new_form(
         status=200 if problem is None else problem.kind.status,
         kinds=kinds,
         cells=cells,
-        asked={"kind": "", "claim": "", "evidence": "", **asked},
+        asked={"kind": "", "claim": "", "evidence": "", **entered},
         problem="" if problem is None else problem.detail or problem.kind.title,
     )
 
 
-def _claim(asked: Mapping[str, str], kind: DisputeKind) -> Claim:
+def _claim(entered: Mapping[str, str], kind: DisputeKind) -> Claim:
     return Claim(
-        asked["task"],
-        int(asked["case"]),
+        entered["task"],
+        int(entered["case"]),
         kind,
-        asked.get("claim", ""),
-        asked.get("evidence", ""),
-        asked["submission"] or None,
-        asked["suite"] or None,
+        entered.get("claim", ""),
+        entered.get("evidence", ""),
+        entered["submission"] or None,
+        entered["suite"] or None,
     )
 
 
-def _whole(asked: Mapping[str, str]) -> Claim:
-    if not asked["claim"] or asked["kind"] not in set(DisputeKind):
+def _whole(entered: Mapping[str, str]) -> Claim:
+    if not entered["claim"] or entered["kind"] not in set(DisputeKind):
         raise Problem("invalid", "Say what is wrong, and what is right instead.")
-    return _claim(asked, DisputeKind(asked["kind"]))
+    return _claim(entered, DisputeKind(entered["kind"]))
 
 
 _ASKED = {"task": 200, "case": 7, "kind": 20, "claim": MAX_TEXT, "evidence": MAX_TEXT}
@@ -163,17 +163,17 @@ async def dispute_posted(
 ) -> Response:
     """Opens a dispute; if that fails, the form is shown again with the text."""
     account = require(viewer, Scope.DISPUTE)
-    asked = {name: field(form, name, most) for name, most in {**_ASKED, **_ABOUT}.items()}
-    if not re.fullmatch("[0-9]{1,6}", asked["case"]):
+    entered = {name: field(form, name, most) for name, most in {**_ASKED, **_ABOUT}.items()}
+    if not re.fullmatch("[0-9]{1,6}", entered["case"]):
         raise Problem("invalid", "The case has to be a number.")
 
     def act() -> Response:
         try:
-            return go(server, f"/disputes/{_open(server, viewer, account, _whole(asked))}")
+            return go(server, f"/disputes/{_open(server, viewer, account, _whole(entered))}")
         except Problem as problem:
             if problem.kind.status in {401, 403, 404}:
                 raise
-            return _new_form(request, server, viewer, asked, problem)
+            return _new_form(request, server, viewer, entered, problem)
 
     return await run_in_threadpool(act)
 
@@ -315,8 +315,10 @@ def _suspect(
 
 def _disputed_cells(server: Server, group: Group) -> list[tuple[str, str, str]]:
     """The cells in which the first disputed answer that has a record differs."""
-    found = (cells_of(server, row["submission"], group.task, group.case) for row in group.disputes)
-    return next(filter(None, found), [])
+    differing = (
+        cells_of(server, row["submission"], group.task, group.case) for row in group.disputes
+    )
+    return next(filter(None, differing), [])
 
 
 def cells_of(

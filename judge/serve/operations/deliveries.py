@@ -179,12 +179,12 @@ def _plan(database: Database, webhook: str) -> int:
             .limit(_EVENTS_AT_ONCE),
         )
         teams = _teams(transaction.connection, row["account"])
-        told = [
+        relevant = [
             event
             for event in events
             if event["kind"] in row["kinds"] and _concerns(transaction.connection, event, teams)
         ]
-        for event in told:
+        for event in relevant:
             transaction.execute(
                 sa.insert(t.delivery).values(
                     id=new_id("dlv"),
@@ -200,7 +200,7 @@ def _plan(database: Database, webhook: str) -> int:
                 .where(t.webhook.c.id == webhook)
                 .values(since=events[-1]["seq"])
             )
-        return len(told)
+        return len(relevant)
 
 
 def _teams(connection: sa.Connection, account: str) -> list[str]:

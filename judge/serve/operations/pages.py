@@ -141,10 +141,10 @@ async def webhook_posted(
     """Makes a webhook, and shows its secret once."""
     kinds = [kind for kind in KINDS if form.get(f"kind-{kind}")]
     try:
-        asked = AskedWebhook(url=field(form, "url", 500), kinds=kinds)
+        new = AskedWebhook(url=field(form, "url", 500), kinds=kinds)
     except ValueError as error:
         raise Problem("invalid", "A webhook needs an address, and at least one kind.") from error
-    made = await run_in_threadpool(post_webhook, asked, viewer, server)
+    made = await run_in_threadpool(post_webhook, new, viewer, server)
     return await run_in_threadpool(_webhooks, request, server, viewer, made)
 
 
@@ -164,8 +164,8 @@ async def webhook_action_posted(
     elif action == "rotate":
         made = await run_in_threadpool(post_rotate, webhook, viewer, server)
     elif action == "redeliver":
-        asked = Redelivery(delivery=field(form, "delivery", 31))
-        await run_in_threadpool(post_redeliver, webhook, asked, viewer, server)
+        redelivery = Redelivery(delivery=field(form, "delivery", 31))
+        await run_in_threadpool(post_redeliver, webhook, redelivery, viewer, server)
     else:
         raise Problem("not-found")
     if made is not None:

@@ -70,12 +70,12 @@ def own_webhooks(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
 
 
 @router.post("/webhooks", status_code=201, dependencies=[rate("change")])
-def post_webhook(asked: AskedWebhook, caller: Caller, server: ThisServer) -> dict[str, Any]:
+def post_webhook(new: AskedWebhook, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """Makes a webhook; its secret is shown only in this answer."""
     account = require(caller, Scope.READ)
     with server.database.writing(caller.actor()) as transaction:
-        webhook, secret = add_webhook(transaction, NewWebhook(account, asked.url, asked.kinds))
-    return {"id": webhook, "secret": secret, "kinds": sorted(set(asked.kinds))}
+        webhook, secret = add_webhook(transaction, NewWebhook(account, new.url, new.kinds))
+    return {"id": webhook, "secret": secret, "kinds": sorted(set(new.kinds))}
 
 
 @router.delete("/webhooks/{webhook}", status_code=204, dependencies=[rate("change")])
@@ -132,11 +132,11 @@ def own_deliveries(server: Server, viewer: Viewer, webhook: str) -> list[dict[st
 
 @router.post("/webhooks/{webhook}:redeliver", dependencies=[rate("change")])
 def post_redeliver(
-    webhook: _Id, asked: Redelivery, caller: Caller, server: ThisServer
+    webhook: _Id, redelivery: Redelivery, caller: Caller, server: ThisServer
 ) -> dict[str, Any]:
     """Requests another try of a delivery, immediately."""
     require(caller, Scope.READ)
     with server.database.writing(caller.actor()) as transaction:
         find(transaction.connection, caller, t.webhook, webhook)
-        redeliver(transaction, webhook, asked.delivery)
-    return {"id": asked.delivery, "state": "waiting"}
+        redeliver(transaction, webhook, redelivery.delivery)
+    return {"id": redelivery.delivery, "state": "waiting"}

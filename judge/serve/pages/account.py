@@ -183,10 +183,10 @@ async def provider_answered(request: Request, server: ThisServer, looker: Looker
     back = _back(request, server)
     session = await session_of(request)
     signed_in_as = None if session is None else session.viewer.account
-    asked = f"{back}?{request.url.query}"
+    returned_to = f"{back}?{request.url.query}"
 
     def begin() -> str | None:
-        identity, account = oidc.finish(server, provider, flow, asked, back)
+        identity, account = oidc.finish(server, provider, flow, returned_to, back)
         if account is not None and account != signed_in_as:
             raise Problem(
                 "forbidden", "Another account started to connect an identity: start again."

@@ -141,24 +141,24 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Sentences that describe how a version differs from the one before."""
     old = {entry["account"]: entry for entry in before["entries"]}
     new = {entry["account"]: entry for entry in after["entries"]}
-    said = [f"{name} joined." for name in new if name not in old]
-    said += [f"{name} left." for name in old if name not in new]
+    changes = [f"{name} joined." for name in new if name not in old]
+    changes += [f"{name} left." for name in old if name not in new]
     metric, again = after["board"]["metric"], 0
     for name in [name for name in new if name in old]:
         one, two = old[name], new[name]
         if one["submission"] != two["submission"]:
-            said.append(f"{name} shows another submission.")
+            changes.append(f"{name} shows another submission.")
         again += one["submission"] == two["submission"] and one["judging"] != two["judging"]
         scores = [_score_text(entry, metric) for entry in (one, two)]
         if scores[0] != scores[1]:
-            said.append(f"{name}: {metric} score {scores[0]}, now {scores[1]}.")
+            changes.append(f"{name}: {metric} score {scores[0]}, now {scores[1]}.")
         if one["ranks"] != two["ranks"]:
-            said.append(f"{name}: rank {_ranks(one['ranks'])}, now {_ranks(two['ranks'])}.")
+            changes.append(f"{name}: rank {_ranks(one['ranks'])}, now {_ranks(two['ranks'])}.")
     if again:
-        said.append(f"{again} {'entry was' if again == 1 else 'entries were'} judged again.")
+        changes.append(f"{again} {'entry was' if again == 1 else 'entries were'} judged again.")
     if before["conditions"]["digest"] != after["conditions"]["digest"]:
-        said.append("The conditions changed.")
-    return said[:100]
+        changes.append("The conditions changed.")
+    return changes[:100]
 
 
 def _score_text(entry: Mapping[str, Any], metric: str) -> str:

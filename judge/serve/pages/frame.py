@@ -75,15 +75,15 @@ def _linked(context: Context, text: str) -> Markup:
     """Text to show, in which ids of rejudgings and disputes become links."""
     shown = context.environment.filters["visible"]
     parts, end = [], 0
-    for found in _NAMED.finditer(text):
-        parts += [shown(text[end : found.start()]), _link(context["prefix"], found)]
-        end = found.end()
+    for match in _NAMED.finditer(text):
+        parts += [shown(text[end : match.start()]), _link(context["prefix"], match)]
+        end = match.end()
     return Markup().join([*parts, shown(text[end:])])
 
 
-def _link(prefix: str, found: re.Match[str]) -> Markup:
-    words = {"rej": "rejudging", "dis": "dispute"}[found[1]]
-    return Markup('<a href="{}/{}s/{}">the {}</a>').format(prefix, words, found[0], words)
+def _link(prefix: str, match: re.Match[str]) -> Markup:
+    words = {"rej": "rejudging", "dis": "dispute"}[match[1]]
+    return Markup('<a href="{}/{}s/{}">the {}</a>').format(prefix, words, match[0], words)
 
 
 _NAMED = re.compile(r"\b(rej|dis)_[0-9A-Z]{26}\b", re.ASCII)

@@ -348,7 +348,7 @@ class Dispatcher:
             except DatabaseGoneError:
                 continue  # a judging that another dispatcher takes meanwhile is fenced at its end
             except Exception as error:  # noqa: BLE001  without heartbeats all leases would be lost
-                self._tell_of(error)
+                self._report(error)
                 continue
             for lease, one in running.items():
                 if lease not in own or lease in cancelled:
@@ -363,7 +363,7 @@ class Dispatcher:
             try:
                 self._do(scorers, taken)
             except Exception as error:  # noqa: BLE001  the lease expires; others take the judging
-                self._tell_of(error)
+                self._report(error)
             finally:
                 with self._work:
                     one = self._running.get(taken.lease)
@@ -383,7 +383,7 @@ class Dispatcher:
                 try:
                     taken = self._claim()
                 except Exception as error:  # noqa: BLE001  a slot survives errors of the machine
-                    self._tell_of(error)
+                    self._report(error)
                     self._stopping.wait(_AGAIN_S)
                     continue
                 if taken is not None:
@@ -410,7 +410,7 @@ class Dispatcher:
         with self._work:
             running = [one.claim.judging for one in self._running.values() if one.ended is None]
             # Starting their next judging would reveal when this one ended, which is still hidden.
-            untold = {
+            hidden = {
                 one.claim.judging["account"]
                 for one in self._running.values()
                 if one.ended is not None
@@ -425,7 +425,7 @@ class Dispatcher:
                     lanes,
                     alone=not running,
                     without=self._held_elsewhere(),
-                    waiting=untold,
+                    waiting=hidden,
                 )
             if taken is not None:
                 self._claims += 1
@@ -453,7 +453,7 @@ class Dispatcher:
         lacks = _lack_of(self._folder)
         self._checked = time.monotonic()
         if lacks is not None and lacks != self._lacks:
-            self._tell(SandboxError(f"no judging is started: {lacks}"))
+            self._warn(SandboxError(f"no judging is started: {lacks}"))
         self._lacks = lacks
         return lacks is not None
 
@@ -480,7 +480,7 @@ class Dispatcher:
             elif not running.fenced:
                 self._release(taken)
         except HeldRunError as error:  # the process that lost the lease still runs, and will notice
-            self._tell(error)
+            self._warn(error)
             self._held[taken.id] = time.monotonic() + _HELD_S
             self._record(lambda transaction: release(transaction, taken, counts=False))
         except (DatabaseGoneError, SandboxError, ClusterError, StoreError) as error:
@@ -500,7 +500,7 @@ class Dispatcher:
         if _is_of_machine(error) or self._is_short():
             self._put_off(taken, SandboxError(f"judging {taken.id}: {error}"))
             return
-        self._tell_of(error)
+        self._report(error)
         self._record(lambda transaction: fail(transaction, taken, "the judge failed", retry=True))
 
     def _conclude(self, taken: Claim, work: Work | None, judged: Judged) -> None:
@@ -593,7 +593,7 @@ class Dispatcher:
 
     def _put_off(self, taken: Claim, error: JudgeError) -> None:
         """Returns a judging that this machine cannot run now, so that it is tried again later."""
-        self._tell(error)
+        self._warn(error)
         if taken.judging["claims"] >= _MAX_CLAIMS:
             reason = _for_people(error)
             self._record(lambda transaction: fail(transaction, taken, reason, retry=False))
@@ -616,7 +616,7 @@ class Dispatcher:
                     self._note_fenced()
                 return
             except DatabaseGoneError as error:
-                self._tell(error)
+                self._warn(error)
                 if self._stopping.wait(_AGAIN_S):
                     return
             else:
@@ -627,13 +627,13 @@ class Dispatcher:
         with self._database.writing(self._actor) as transaction:
             transaction.event("lease.fenced", self._options.name)
 
-    def _tell(self, error: JudgeError) -> None:
+    def _warn(self, error: JudgeError) -> None:
         print_label("warning:", "yellow", f"dispatcher {self._options.name}: {error.message}")
 
-    def _tell_of(self, error: Exception) -> None:
+    def _report(self, error: Exception) -> None:
         """Reports an error; an unexpected one with its traceback."""
         if isinstance(error, JudgeError):
-            self._tell(error)
+            self._warn(error)
             return
         text = "".join(traceback.format_exception(error))
         print_label("error:", "red", f"dispatcher {self._options.name}: {text}")

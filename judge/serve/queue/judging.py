@@ -218,29 +218,29 @@ KnownConditions = tuple[dict[str, Any], dict[str, Any]]
 
 
 def work_of(
-    database: Database, claim: Claim, known: dict[str, KnownConditions] | None = None
+    database: Database, claim: Claim, rows_read: dict[str, KnownConditions] | None = None
 ) -> Work:
     """Reads everything that a claimed judging needs to know.
 
     Args:
         database: the server's database.
         claim: the claimed judging.
-        known: a cache of rows by the digest of conditions, to which new rows are added.
+        rows_read: a cache of rows by the digest of conditions, to which new rows are added.
     """
     judging = claim.judging
-    known = {} if known is None else known
+    rows_read = {} if rows_read is None else rows_read
     digest, scope = judging["conditions"], None
     with database.reading() as connection:
         submission = row_of(connection, t.submission, judging["submission"])
         phase = row_of(connection, t.phase, submission["phase"])
         suite = row_of(connection, t.suite, phase["suite"])
         now = str(connection.scalar(_NOW))
-        if digest not in known:
+        if digest not in rows_read:
             conditions = row_of(connection, t.conditions, digest)
-            known[digest] = conditions, row_of(connection, t.revision, conditions["revision"])
+            rows_read[digest] = conditions, row_of(connection, t.revision, conditions["revision"])
         if judging["rejudging"] is not None:
             scope = row_of(connection, t.rejudging, judging["rejudging"])["scope"]
-    conditions, revision = known[digest]
+    conditions, revision = rows_read[digest]
     before: str | None = None
     afresh: frozenset[str] = frozenset()
     if scope is not None and not scope["afresh"] and submission["current_judging"] != claim.id:

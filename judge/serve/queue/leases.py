@@ -326,7 +326,7 @@ def fail(transaction: Transaction, taken: Claim, reason: str, *, retry: bool) ->
     state = JudgingState.QUEUED if again else JudgingState.FAILED
     _end(transaction, taken, state, errors=_J.errors + 1, reason=reason[:2000])
     if state is JudgingState.FAILED:
-        _give_turn_back(transaction, taken.judging)
+        _free_quota(transaction, taken.judging)
     return state
 
 
@@ -409,7 +409,7 @@ def lose(
     )
     transaction.event("lease.lost", judging, detail={"holder": row["holder"], "lost": lost})
     if state is JudgingState.FAILED:
-        _give_turn_back(transaction, row)
+        _free_quota(transaction, row)
     return True
 
 
@@ -440,7 +440,7 @@ def cancel(transaction: Transaction, judging: str) -> JudgingState:
         )
         _moved(transaction, judging, row["submission"], state, JudgingState.CANCELLED)
         if row["claims"] == 0:
-            _give_turn_back(transaction, row)
+            _free_quota(transaction, row)
     return state
 
 
@@ -551,7 +551,7 @@ _NEXT_VERSION = (
 )
 
 
-def _give_turn_back(transaction: Transaction, judging: Mapping[str, Any]) -> None:
+def _free_quota(transaction: Transaction, judging: Mapping[str, Any]) -> None:
     """Frees the quota of a submission on which the judge failed, or that never started."""
     if judging["rejudging"] is None:
         transaction.execute(

@@ -71,7 +71,7 @@ async def rejudging_posted(server: ThisServer, viewer: SignedIn, form: Posted) -
     """Opens the draft of a rejudging of all submissions to a suite."""
     revision = field(form, "revision", 7)
     try:
-        asked = NewRejudging(
+        draft = NewRejudging(
             suite=field(form, "suite", 80),
             reason=field(form, "reason", 1_000),
             revision=int(revision) if revision else None,
@@ -79,7 +79,7 @@ async def rejudging_posted(server: ThisServer, viewer: SignedIn, form: Posted) -
         )
     except ValueError as error:
         raise Problem("invalid", "A rejudging needs a suite, a reason, and a number.") from error
-    made = await run_in_threadpool(post_rejudging, asked, viewer, server)
+    made = await run_in_threadpool(post_rejudging, draft, viewer, server)
     return go(server, f"/rejudgings/{made['id']}")
 
 

@@ -64,24 +64,22 @@ class Typed(BaseModel):
 
 
 @router.post("/rejudgings", status_code=201, dependencies=[rate("change")])
-def post_rejudging(asked: NewRejudging, caller: Caller, server: ThisServer) -> dict[str, Any]:
+def post_rejudging(new: NewRejudging, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """Opens the draft of a rejudging, and computes its cost."""
     require(caller, TokenScope.AUTHOR)
     with server.database.reading() as connection:
-        suite = find(connection, caller, t.suite, asked.suite)
+        suite = find(connection, caller, t.suite, new.suite)
         account = require_suite_role(caller, SuiteRole.AUTHOR, suite["id"])
         revision = revision_of(connection, suite["current_revision"])
-        if asked.revision is not None:
+        if new.revision is not None:
             numbered = {row["number"]: row for row in revisions_of(connection, suite["id"])}
-            if asked.revision not in numbered:
-                raise Problem("invalid", f"The suite has no revision {asked.revision}.")
-            revision = numbered[asked.revision]
-    scope = Scope(
-        asked.scope.of, tuple(asked.scope.ids), tuple(asked.scope.tasks), asked.scope.afresh
-    )
+            if new.revision not in numbered:
+                raise Problem("invalid", f"The suite has no revision {new.revision}.")
+            revision = numbered[new.revision]
+    scope = Scope(new.scope.of, tuple(new.scope.ids), tuple(new.scope.tasks), new.scope.afresh)
     with server.database.writing(caller.actor()) as transaction:
         rejudging = open_asked(
-            transaction, Asked(suite, revision, scope, asked.reason, account, asked.options)
+            transaction, Asked(suite, revision, scope, new.reason, account, new.options)
         )
     cost = reckon(server, rejudging)
     return {"id": rejudging, "state": RejudgingState.DRAFT, "cost": cost}

@@ -172,7 +172,7 @@ class Database:
         Raises:
             StoreError: the database cannot be reached.
         """
-        with _telling(), self._engine.connect() as connection:
+        with _as_judge_errors(), self._engine.connect() as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -185,7 +185,7 @@ class Database:
         with contextlib.ExitStack() as stack:
             if self.is_sqlite:
                 stack.enter_context(self._writer)
-            stack.enter_context(_telling())
+            stack.enter_context(_as_judge_errors())
             connection = stack.enter_context(self._writing_engine.begin())
             transaction = Transaction(connection, actor)
             yield transaction
@@ -272,7 +272,7 @@ class Changes:
         Raises:
             StoreError: the database cannot be reached.
         """
-        with _telling():
+        with _as_judge_errors():
             try:
                 if self._connection is None:
                     self._open()
@@ -375,7 +375,7 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 
 @contextlib.contextmanager
-def _telling() -> Iterator[None]:
+def _as_judge_errors() -> Iterator[None]:
     """Raises an error of the judge if the database cannot be reached or written."""
     try:
         yield
