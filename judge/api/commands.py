@@ -50,8 +50,8 @@ def score(
         One entry per run that was scored.
 
     Raises:
-        JudgeError: any of its classes; what was judged before the error is kept on disk.
-        KeyboardInterrupt: the user interrupted; what was judged is kept on disk.
+        JudgeError: any of its classes; cases judged before the error are kept on disk.
+        KeyboardInterrupt: the user interrupted; cases judged before are kept on disk.
     """
     options = options or ScoreOptions()
     scored: list[ScoredRun] = []

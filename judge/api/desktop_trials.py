@@ -60,7 +60,7 @@ class TrialOptions:
         case: number of the case; None for the first one.
         out: the results directory; None keeps nothing.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``.
-        desktop: what the desktop is like.
+        desktop: options of the desktop.
     """
 
     task_id: str
@@ -81,8 +81,8 @@ class Trial:
         suite: the suite.
         options: the options of the trial.
         run: the results directory.
-        model: what is recorded as the model.
-        setting: what is recorded as the setting.
+        model: the text recorded as the model.
+        setting: the text recorded as the setting.
 
     Attributes:
         task: the task.
@@ -282,7 +282,7 @@ def play_trial(
     steps: tuple[Step, ...],
     on_step: Callable[[int, Played], None] = lambda _number, _played: None,
 ) -> Result:
-    """Plays a step list at a fresh desktop, and judges what it leaves.
+    """Plays a step list at a fresh desktop, and judges the resulting file.
 
     Args:
         trial: the trial.

@@ -40,7 +40,7 @@ class InferOptions:
         mode: ``single`` (one round), ``multi`` (several), ``text`` (values for programs),
             ``tools`` (calls of tools) or ``desktop`` (mouse and keyboard, in LibreOffice Calc)
             [single].
-        feedback: what a round of ``multi`` gets: ``row-exec``, ``react-exec`` or
+        feedback: what a round of ``multi`` shows: ``row-exec``, ``react-exec`` or
             ``row-react-exec`` [row-react-exec].
         rounds: most rounds of ``multi`` [5; 10 for typed answers], most turns of ``desktop`` [15].
         samples: solutions of each task, 1 to 1000 [1].
@@ -48,8 +48,8 @@ class InferOptions:
             ``verbose``; ``both`` for all of them [both].
         stop: whether ``multi`` ends with the ``output`` workbook, or when the model is
             ``explicit`` about it [output].
-        execution_feedback: whether ``multi`` tells the model how its programs ran, and ``desktop``
-            what became of its actions [True].
+        execution_feedback: whether ``multi`` shows the model how its programs ran, and ``desktop``
+            the outcome of its actions [True].
         session: whether all rounds of a task share one interpreter [False; always with typed
             answers].
         oracle_plan: whether the prompt gives the steps of an expert, if the suite has them [False].
@@ -57,48 +57,49 @@ class InferOptions:
         temperature: temperature of a request [1; 0.7 for typed answers; 0.5 for Spider2-V on a
             desktop].
         top_p: nucleus of a request [1; 0.9 for typed answers and on a desktop].
-        max_tokens: most tokens of a reply.
+        max_tokens: longest reply, in tokens.
         seed: seed of sample 0; sample k gets seed + k.
         param: other request parameters, each as ``NAME=JSON``.
         timeout: seconds for one call.
         retries: how often a failed call is tried again.
-        rows: rows of each sheet in the prompt [5; 100 for typed answers in ``single``].
-        content: how they are written: ``pandas``, ``markdown``, ``csv`` or ``addresses``; or
+        rows: how many rows of each sheet the prompt shows [5; 100 for typed answers in ``single``].
+        content: how the rows are written: ``pandas``, ``markdown``, ``csv`` or ``addresses``; or
             ``info``, a description of the columns [pandas; info for typed answers in ``multi``].
-        notes: whether the prompt says what of it was cut [True].
-        prompt: a prompt template of your own.
+        notes: whether the prompt says which parts were cut [True].
+        prompt: your own prompt template.
         pictures: how the pictures of a question are shown: ``each``, ``stitched`` (as one) or
             ``none`` (only by name) [each].
-        max_pictures: most pictures of a message; those beyond are named [20].
-        picture_side: longest side of a picture in pixels; larger ones are shrunk [no bound].
-        picture_bytes: most bytes of a picture; likewise [no bound].
-        picture_types: types that the server takes, of ``png``, ``jpeg``, ``webp`` and ``gif``;
+        max_pictures: most pictures in a message; further pictures are only named [20].
+        picture_side: longest side of a picture in pixels; larger pictures are shrunk [no bound].
+        picture_bytes: largest picture in bytes; larger pictures are shrunk [no bound].
+        picture_types: types that the server accepts, of ``png``, ``jpeg``, ``webp`` and ``gif``;
             others become PNG [all of them].
         observation: what ``desktop`` shows: ``screenshot``, ``tree`` (the accessibility tree),
             ``screenshot+tree`` or ``som`` (elements are numbered) [screenshot].
         action_space: the language of actions: ``pyautogui`` or ``computer_13`` [pyautogui].
-        history: earlier turns that a request of ``desktop`` shows [3].
+        history: how many earlier turns a request of ``desktop`` shows [3].
         minutes: no turn of an episode starts after this many minutes [30].
         tree_tokens: about how many tokens of the tree's table are shown [10000].
         gui_only: whether actions may only use mouse and keyboard [False].
         as_published: names of corrections that are left out: of the published desktops
             (:data:`judge.desktop.contract.CORRECTIONS`), or of ``--tools ssb2``
             (:data:`judge.inference.tools.setting.DEPARTURES`) [none].
-        window: where the window is, as ``X,Y,WxH`` in pixels, such as ``100,50,1280x720``
-            [the whole screen].
+        window: position and size of the window, as ``X,Y,WxH`` in pixels, such as
+            ``100,50,1280x720`` [the whole screen].
         screen: width and height of the screen, as ``WxH`` [1920x1080].
-        clutter: other windows that are open [0].
-        tools: the tools of the mode ``tools``: names with commas between, ``native``, ``ssb2``
+        clutter: number of other open windows [0].
+        tools: the tools of the mode ``tools``: names separated by commas, ``native``, ``ssb2``
             (the published setting of SpreadsheetBench 2) or ``mcp:NAME`` [native].
         answer: what a model with tools submits: ``workbook`` or ``program`` [workbook].
-        tool_pictures: how it sees pictures of results: ``after`` all results of a turn,
+        tool_pictures: where the model sees pictures of results: ``after`` all results of a turn,
             ``in-result`` or ``none`` [after].
-        result_chars: characters of a result that it sees, from its beginning and its end [10000].
+        result_chars: how many characters of a result the model sees, from its beginning and its end
+            [10000].
         context_tokens: about how many tokens a request may have; beyond that, the oldest results
             are replaced by one line [no bound].
         episode_tokens: no reply of an episode is requested after this many tokens [no bound].
         episode_cost: no reply of an episode is requested after this many US dollars [no bound].
-        text_calls: whether calls that the server leaves in the text are read [False].
+        text_calls: whether calls that the server leaves in the text of a reply are read [False].
         instructions: whether the prompt has the instructions of the MCP servers [True].
         corrected: departures of ``ssb2`` to correct that otherwise stay as published.
         concurrency: tasks to ask about at a time.
@@ -118,8 +119,8 @@ class InferOptions:
         trust_folder: whether a run that this user did not start on this machine continues with the
             options in its folder; decision 0035 explains what that means.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``, for programs between rounds.
-        jobs: programs to run at a time; None for one on each core.
-        limits: bounds of these programs.
+        jobs: programs to run at a time; None for one per core.
+        limits: limits of these programs.
 
     Raises:
         UsageError: an option has a value that is not valid.
@@ -255,7 +256,9 @@ class InferOptions:
     ] = None
     notes: Annotated[
         bool | None,
-        Remembered("Say in the prompt what was cut.", Section.PROMPT, negatable=True, usual=True),
+        Remembered(
+            "Say in the prompt which parts were cut.", Section.PROMPT, negatable=True, usual=True
+        ),
     ] = None
     prompt: Annotated[GivenPath | None, Remembered("Your own prompt template.", Section.PROMPT)] = (
         None
@@ -351,7 +354,7 @@ class InferOptions:
     tools: Annotated[
         str | None,
         Remembered(
-            "Tools by name, native, ssb2, mcp:NAME, with commas between [native].",
+            "Tools: names, native, ssb2 or mcp:NAME, separated by commas [native].",
             Section.TOOLS,
             metavar="NAME,…",
         ),
@@ -464,7 +467,9 @@ class InferOptions:
         for name in REMEMBERED:
             try:
                 value = check_remembered(name, getattr(self, name))
-                object.__setattr__(self, name, value)  # a path as a path, a list as a tuple
+                object.__setattr__(
+                    self, name, value
+                )  # converts strings to paths and lists to tuples
             except (TypeError, ValueError) as error:
                 raise UsageError(f"{name} is {str(getattr(self, name))[:80]!r}: {error}") from error
         check_bounds(self)

@@ -121,7 +121,7 @@ def infer(
         InferenceError: the key is not set, or the models file is broken.
         SuiteError: the suite is missing or broken.
         SandboxError: programs have to be run between rounds, and there is no sandbox.
-        KeyboardInterrupt: the user interrupted; what was answered is kept on disk.
+        KeyboardInterrupt: the user interrupted; answers received before are kept on disk.
     """
     try:
         asyncio.get_running_loop()
@@ -187,7 +187,7 @@ def check_ready(planned: PlannedRun) -> None:
             raise InferenceError(f"{error.message}{nearest}", hint=error.hint) from None
     elif not planned.plan.model_name:
         raise UsageError(
-            f"which of its models is {planned.plan.model.name} to use? No server is asked here",
+            f"which of its models is {planned.plan.model.name} to use? No server is queried here",
             hint="Give the model's own name: --model NAME --base-url URL.",
         )
     if planned.options.max_cost is not None and planned.plan.model.price is None:

@@ -61,7 +61,7 @@ class JudgingOptions(GradingOptions):
     @property
     def recalculation(self) -> Mode:
         """When formulas are computed: as requested; never if the profile uses the stored values."""
-        from judge.compare.profiles import get_profile  # noqa: PLC0415  likewise
+        from judge.compare.profiles import get_profile  # noqa: PLC0415  help declares options without it
 
         return "never" if get_profile(self.profile).reads_stored_values else self.recalc
 

@@ -147,7 +147,7 @@ def background_of(options: InferOptions, assignments: Sequence[Assignment]) -> B
         UsageError: no task has a plan, or the documents cannot be read.
     """
     if options.oracle_plan and not any(assignment.question.plan for assignment in assignments):
-        raise UsageError("--oracle-plan: no task that is asked about comes with an expert's steps")
+        raise UsageError("--oracle-plan: none of the chosen tasks has an expert's steps")
     folder = as_path(options.documents)
     documents = None if folder is None else DocumentFolder(folder)
     return Background(oracle_plan=bool(options.oracle_plan), documents=documents)
@@ -285,7 +285,7 @@ def desktop_mode(
     left_out = tuple((question.id, problem) for question, problem in problems if problem)
     if len(left_out) == len(assignments):
         raise UsageError(
-            "no task that is chosen can be asked on a desktop",
+            "none of the chosen tasks can be asked on a desktop",
             hint="; ".join(f"{task_id}: {problem}" for task_id, problem in left_out[:3]),
         )
     return DesktopMode(setting, load_words(), _desktop_options(options), left_out)
@@ -579,7 +579,7 @@ class Resumed:
         if self.taken and not self.options.trust_folder:
             raise StoreError(
                 f"{self.options.out}: was not started by you on this machine, and its {RUN_FILE} "
-                f"alone says whom to ask or what to read ({', '.join(self.taken)})",
+                f"alone says which server to ask or what to read ({', '.join(self.taken)})",
                 hint="Give the options yourself, or --trust-folder (trust_folder=True) if you know "
                 "where the folder is from.",
             )

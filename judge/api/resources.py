@@ -86,7 +86,7 @@ class JudgingResources:
         options = options or self._options
         if options.corrections is None:
             return suite.with_checker_options(options.checker)
-        from judge.suites.corrections import corrected_suite  # noqa: PLC0415  likewise
+        from judge.suites.corrections import corrected_suite  # noqa: PLC0415  most runs need no cluster
 
         corrected = corrected_suite(suite, options.corrections)
         adapted = corrected.suite.with_checker_options(options.checker)

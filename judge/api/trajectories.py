@@ -337,7 +337,7 @@ def write_atif(run: GivenPath, out: GivenPath) -> int:
     setting = (store.read_run() or {}).get("setting")
     if not has_tool_episodes(setting):
         raise UsageError(
-            f"{run}: has no episodes of tools, which are what ATIF is for",
+            f"{run}: has no episodes with tools, and ATIF is only for these",
             hint="judge infer --mode tools makes such runs, and judge score FOLDER --trajectories.",
         )
     verdicts = {

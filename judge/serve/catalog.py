@@ -205,7 +205,7 @@ def add_phase(transaction: Transaction, new: NewPhase) -> str:
         if time is not None and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", time) is None:
             raise UsageError(f"{time!r} is not a time", hint="Write it as 2026-01-31T00:00:00Z.")
     if new.per_day < 1 or new.in_total < 1:
-        raise UsageError("a phase takes at least one submission per day and in total")
+        raise UsageError("a phase has to accept at least one submission per day and in total")
     phase = new_id("pha")
     transaction.execute(
         sa.insert(t.phase).values(
@@ -302,7 +302,7 @@ def current_conditions(transaction: Transaction, phase: dict[str, Any]) -> str |
     suite = transaction.one(
         sa.select(t.suite).where(t.suite.c.id == phase["suite"]).with_for_update(read=True)
     )
-    assert suite is not None, "a foreign key names it"
+    assert suite is not None, "a foreign key guarantees it"
     revision = revision_of(transaction.connection, suite["current_revision"])
     return ensure_conditions(transaction, revision, options_of(suite, phase), environment)
 

@@ -145,7 +145,7 @@ def _lines(received: ReceivedBody, suite: Suite, tasks: Collection[str]) -> Chec
     if errors:
         raise Problem("invalid", f"{len(errors)} lines answer other tasks", errors[:20])
     if not count:
-        raise Problem("invalid", "The file holds no solution of a task of this suite.")
+        raise Problem("invalid", "The file has no solution of a task of this suite.")
     is_typed = not any(suite.task(task).answer.is_file for task in per_task)
     kind = Kind.ANSWERS if is_typed else Kind.PROGRAMS
     return Checked(kind, received.keep(), cases, samples)
@@ -575,7 +575,8 @@ def _check_quota(transaction: Transaction, admission: Admission) -> None:
         which = "today" if left["in_total"] else "in total"
         raise Problem(
             "quota-exceeded",
-            f"The phase {admission.phase['name']} takes no more submissions of this team {which}.",
+            f"The phase {admission.phase['name']} accepts no more of this team's submissions "
+            f"{which}.",
             headers={"Retry-After": "3600"},
         )
     most = admission.suite["per_day"]
@@ -594,7 +595,7 @@ def _check_quota(transaction: Transaction, admission: Admission) -> None:
         if count >= most:
             raise Problem(
                 "quota-exceeded",
-                "The suite takes no more submissions today.",
+                "The suite accepts no more submissions today.",
                 headers={"Retry-After": "3600"},
             )
 

@@ -44,7 +44,7 @@ KINDS: dict[str, ProblemKind] = {
         403, "This is not permitted", "The token lacks the scope, or the account lacks the role."
     ),
     "not-found": ProblemKind(
-        404, "There is nothing here", "It does not exist, or is not for the account that asks."
+        404, "There is nothing here", "It does not exist, or the caller may not see it."
     ),
     "method-not-allowed": ProblemKind(
         405, "This address has no such method", "The header `Allow` lists the methods."
@@ -53,7 +53,9 @@ KINDS: dict[str, ProblemKind] = {
         406, "There is no such representation", "Request one of the documented media types."
     ),
     "conflict": ProblemKind(
-        409, "The state does not permit this", "It has changed, or another request is under way."
+        409,
+        "The state does not permit this",
+        "It has changed, or another request is still running.",
     ),
     "precondition-failed": ProblemKind(
         412, "It has changed meanwhile", "Read it again, and send its new ETag as `If-Match`."
@@ -78,7 +80,7 @@ KINDS: dict[str, ProblemKind] = {
     "quota-exceeded": ProblemKind(
         429,
         "The quota of the phase is used up",
-        "A phase takes a number of submissions from each team per day and in total.",
+        "A phase accepts a limited number of submissions from each team per day and in total.",
     ),
     "too-many-requests": ProblemKind(
         429, "Too many requests", "`Retry-After` says when the next one is accepted."

@@ -225,7 +225,7 @@ class _Parts:
 
 
 class _PromptHeads(H11Protocol):
-    """Closes a connection that has not sent a complete request head in time, even a dripping one.
+    """Closes a connection that sends no complete request head in time, even if it sends slowly.
 
     uvicorn's own time-out applies only to silent connections that already got an answer. Without
     this one, a client could occupy a slot of ``limit_concurrency`` for as long as it likes.

@@ -35,7 +35,7 @@ from judge.serve.store.database import Transaction
 from judge.serve.store.words import AccountState
 
 HttpError: Any = oauth2_client.httpx2.HTTPError
-"""What the HTTP library raises; which one it is, Authlib decides by what is installed."""
+"""Errors of the HTTP library; Authlib uses the one that is installed."""
 
 FLOW_S = 600
 _TIMEOUT_S = 10.0
@@ -191,7 +191,7 @@ def _free_name(transaction: Transaction, name: str) -> str:
     return plain if taken is None else f"{plain}-{secrets.token_hex(4)}"
 
 
-# -- what is sent, and what comes back -------------------------------------------------------------
+# -- requests and answers --------------------------------------------------------------------------
 
 
 def _client(provider: Provider, back: str) -> Any:

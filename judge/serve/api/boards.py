@@ -291,7 +291,7 @@ def _attachment(data: bytes, name: str) -> Response:
     return Response(data, media_type=RESULT_TYPE, headers=headers)
 
 
-# -- what routes and pages share ------------------------------------------------------------------
+# -- shared by routes and pages -------------------------------------------------------------------
 
 
 def shown_version(
@@ -325,7 +325,7 @@ def _made(version: Mapping[str, Any], level: str) -> str:
 def entry_of(
     connection: sa.Connection, viewer: Viewer, board: Mapping[str, Any], submission: str
 ) -> tuple[Setting, dict[str, Any]]:
-    """An entry of a board's current version, and what the board is about.
+    """An entry of a board's current version, and the setting of the board.
 
     Raises:
         Problem: 404, the version that the viewer sees has no such entry.

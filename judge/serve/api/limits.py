@@ -102,13 +102,13 @@ class BoundedBodies:
             try:
                 message = await asyncio.wait_for(receive(), self._silence_s)
             except TimeoutError as error:
-                raise HTTPException(400, "The body came too slowly.") from error
+                raise HTTPException(400, "The body arrived too slowly.") from error
             ended = message["type"] != "http.request" or not message.get("more_body", False)
             size += len(message.get("body", b""))
             if size > most:
                 raise HTTPException(413)
             if time.monotonic() - started > self._silence_s + size / _MIN_BYTES_PER_S:
-                raise HTTPException(400, "The body came too slowly.")
+                raise HTTPException(400, "The body arrived too slowly.")
             return message
 
         await self._app(scope, bounded, send)

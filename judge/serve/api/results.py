@@ -409,7 +409,7 @@ def _chosen(fields: str | None) -> frozenset[str] | None:
         return None
     chosen = frozenset(fields.split(","))
     if not chosen <= _FIELDS:
-        raise Problem("invalid", f"`fields` takes {', '.join(sorted(_FIELDS))}.")
+        raise Problem("invalid", f"`fields` accepts {', '.join(sorted(_FIELDS))}.")
     return chosen
 
 

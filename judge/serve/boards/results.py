@@ -234,7 +234,7 @@ _IN_CLEAR = ("task", "sample", "case", "verdict")
 
 
 def follows(scores: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether scores follow from cases."""
+    """Whether computing scores from the cases again gives the same scores."""
     try:
         again = scored(rows, int(scores["tasks"])).document(int(scores["tasks"]))
         return _close(again, scores)

@@ -328,7 +328,7 @@ class Boards:
         conditions = current_conditions(transaction, phase)
         if conditions is None:
             raise UsageError(
-                "the conditions of a board are fixed, and no dispatcher has said yet with which "
+                "a board has fixed conditions, but no dispatcher has reported yet with which "
                 "sandbox and engines it judges",
                 hint="Start `judge serve` once, and add the board then.",
             )

@@ -205,7 +205,7 @@ def _draft(
     )
     disputes.update(transaction.connection.scalars(waiting).all())
     suite = transaction.one(sa.select(t.suite).where(t.suite.c.id == group.suite["id"]))
-    assert suite is not None, "a foreign key names it"
+    assert suite is not None, "a foreign key guarantees it"
     try:
         return open_asked(
             transaction,

@@ -1,6 +1,6 @@
 """Disputes, and reviewers who decide about the disputes of a case, without seeing each other.
 
-An account disputes a verdict if it holds that the suite is wrong; all disputes of one case form one
+An account disputes a verdict if it considers the suite wrong; all disputes of a case form one
 suspect. The account can withdraw a dispute until a reviewer has opened it.
 
 One reviewer decides, or, if the suite requires it, two who have to agree. A reviewer's finding
@@ -110,7 +110,7 @@ def group_of(connection: sa.Connection, dispute: str) -> Group:
         .order_by(t.dispute.c.id),
     )
     suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == row["suite"]))
-    assert suite is not None, "a foreign key names it"
+    assert suite is not None, "a foreign key guarantees it"
     return Group(rows[0]["suspect"] or rows[0]["id"], suite, rows)
 
 
@@ -535,7 +535,7 @@ def _seen(
 
 def _row(connection: sa.Connection, table: sa.Table, row: str) -> dict[str, Any]:
     read = first_row(connection, sa.select(table).where(table.c.id == row))
-    assert read is not None, "a foreign key names it"
+    assert read is not None, "a foreign key guarantees it"
     return read
 
 

@@ -315,8 +315,8 @@ def _take(database: Database) -> tuple[Mapping[str, Any], Message] | None:
         )
         webhook = transaction.one(sa.select(t.webhook).where(t.webhook.c.id == delivery["webhook"]))
         event = transaction.one(sa.select(t.event).where(t.event.c.seq == delivery["event"]))
-    assert webhook is not None, "a foreign key names it"
-    assert event is not None, "a foreign key names it"
+    assert webhook is not None, "a foreign key guarantees it"
+    assert event is not None, "a foreign key guarantees it"
     keys = [key for key in (webhook["secret"], webhook["old_secret"]) if key is not None]
     return {**delivery, "tries": delivery["tries"] + 1}, Message(
         delivery["id"], webhook["url"], body_of(event), keys

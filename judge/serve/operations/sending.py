@@ -36,7 +36,7 @@ JITTER = 0.1
 """How much longer a delay may be, as a share of it, so that retries are spread out."""
 
 MAX_SECONDS = 10.0
-"""How long one try takes at most, from resolving the name to the end of the answer."""
+"""The longest time of one try in seconds, from resolving the name to the end of the answer."""
 
 MAX_ANSWER_BYTES = 64 * 1024
 MAX_URL_LENGTH = 500
@@ -293,7 +293,7 @@ class Sender:
 @contextlib.contextmanager
 def _closed_at(plain: socket.socket, until: float) -> Iterator[None]:
     """Ends a connection at a deadline, even if the other side keeps sending slowly."""
-    # A duplicate: wrapping the socket in TLS takes its descriptor away.
+    # Uses a duplicate, since wrapping the socket in TLS takes over its descriptor.
     handle = plain.dup()
 
     def end() -> None:

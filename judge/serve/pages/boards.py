@@ -124,7 +124,7 @@ def _holds(entry: Mapping[str, Any], q: str) -> bool:
 
 
 def _sort_key(entry: Mapping[str, Any], sort: str) -> tuple[Any, ...]:
-    """Sorts entries, which come sorted by score, by a column; those without a value come last."""
+    """Sorts entries by a column; those without a value come last, and ties stay sorted by score."""
     if sort in {"system", "account"}:
         return (str(entry[sort] or "\uffff").lower(),)
     if sort in {"soft", "hard"}:

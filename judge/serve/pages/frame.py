@@ -247,7 +247,7 @@ def problem_page(request: Request, problem: Problem) -> Response:
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a browser asks for a page."""
+    """Whether a browser requests a page."""
     accepts = request.headers.get("accept", "")
     return not request.url.path.startswith("/v1/") and "text/html" in accepts
 

@@ -188,13 +188,13 @@ def _files(connection: sa.Connection, folder: DataFolder) -> list[str]:
     for row in all_rows(connection, sa.select(_S.id, _S.sha256, _S.kind)):
         body = folder.body(row["sha256"])
         if not body.is_file():
-            faults.append(f"submission {row['id']}: its body is gone")
+            faults.append(f"submission {row['id']}: its body is missing")
         elif row["kind"] == Kind.WORKBOOKS and not folder.unpacked(row["sha256"]).is_dir():
-            faults.append(f"submission {row['id']}: its workbooks are gone")
+            faults.append(f"submission {row['id']}: its workbooks are missing")
     for row in all_rows(connection, sa.select(_J.id, _J.report_sha256).where(_J.state == "done")):
         report = folder.results(row["id"]) / REPORT_FILE
         if not report.is_file():
-            faults.append(f"judging {row['id']}: its report is gone")
+            faults.append(f"judging {row['id']}: its report is missing")
         elif hashlib.sha256(report.read_bytes()).hexdigest() != row["report_sha256"]:
             faults.append(f"judging {row['id']}: its report was changed")
     return faults

@@ -25,7 +25,7 @@ ENVIRONMENT = "environment"
 
 SUITE_FOLDER = "suite"
 CORRECTIONS_FILE = "corrections.yaml"
-"""In the folder of a revision: the suite, in a folder of its own name, and its corrections."""
+"""Contents of a revision's folder: the suite, in a folder with its name, and its corrections."""
 
 _OPTIONS = ("profile", "style", "checker", "recalc", "engine", "lenient_names", "limits", "best_of")
 

@@ -552,7 +552,7 @@ _NEXT_VERSION = (
 
 
 def _free_quota(transaction: Transaction, judging: Mapping[str, Any]) -> None:
-    """Frees the quota of a submission on which the judge failed, or that never started."""
+    """Removes a submission from the quota if the judge failed on it, or it never started."""
     if judging["rejudging"] is None:
         transaction.execute(
             sa.update(t.submission).where(_S.id == judging["submission"]).values(counts=False)

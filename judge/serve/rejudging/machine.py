@@ -66,7 +66,7 @@ class Scope:
         if (self.of is Of.ALL) == bool(self.ids):
             raise UsageError(
                 f"the scope {self.of} "
-                + ("takes no ids" if self.of is Of.ALL else "needs ids: what is judged again?")
+                + ("takes no ids" if self.of is Of.ALL else "needs ids of what to judge again")
             )
 
     def document(self) -> dict[str, Any]:
@@ -298,9 +298,9 @@ def target_of(transaction: Transaction, conditions: str, phase: Mapping[str, Any
     if not phase:
         return conditions
     row = transaction.one(sa.select(t.conditions).where(t.conditions.c.digest == conditions))
-    assert row is not None, "a foreign key names it"
+    assert row is not None, "a foreign key guarantees it"
     revision = transaction.one(sa.select(t.revision).where(t.revision.c.id == row["revision"]))
-    assert revision is not None, "a foreign key names it"
+    assert revision is not None, "a foreign key guarantees it"
     document = row["document"]
     environment = {
         "sandbox": document["sandbox"],

@@ -136,7 +136,7 @@ def _change(suites: LoadedSuites, before: Mapping[str, Any], target: Mapping[str
 
 def _conditions(connection: sa.Connection, digest: str) -> dict[str, Any]:
     row = first_row(connection, sa.select(t.conditions).where(t.conditions.c.digest == digest))
-    assert row is not None, "a foreign key names it"
+    assert row is not None, "a foreign key guarantees it"
     return {**row, "revision": revision_of(connection, row["revision"])}
 
 

@@ -255,7 +255,7 @@ judging = Table(  # jdg
     _reference("rejudging", "rejudging.id", nullable=True, index=True),
     Column("state", _WORD, nullable=False),
     Column("lane", _WORD, nullable=False),
-    Column("front", Integer, nullable=False, server_default="0"),  # 1: a lost lease came back
+    Column("front", Integer, nullable=False, server_default="0"),  # 1: returned after a lost lease
     Column("lease", String(32)),
     Column("holder", _NAME),
     Column("beat", _COUNTER, nullable=False, server_default="0"),
@@ -508,7 +508,7 @@ dispatcher = Table(
     Column("detail", JSON, nullable=False, server_default="{}"),  # sandbox, engines, versions
 )
 
-setting = Table(  # of the whole server: maintenance and what it says
+setting = Table(  # of the whole server: maintenance with its message …
     "setting",
     metadata,
     Column("name", _NAME, primary_key=True),
