@@ -156,7 +156,7 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
     raise UsageError(
         f"{results}: holds neither runs nor output workbooks",
         hint="A run has a submissions.jsonl; outputs are named {n}_{id}_output.xlsx, or --outputs "
-        "says where they are.",
+        "gives their pattern.",
     )
 
 
