@@ -129,7 +129,7 @@ def ran_by(settings: Settings) -> RunDocument:
     return {
         "limits": asdict(settings.limits),
         "reference": None,
-        # Typed answers are judged again without one.
+        # Typed answers are judged again without a sandbox.
         "sandbox": None if sandbox is None else sandbox_record(sandbox.info),
     }
 

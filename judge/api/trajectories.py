@@ -338,7 +338,7 @@ def write_atif(run: GivenPath, out: GivenPath) -> int:
     if not has_tool_episodes(setting):
         raise UsageError(
             f"{run}: has no episodes with tools, and ATIF is only for these",
-            hint="judge infer --mode tools makes such runs, and judge score FOLDER --trajectories.",
+            hint="judge infer --mode tools and judge score FOLDER --trajectories make such runs.",
         )
     verdicts = {
         (str(record["task"]), record["sample"], record["case"]): record["verdict"]

@@ -288,9 +288,9 @@ class Admission:
 
     Attributes:
         account: id of the team whose quota counts.
-        phase: its row.
-        suite: its row.
-        revision: the row of the suite's current revision.
+        phase: row of the phase.
+        suite: row of the suite.
+        revision: row of the suite's current revision.
         tasks: ids of the tasks of the phase's split.
     """
 

@@ -104,7 +104,7 @@ KINDS: dict[str, ProblemKind] = {
 
 @dataclass
 class Problem(Exception):  # noqa: N818  the RFC's word
-    """Ends a request with one of :data:`KINDS`.
+    """Ends a request with a problem of one of the :data:`KINDS`.
 
     Attributes:
         name: the name of its kind.

@@ -214,7 +214,7 @@ def _described(client: Any, provider: Provider) -> dict[str, Any]:
     if described.get("issuer") != provider.issuer or any(
         urlsplit(str(described.get(name))).scheme != scheme for name in addresses
     ):
-        raise Problem("unavailable", "The provider of identities describes another one.")
+        raise Problem("unavailable", "The provider of identities describes a different provider.")
     return described
 
 

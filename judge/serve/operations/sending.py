@@ -30,7 +30,7 @@ from judge.errors import JudgeError, UsageError
 from judge.version import __version__
 
 DELAYS_S = (0, 5, 300, 1_800, 7_200, 18_000, 36_000, 86_400)
-"""Seconds between each try and the one before; there are no more tries than these."""
+"""Delay of each try in seconds, counted from the one before; there are no further tries."""
 
 JITTER = 0.1
 """How much longer a delay may be, as a share of it, so that retries are spread out."""
