@@ -46,8 +46,8 @@ class Smallest:
 
     Attributes:
         pairs: number of pairs of entries, over which Holm's method adjusts.
-        tasks: how many more tasks an entry that solves all tasks of another has to solve, for a
-            significant difference of hard scores.
+        tasks: if one entry solves all tasks that another solves: how many more it has to solve for
+            a significant difference of hard scores.
         hard: the same as a share of all tasks; None if the board has fewer tasks.
         soft: true difference of two soft scores that would be found with a power of 80 %, if they
             scatter like the median pair; None if scores cannot differ by that much.

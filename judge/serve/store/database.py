@@ -91,7 +91,7 @@ class Transaction:
         return self.connection.execute(statement, parameters)
 
     def one(self, statement: sa.Select[Any]) -> dict[str, Any] | None:
-        """The first row of a query as a dictionary; None without rows."""
+        """The first row of a query as a dictionary; None if there are no rows."""
         return first_row(self.connection, statement)
 
     def event(
@@ -314,7 +314,7 @@ def sqlite_url(path: Path) -> str:
 
 
 def first_row(connection: sa.Connection, statement: sa.Select[Any]) -> dict[str, Any] | None:
-    """The first row of a query as a dictionary; None without rows."""
+    """The first row of a query as a dictionary; None if there are no rows."""
     row = connection.execute(statement.limit(1)).mappings().first()
     return None if row is None else dict(row)
 
