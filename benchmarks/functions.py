@@ -1,8 +1,8 @@
-"""The page of functions: the record of each engine, by ``judge/recalc/trust.json``.
+"""Writes the page of functions: the record of each engine, from ``judge/recalc/trust.json``.
 
     python -m benchmarks.functions        # writes docs/functions.md
 
-``tests/docs/test_functions.py`` fails where the page is not that of the table.
+``tests/docs/test_functions.py`` fails if the page does not match the table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "functions.md"
 CHECKS = Path(__file__).with_name("function_checks.yaml")
 ENGINES = ("libreoffice", "ironcalc", "formualizer", PAIR)
 MIN_CELLS = 2
-"""Cells of a shape from which its mistakes are listed."""
+"""How many cells a shape must have for its mistakes to be listed."""
 SHOWN_FAULTS = 4
 
 INTRODUCTION = """\
@@ -49,8 +49,8 @@ class Check(NamedTuple):
     """An entry that was compared with Microsoft's reference.
 
     Attributes:
-        says: what the reference says.
-        entry: what that means for the records.
+        says: the statement of the reference.
+        entry: its meaning for the records.
         source: the address of the page.
     """
 
@@ -60,13 +60,13 @@ class Check(NamedTuple):
 
 
 def checks() -> dict[str, Check]:
-    """Function -> what was compared, and how it ended."""
+    """Reads the comparisons and their results, by function."""
     found = yaml.safe_load(CHECKS.read_text(encoding="utf-8"))
     return {str(name): Check(**check) for name, check in found.items()}
 
 
 def page(table: TrustTable) -> str:
-    """The whole page for a table of records."""
+    """Makes the whole page from a table of records."""
     lines = [INTRODUCTION, "## Records", ""]
     lines.append("| function | LibreOffice | IronCalc | formualizer | agree | faults |")
     lines.append("|---|---|---|---|---|---|")

@@ -1,4 +1,4 @@
-"""What LibreOffice, openpyxl and the judge read of workbooks in unusual forms.
+"""Compares what LibreOffice, openpyxl and the judge read from workbooks in unusual forms.
 
     .venv/bin/python benchmarks/package_forms.py                  # writes docs/package-forms.md
     .venv/bin/python benchmarks/package_forms.py --record         # LibreOffice and openpyxl anew
@@ -6,7 +6,7 @@
     .venv/bin/python benchmarks/package_forms.py --record --new   # only forms not recorded yet
 
 ``--record`` needs LibreOffice in the sandbox (``judge sandbox build --office``); ``TREE`` is a
-clone of an older version, whose reader is run in a process of its own.
+clone of an older version, whose reader runs in a separate process.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ print(json.dumps({{name: forms.ours(base64.b64decode(text)) for name, text in da
 
 
 def said(value: object) -> str:
-    """Type and value of a cell, the same for the same value of two programs."""
+    """Formats type and value of a cell, so that equal values of two programs are equal."""
     if isinstance(value, bool):
         return f"truth {value}"
     if isinstance(value, int | float):
@@ -58,7 +58,7 @@ def said(value: object) -> str:
 
 
 def ours(data: bytes) -> Reading:
-    """What the judge reads."""
+    """Reads a workbook with the judge."""
     from judge.errors import WorkbookError  # noqa: PLC0415 - maybe of another version
     from judge.workbook.address import cell_name  # noqa: PLC0415
     from judge.workbook.cell import CellRange, ErrorValue  # noqa: PLC0415
@@ -85,7 +85,7 @@ def ours(data: bytes) -> Reading:
 
 
 def openpyxls(data: bytes | None) -> Reading:
-    """What openpyxl reads."""
+    """Reads a workbook with openpyxl."""
     import openpyxl  # noqa: PLC0415
 
     if data is None:
@@ -122,7 +122,7 @@ def _formula(value: Any) -> str:
 
 
 def record(before: Path | None, known: Collection[str] = ()) -> dict[str, dict[str, Reading]]:
-    """Has every form read by every program, apart from those that are known."""
+    """Reads every form with every program, except those already recorded."""
     from benchmarks.office_save import save_with_office  # noqa: PLC0415
     from tests.unit.workbook.package_forms import FORMS  # noqa: PLC0415
 
@@ -141,10 +141,10 @@ def record(before: Path | None, known: Collection[str] = ()) -> dict[str, dict[s
 
 
 def unescaped(data: bytes | None) -> bytes | None:
-    """A saved workbook from which openpyxl reads the strings that the program has.
+    """Changes a saved workbook so that openpyxl reads the same strings as the program has.
 
-    openpyxl takes ``_x0042_`` as it is, and removes every ``x005F_``: without this,
-    what LibreOffice escaped as it saved would look like what it read.
+    openpyxl does not decode ``_x0042_``, and removes every ``x005F_``. Without this change,
+    characters that LibreOffice escaped when it saved would look like characters that it read.
     """
     if data is None:
         return None
@@ -160,11 +160,11 @@ def unescaped(data: bytes | None) -> bytes | None:
 
 
 _ESCAPE = re.compile("_x((?!00[01](?![9aAdD])|[dD][89a-fA-F]|[fF]{3}[eEfF])[0-9A-Fa-f]{4})_")
-"""An escaped character that XML can hold."""
+"""Decodes an escaped character that XML can contain."""
 
 
 def read_by(tree: Path, made: Mapping[str, bytes]) -> dict[str, Reading]:
-    """What the reader of another version reads."""
+    """Reads a workbook with the reader of another version."""
     program = _READ.format(here=str(Path(__file__).resolve()))
     told = json.dumps({name: base64.b64encode(data).decode() for name, data in made.items()})
     done = subprocess.run(
@@ -221,7 +221,7 @@ sandbox, `judge sandbox build --office`) and openpyxl read all of them again, an
 
 
 def page(readings: Mapping[str, Mapping[str, Reading]]) -> str:
-    """The page of the documents."""
+    """Makes the page of the documents."""
     from tests.unit.workbook.package_forms import (  # noqa: PLC0415
         AS_EXCEL,
         AS_LIBREOFFICE,
@@ -244,7 +244,7 @@ def page(readings: Mapping[str, Mapping[str, Reading]]) -> str:
 
 
 def table(readings: Mapping[str, Mapping[str, Reading]]) -> str:
-    """Form, LibreOffice, openpyxl, before, after."""
+    """Makes the rows of the table: form, LibreOffice, openpyxl, before, after."""
     from tests.unit.workbook.package_forms import FORMS  # noqa: PLC0415
 
     plain = readings["plain"]["openpyxl"]
@@ -259,7 +259,7 @@ def table(readings: Mapping[str, Mapping[str, Reading]]) -> str:
 
 
 def shown(reading: Reading, plain: Reading) -> str:
-    """What a reading has that the one of the plain workbook has not."""
+    """Returns what a reading has in addition to the reading of the plain workbook."""
     if isinstance(reading, str) or isinstance(plain, str):
         return str(reading)
     found = []

@@ -1,10 +1,10 @@
-"""How often the triage rules turn down questions that the benchmark's authors selected.
+"""Counts how often the triage rules reject questions that the benchmark's authors selected.
 
     python benchmarks/triage.py SUITE [--show]
 
-Every instruction of a published suite was selected from forum posts by people, so each "no" of a
-rule is a wrong one, and each "unsure" is a question for a chat model or a person. What the rules
-say of posts that people turned down cannot be measured with it: those were not published.
+People selected every instruction of a published suite from forum posts, so each "no" of a rule is
+wrong, and each "unsure" is a question for a chat model or a person. How the rules handle posts that
+people rejected cannot be measured, since those were not published.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``judge checklist``: what models and people say about items that the judge leaves to them."""
+"""``judge checklist``: collects marks of models and people for items that the judge leaves open."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _opened(path: Path) -> tuple[LoadedRun, RunDirectory]:
 def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
     """Ask a chat model about the items of RUN that a model has to judge.
 
-    An item is asked about once for the same output, prompt, model and parameters.
+    The same item is not asked about twice with the same output, prompt, model and parameters.
     """
     from judge.api.inferring import find_spec  # noqa: PLC0415  for a quick --help
     from judge.inference.prompt import load_template  # noqa: PLC0415
@@ -123,7 +123,7 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
 def _with_outputs(
     run: LoadedRun, store: RunDirectory, judged: str
 ) -> Iterator[tuple[OpenItem, bytes | None]]:
-    """The items that wait for a mark, with their outputs; one whose output is gone is named."""
+    """Yields the items that wait for a mark, with their outputs; reports missing outputs."""
     output_of = stored_outputs(store, run.run, run.suite)
     for item in open_items(run, judged):
         output = None
@@ -141,8 +141,8 @@ def _with_outputs(
 def run(run: Path, sandbox: str) -> None:
     """Run the programs of the suite that judge items of RUN, in the sandbox.
 
-    A program is run once on the same output. It says its score in /logs/verifier/reward.txt, or by
-    its exit code.
+    A program is run only once on the same output. It gives its score in /logs/verifier/reward.txt,
+    or by its exit code.
     """
     from judge.core.limits import Limits  # noqa: PLC0415  for a quick --help
     from judge.report.programs import RATER, program_of, run_item  # noqa: PLC0415
@@ -174,9 +174,14 @@ def run(run: Path, sandbox: str) -> None:
 @checklist.command(cls=HelpCommand, examples=("checklist sheet results/mine --out marks.json",))
 @click.argument("run", type=_RUN)
 @option("--out", type=_SHEET, required=True, metavar="FILE", help="The sheet to write.")
-@option("--all", "all_items", is_flag=True, help="Items for a model as well, for a second rater.")
+@option(
+    "--all",
+    "all_items",
+    is_flag=True,
+    help="Include the items that a model judges, for a second rater.",
+)
 def sheet(run: Path, out: Path, all_items: bool) -> None:
-    """Write a sheet of the items of RUN that people judge: fill in score, from 0 to 1."""
+    """Write a sheet of the items of RUN that people judge: fill in each score, from 0 to 1."""
     loaded, _ = _opened(run)
     items = [*open_items(loaded, "human"), *(open_items(loaded, "llm") if all_items else ())]
     write_whole(out, f"{dump_json(sheet_of(items), indent=2)}\n".encode())
@@ -194,10 +199,10 @@ def sheet(run: Path, out: Path, all_items: bool) -> None:
 @click.argument("marks", type=click.Path(path_type=Path))
 @by_option()
 def take(run: Path, marks: Path, by: str | None) -> None:
-    """Take the scores of a sheet into RUN; several raters may each fill in one.
+    """Take the scores of a sheet into RUN; several raters may fill in a sheet each.
 
-    MARKS may also be a folder of scores that IB-bench published for the run: those of its models
-    and people become marks of their own raters.
+    MARKS may also be a folder of scores that IB-bench published for the run: each of its models
+    and people becomes a separate rater.
     """
     loaded, store = _opened(run)
     if marks.is_dir():
@@ -218,7 +223,7 @@ def take(run: Path, marks: Path, by: str | None) -> None:
 @click.argument("run", type=_RUN)
 @json_option("the points")
 def points(run: Path, as_json: bool) -> None:
-    """Show the points of RUN with all marks, and how far raters agree."""
+    """Show the points of RUN with all marks, and how well the raters agree."""
     loaded, store = _opened(run)
     report = marked_points(loaded, read_marks(store)).report()
     if as_json:
@@ -228,12 +233,12 @@ def points(run: Path, as_json: bool) -> None:
 
 
 def _renew(run: LoadedRun, store: RunDirectory) -> None:
-    """Shows the points with the marks, and brings them into report.json."""
+    """Prints the points with the marks, and updates report.json."""
     _print_points(run, store)
     try:
         renew_report(run.path)
     except SuiteError as error:
-        click.echo(f"note: report.json is as before: {error.message}", err=True)
+        click.echo(f"note: report.json is unchanged: {error.message}", err=True)
 
 
 def _print_points(run: LoadedRun, store: RunDirectory) -> None:

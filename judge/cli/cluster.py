@@ -1,4 +1,4 @@
-"""``judge cluster``: what a cluster of workers is started with."""
+"""``judge cluster``: starts the scheduler and the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def cluster() -> None:
     """Start schedulers and workers for `judge score --cluster`.
 
     Scheduler, workers and client are one trust domain: each can run code on the others' machines,
-    as the user that started them. docs/scaling.md says how to start them by Slurm and Kubernetes.
+    as the user that started them. docs/scaling.md explains how to start them on Slurm and
+    Kubernetes.
     """
 
 
@@ -51,7 +52,7 @@ def cluster() -> None:
     default="tcp://127.0.0.1:8786",
     show_default=True,
     metavar="ADDRESS",
-    help="Where workers and clients reach it.",
+    help="Address at which workers and clients reach it.",
 )
 @_CERTIFICATES
 @_INSECURE
@@ -85,7 +86,11 @@ def worker(
 @cluster.command("certificates", examples=("cluster certificates keys/",))
 @click.argument("folder", type=click.Path(path_type=Path))
 @option(
-    "--days", type=click.IntRange(min=1), default=90, show_default=True, help="How long they last."
+    "--days",
+    type=click.IntRange(min=1),
+    default=90,
+    show_default=True,
+    help="How long they are valid.",
 )
 def make(folder: Path, days: int) -> None:
     """Make the certificates that scheduler, workers and clients share, in FOLDER.

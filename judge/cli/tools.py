@@ -1,4 +1,4 @@
-"""``judge tools``: the tools of ``judge infer --mode tools``, without a model."""
+"""``judge tools``: shows the tools of ``judge infer --mode tools``, without asking a model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tools() -> None:
 def check(name: str, sandbox: str, as_json: bool) -> None:
     """Start the tools NAMES, and list what a model is offered; no model is asked.
 
-    NAMES as --tools takes them: native, ssb2, mcp:NAME, names of tools, with commas between. The
+    NAMES are those of --tools, separated by commas: native, ssb2, mcp:NAME, or names of tools. The
     exit code is 11 if a server does not start or does not list its tools.
     """
     checked = api.check_tools(name, sandbox)
@@ -62,6 +62,6 @@ def check(name: str, sandbox: str, as_json: bool) -> None:
     if checked.problem:
         raise IncompleteRunError(
             f"not all tools can be used: {visible(checked.problem)}",
-            hint="It is the server's own fault: see its documentation, or build it with other "
+            hint="The fault is in the server: see its documentation, or build it with other "
             "arguments.",
         )

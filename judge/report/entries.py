@@ -1,4 +1,4 @@
-"""The rows of a report, one for each submission with its cases, and what they measured. Pure."""
+"""The rows of a report, one for each submission with its cases, and their measurements. Pure."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ _Number = float | int | None
 
 
 def _ended(case: CaseEntry, name: str) -> _Number:
-    """A number of an episode that ended."""
+    """One measurement of an episode that ended."""
     episode = case.episode
     number: _Number = None if episode is None or not episode.ended else getattr(episode, name)
     return number

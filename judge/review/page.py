@@ -1,4 +1,4 @@
-"""The review page: its one document, and the requests of its script."""
+"""The review page: its document, and the requests of its script."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ReviewPage(LocalPage):
 
     Args:
         session: the session.
-        port: the port that requests have to name.
+        port: the port that requests must name.
     """
 
     def __init__(self, session: ReviewSession, port: int = 0) -> None:
@@ -72,7 +72,7 @@ class ReviewPage(LocalPage):
         try:
             finding = Finding(_text(body, "finding"))
         except ValueError as error:
-            raise UsageError(f"what was found? One of {', '.join(Finding)}") from error
+            raise UsageError(f"a decision needs a finding, one of {', '.join(Finding)}") from error
         self._session.decide(
             _place(body),
             finding,

@@ -299,12 +299,14 @@ def current_conditions(transaction: Transaction, phase: dict[str, Any]) -> str |
     if environment is None:
         return None
     # Applying a rejudging changes this row: a submission comes either before that or after it.
-    suite = transaction.one(
-        sa.select(t.suite).where(t.suite.c.id == phase["suite"]).with_for_update(read=True)
-    )
-    assert suite is not None, "a foreign key guarantees it"
+    suite = dict(transaction.execute(_SHARED_SUITE, {"suite": phase["suite"]}).mappings().one())
     revision = revision_of(transaction.connection, suite["current_revision"])
     return ensure_conditions(transaction, revision, options_of(suite, phase), environment)
+
+
+_SHARED_SUITE = (
+    sa.select(t.suite).where(t.suite.c.id == sa.bindparam("suite")).with_for_update(read=True)
+)
 
 
 def revisions_of(connection: sa.Connection, suite: str) -> list[dict[str, Any]]:

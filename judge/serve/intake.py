@@ -385,20 +385,19 @@ def submit(
                 headers={"Retry-After": "15"},
             )
         submission = new_id("sub")
-        transaction.execute(
-            sa.insert(t.submission).values(
-                id=submission,
-                account=admission.account,
-                made_by=viewer.account,
-                phase=phase["id"],
-                kind=checked.kind,
-                sha256=checked.body.sha256,
-                bytes=checked.body.size,
-                samples=checked.samples,
-                idempotency_key=key,
-                **asdict(described),
-            )
-        )
+        row = {
+            "id": submission,
+            "account": admission.account,
+            "made_by": viewer.account,
+            "phase": phase["id"],
+            "kind": checked.kind,
+            "sha256": checked.body.sha256,
+            "bytes": checked.body.size,
+            "samples": checked.samples,
+            "idempotency_key": key,
+            **asdict(described),
+        }
+        transaction.execute(_INSERT, row)
         judging = enqueue(
             transaction,
             submission=submission,
@@ -406,9 +405,7 @@ def submit(
             conditions=conditions,
             cases=checked.cases,
         )
-        transaction.execute(
-            sa.update(t.submission).where(_S.id == submission).values(current_judging=judging)
-        )
+        transaction.execute(_COUNTS_FIRST, {"submission": submission, "judging": judging})
         transaction.event("submission.accepted", submission, after=JudgingState.QUEUED)
         answer = {
             "id": submission,
@@ -429,6 +426,14 @@ def submit(
                 )
             )
     return answer, False
+
+
+_INSERT = sa.insert(t.submission)
+_COUNTS_FIRST = (
+    sa.update(t.submission)
+    .where(_S.id == sa.bindparam("submission"))
+    .values(current_judging=sa.bindparam("judging"))
+)
 
 
 def may_upload(server: Server, viewer: Viewer, name: str) -> None:
@@ -534,17 +539,20 @@ def place_in_queue(connection: sa.Connection, judging: str) -> dict[str, int]:
 
 def quota_left(connection: sa.Connection, phase: Mapping[str, Any], account: str) -> dict[str, int]:
     """How many more submissions a phase accepts from an account today, and in total."""
-    counted = sa.and_(_S.phase == phase["id"], _S.account == account, _S.counts.is_(True))
-    today = sa.func.substr(_S.created, 1, 10) == sa.func.substr(t.Now(), 1, 10)
-    row = connection.execute(
-        sa.select(
-            sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((today, 1), else_=0)), 0)
-        ).where(counted)
-    ).one()
+    used = connection.execute(_USED, {"phase": phase["id"], "account": account}).one()
     return {
-        "today": max(0, phase["per_day"] - int(row[1])),
-        "in_total": max(0, phase["in_total"] - int(row[0])),
+        "today": max(0, phase["per_day"] - int(used.today)),
+        "in_total": max(0, phase["in_total"] - int(used.in_total)),
     }
+
+
+_TODAY = sa.func.substr(_S.created, 1, 10) == sa.func.substr(t.Now(), 1, 10)
+_USED = sa.select(
+    sa.func.count().label("in_total"),
+    sa.func.coalesce(sa.func.sum(sa.case((_TODAY, 1), else_=0)), 0).label("today"),
+).where(
+    _S.phase == sa.bindparam("phase"), _S.account == sa.bindparam("account"), _S.counts.is_(True)
+)
 
 
 def _check_unchanged(transaction: Transaction, admission: Admission) -> None:
@@ -553,13 +561,8 @@ def _check_unchanged(transaction: Transaction, admission: Admission) -> None:
     Raises:
         Problem: 409, the phase is not open any more, or the suite has a new revision.
     """
-    row = transaction.one(
-        sa.select(t.phase, t.suite.c.current_revision, t.Now().label("now"))
-        .join(t.suite, t.suite.c.id == t.phase.c.suite)
-        .where(t.phase.c.id == admission.phase["id"])
-    )
-    assert row is not None
-    state = phase_state(row, row["now"])
+    row = transaction.execute(_PHASE_NOW, {"phase": admission.phase["id"]}).mappings().one()
+    state = phase_state(dict(row), row["now"])
     if state is not PhaseState.OPEN:
         raise Problem("conflict", f"The phase {row['name']} is {state}.")
     if row["current_revision"] != admission.revision["id"]:
@@ -567,6 +570,13 @@ def _check_unchanged(transaction: Transaction, admission: Admission) -> None:
             "conflict",
             f"The suite {admission.suite['name']} has got a new revision meanwhile: submit again.",
         )
+
+
+_PHASE_NOW = (
+    sa.select(t.phase, t.suite.c.current_revision, t.Now().label("now"))
+    .join(t.suite, t.suite.c.id == t.phase.c.suite)
+    .where(t.phase.c.id == sa.bindparam("phase"))
+)
 
 
 def _check_quota(transaction: Transaction, admission: Admission) -> None:
@@ -586,11 +596,10 @@ def _check_quota(transaction: Transaction, admission: Admission) -> None:
             sa.select(t.suite.c.id).where(t.suite.c.id == admission.suite["id"]).with_for_update()
         )
         phases = sa.select(t.phase.c.id).where(t.phase.c.suite == admission.suite["id"])
-        today = sa.func.substr(_S.created, 1, 10) == sa.func.substr(t.Now(), 1, 10)
         count = transaction.execute(
             sa.select(sa.func.count())
             .select_from(t.submission)
-            .where(_S.phase.in_(phases), today, _S.counts.is_(True))
+            .where(_S.phase.in_(phases), _TODAY, _S.counts.is_(True))
         ).scalar_one()
         if count >= most:
             raise Problem(

@@ -80,7 +80,8 @@ KINDS: dict[str, ProblemKind] = {
     "quota-exceeded": ProblemKind(
         429,
         "The quota of the phase is used up",
-        "A phase accepts a limited number of submissions from each team per day and in total.",
+        "A phase accepts a limited number of submissions from each team per day and in total; the "
+        "day begins at 00:00 UTC.",
     ),
     "too-many-requests": ProblemKind(
         429, "Too many requests", "`Retry-After` says when the next one is accepted."

@@ -1,9 +1,9 @@
-"""Schedulers and workers as programs of their own.
+"""Runs schedulers and workers as separate programs.
 
-Run as a module, it starts the workers of one command, and ends with it: it reads a JSON object from
-standard input and prints one as its answer. A scheduler unpickles what it gets, so it is not in
-the process that keeps the records. When standard input ends, however the command ended, this
-process ends too, and its workers with it.
+Run as a module, it starts the workers of one command: it reads a JSON object from standard input
+and prints another as its answer. A scheduler unpickles messages, so it must not run in the process
+that keeps the records. When standard input ends, however the command ended, this process and its
+workers end too.
 
 :func:`serve_scheduler` and :func:`serve_workers` are for a cluster that outlives a command.
 """
@@ -32,13 +32,13 @@ _WAIT_S = 60
 
 
 def main() -> None:
-    """Does what the first line of standard input says."""
+    """Starts the workers that the first line of standard input describes."""
     settle()
     plan = json.loads(sys.stdin.readline())
     certificates = plan["certificates"] and Certificates(**plan["certificates"])
     security: Security | None = None
     if plan["kind"] != "kubernetes":
-        # Without certificates of the user, with some that only this command knows.
+        # If the user has no certificates, use temporary ones that only this command knows.
         security = security_of(certificates) or Security.temporary()
     cluster = _start(plan["kind"], plan["workers"], plan["options"], security)
     answer = {
@@ -49,7 +49,7 @@ def main() -> None:
     sys.stdout.flush()
     sys.stdin.read()
     if plan["kind"] != "local":
-        cluster.close()  # jobs and pods have to be taken back; processes see that we are gone
+        cluster.close()  # jobs and pods must be cancelled; processes notice that this one is gone
     os._exit(0)
 
 
@@ -85,7 +85,7 @@ def _start_slurm(workers: int, options: Mapping[str, Any], security: Security | 
             "memory": "4GB",
             **options,
             "cores": cores,
-            "processes": cores,  # what kills a process must take one submission along, not many
+            "processes": cores,  # a crash of a process should affect one submission, not many
             "protocol": "tls://",
             "security": security,
             "worker_extra_args": [
@@ -107,8 +107,8 @@ async def serve_scheduler(cluster_place: Place, on_ready: Callable[[str], None])
     """Runs a scheduler until it is cancelled.
 
     Args:
-        cluster_place: where it listens, and with which certificates.
-        on_ready: called with its address.
+        cluster_place: the address to listen on, and the certificates.
+        on_ready: called with the address of the scheduler.
 
     Raises:
         ClusterError: it cannot listen there.
@@ -132,12 +132,12 @@ async def serve_scheduler(cluster_place: Place, on_ready: Callable[[str], None])
 async def serve_workers(cluster_place: Place, on_ready: Callable[[str], None]) -> None:
     """Runs workers until they are cancelled, or their scheduler is gone.
 
-    Each is a process with one thread, so that what kills it takes nothing else along; one that
+    Each worker is a process with one thread, so that a crash affects nothing else; a worker that
     died is started again.
 
     Args:
-        cluster_place: the scheduler, the certificates, and how many workers.
-        on_ready: called with the address of each.
+        cluster_place: the scheduler, the certificates, and the number of workers.
+        on_ready: called with the address of each worker.
 
     Raises:
         ClusterError: there is no scheduler, or it refuses these workers.

@@ -1,4 +1,4 @@
-"""Has actions performed by an actor, within limits, and hears what they did."""
+"""Lets an actor process perform actions within limits, and reads its reports."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ main(given["corrections"])
 
 @dataclass(slots=True)
 class Performed:
-    """What became of an action; see ``judge.desktop.contract.ActionOutcome``."""
+    """The outcome of an action; see ``judge.desktop.contract.ActionOutcome``."""
 
     error: str = ""
     refused: bool = False
@@ -72,7 +72,7 @@ class _Ready:
             os.set_blocking(descriptor, False)
 
     def close(self) -> None:
-        """Ends it and whatever is in its group."""
+        """Ends the process and its process group."""
         with contextlib.suppress(OSError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
@@ -84,12 +84,12 @@ class _Ready:
 
 
 class Stage:
-    """Where actions are performed: one actor each, of which the next is always ready.
+    """Performs actions, each in an actor process of its own; the next one is always ready.
 
     Args:
-        processes: of the desktop.
-        modules: source of the driver's modules by name.
-        corrections: names of those that hold.
+        processes: the processes of the desktop.
+        modules: source text of the driver's modules, by name.
+        corrections: names of the corrections that apply.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Stage:
         self._ready: _Ready | None = None
 
     def prepare(self) -> None:
-        """Starts the next actor, if none is ready."""
+        """Starts the next actor, unless one is ready."""
         if self._ready is not None:
             return
         given = json.dumps(
@@ -117,7 +117,7 @@ class Stage:
                 stderr=subprocess.PIPE,
                 pass_fds=(passed,),
                 start_new_session=True,
-                preexec_fn=stand_apart,  # noqa: PLW1509 - see there
+                preexec_fn=stand_apart,  # noqa: PLW1509 - see `stand_apart`
                 cwd="/",
             )
         except (OSError, subprocess.SubprocessError) as error:
@@ -132,7 +132,7 @@ class Stage:
         Args:
             kind: ``code``, ``gui-only`` or ``call``.
             what: the code, or the action of computer_13.
-            limit_s: how long it may take.
+            limit_s: how long it may take, in seconds.
 
         Raises:
             BrokenError: no actor gets ready.
@@ -161,14 +161,14 @@ class Stage:
         return done
 
     def close(self) -> None:
-        """Ends the actor that waits."""
+        """Ends the waiting actor."""
         if self._ready is not None:
             self._ready.close()
             self._ready = None
 
 
 class _Hearing:
-    """What an actor says and prints."""
+    """Reads the reports of an actor, and what it prints."""
 
     def __init__(self, actor: _Ready) -> None:
         self._actor = actor
@@ -181,11 +181,11 @@ class _Hearing:
         self.events: list[list[Any]] = []
 
     def shown(self) -> str:
-        """What was printed, its beginning."""
+        """Returns the beginning of the printed text."""
         return self._printed[:MAX_PRINTED].decode("utf-8", "replace")
 
     def until(self, wanted: str, deadline: float) -> bool:
-        """Listens until it is ready, or has said its end; False if neither in time."""
+        """Reads until the actor is ready, or has reported its end; False if not in time."""
         while True:
             if (wanted == "ready" and self.ready) or self.end is not None:
                 return True
@@ -197,7 +197,7 @@ class _Hearing:
             self._listen(left)
 
     def send(self, request: bytes, deadline: float) -> bool:
-        """Sends the request and listens to its end; whether it ended in time."""
+        """Sends the request and reads until the action ends; returns whether it ended in time."""
         with contextlib.suppress(OSError):
             os.set_blocking(self._actor.to.fileno(), True)
             self._actor.to.write(request)
@@ -247,7 +247,7 @@ class _Hearing:
 
 
 def _filled_file(data: bytes) -> int:
-    """A descriptor from which data can be read by one who inherits it."""
+    """Returns a descriptor from which a child process that inherits it can read the data."""
     reader, writer = os.pipe()
     try:
         fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 1 << 20)

@@ -1,4 +1,4 @@
-"""A desktop as a whole: started with a workbook open, read, worked on, saved."""
+"""A whole desktop: starts it with a workbook open, reads it, performs actions, saves the file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Seen:
     Attributes:
         view: digest of what the screen showed.
         nodes: the tree.
-        seconds: that reading took.
+        seconds: how long the reading took.
     """
 
     view: bytes
@@ -66,8 +66,8 @@ class Desk:
     """A desktop.
 
     Args:
-        options: what it is like.
-        modules: source of the driver's modules by name.
+        options: the options of the desktop.
+        modules: source text of the driver's modules, by name.
     """
 
     def __init__(self, options: Options, modules: Mapping[str, str]) -> None:
@@ -83,16 +83,16 @@ class Desk:
         self._main = 0
         self._settled: _Seen | None = None
 
-    # start
+    # starting
 
     def start(self, placed: Mapping[str, bytes], opened: str, collected: str) -> float:
         """Starts everything, and waits until the workbook is shown and nothing moves.
 
         Returns:
-            Seconds that it took.
+            How many seconds that took.
 
         Raises:
-            BrokenError: it does not get there.
+            BrokenError: the desktop does not get that far.
         """
         started = time.monotonic()
         for path, content in placed.items():
@@ -112,7 +112,7 @@ class Desk:
         layout.arrange(self._main, self._options.window)
         self._await_cells(started)
         if self._options.window is not None:
-            layout.put(self._main, self._options.window)  # the office may have moved it meanwhile
+            layout.put(self._main, self._options.window)  # the office may have moved it
         if self._options.clutter:
             size = (self._options.width, self._options.height)
             layout.add_clutter(self._options.clutter, self._main, size, started + _START_S)
@@ -156,7 +156,7 @@ class Desk:
             self._processes.check()
             raise BrokenError("the message bus does not start")
         self._processes.environment["DBUS_SESSION_BUS_ADDRESS"] = address
-        # Who asks for the accessibility bus has it started, so that there is never a second one.
+        # Asking for the accessibility bus starts it, so there is never a second one.
         self._reader = tree.Reader(Bus(address), self._corrections)
 
     def _start_office(self, path: str, content: bytes) -> None:
@@ -189,21 +189,21 @@ class Desk:
             "the sheet", there, max(1.0, started + _START_S - time.monotonic())
         )
 
-    # what is shown
+    # reading the screen
 
     def _read(self) -> list[Node]:
         return self._reader.read(lambda: (self._screen.windows(), self._screen.active()))
 
     def _view(self) -> bytes:
-        """A digest of what the screen shows, and of its windows."""
+        """Returns a digest of the picture on the screen and of its windows."""
         digest = hashlib.blake2b(self._screen.bare_picture().tobytes(), digest_size=16)
         digest.update(repr((self._screen.windows(), self._screen.active())).encode())
         return digest.digest()
 
     def _tree(self) -> tuple[list[Node], float]:
-        """The tree, and seconds that reading it took.
+        """Returns the tree, and how many seconds it took to read it.
 
-        It is not read again while the screen shows what it showed as the desktop settled.
+        It is not read again as long as the screen shows the same as when the desktop settled.
         """
         settled, self._settled = self._settled, None
         if settled is not None and settled.view == self._view():
@@ -214,7 +214,7 @@ class Desk:
     def observe(
         self, *, picture: bool, nodes: bool, numbered: bool
     ) -> tuple[dict[str, Any], bytes | None]:
-        """What is shown now: facts, and the picture.
+        """Returns what is shown now: facts, and the picture.
 
         Raises:
             BrokenError: the desktop broke.
@@ -247,10 +247,10 @@ class Desk:
         plain = "titles" in self._corrections
         return [plain_title(each.title) if plain else each.title for each in windows][:100]
 
-    # what is done
+    # performing actions
 
     def perform(self, kind: str, what: Any) -> tuple[Performed, bool, float]:
-        """Performs an action; what became of it, whether the desktop settled, seconds.
+        """Performs an action; returns its outcome, whether the desktop settled, and the seconds.
 
         Raises:
             BrokenError: the desktop broke.
@@ -271,7 +271,7 @@ class Desk:
         return done, settled, time.monotonic() - started
 
     def _settle(self, limit_s: float) -> bool:
-        """Waits until two trees in a row are equal; whether they were in time."""
+        """Waits until two trees in a row are equal; returns whether that happened in time."""
         if "settling" not in self._corrections:
             time.sleep(_PUBLISHED_PAUSE_S)
             return True
@@ -293,7 +293,7 @@ class Desk:
         return False
 
     def feed(self, events: list[tuple[str, int, int, str]]) -> None:
-        """Does with mouse and keyboard what a person does.
+        """Repeats a person's mouse and keyboard events.
 
         Raises:
             BrokenError: the desktop broke.
@@ -303,7 +303,7 @@ class Desk:
         self._screen.work(events)
 
     def frame(self, known: str) -> tuple[str, bytes | None]:
-        """What the screen shows: its digest, and the picture unless that is known.
+        """Returns the digest of the screen, and the picture unless the caller has it.
 
         Raises:
             BrokenError: the desktop broke.
@@ -313,10 +313,10 @@ class Desk:
         digest = hashlib.blake2b(shown.tobytes(), digest_size=16).hexdigest()
         return digest, None if digest == known else screen.as_png(shown)
 
-    # the file
+    # collecting the file
 
     def save(self) -> tuple[str, bool, bytes | None]:
-        """Saves as a user does, and collects.
+        """Saves as a user does, and collects the file.
 
         Raises:
             BrokenError: the desktop broke.
@@ -341,7 +341,7 @@ class Desk:
         return self.collect()
 
     def _press_save(self) -> None:
-        """Presses ctrl+s, and waits until the file is there or nothing happens any more."""
+        """Presses ctrl+s, and waits until the file is written or nothing changes any more."""
         before = last = self._stamp()
         self._screen.press("Control_L", "s")
         end = time.monotonic() + _SAVED_S
@@ -358,11 +358,11 @@ class Desk:
             rests = rests + 1 if at_rest else 0
             if rests * _LOOK_S >= _UNCHANGED_S:
                 if answered or not self._keep_format():
-                    return  # nothing was changed, or it cannot be saved
+                    return  # nothing has changed, or the file cannot be saved
                 answered, rests = True, 0
 
     def _keep_format(self) -> bool:
-        """Answers the question about the file's format, if it is asked."""
+        """Answers the dialog about the format of the file, if it appears."""
         keeping = kept_format(self._read())
         if keeping is None:
             return False
@@ -379,16 +379,16 @@ class Desk:
         return found.st_ino, found.st_mtime_ns, found.st_size
 
     def collect(self) -> tuple[str, bool, bytes | None]:
-        """The file or folder as it is: its status, whether it changed, its bytes."""
+        """Reads the file or folder: its status, whether it changed, and its bytes."""
         status, _, content = files.collect(self._collected, _MAX_FILE_BYTES)
         return status, content is not None and content != self._before, content
 
     def memory_bytes(self) -> int:
-        """Memory of everything that runs here."""
+        """Returns the memory of everything that runs on the desktop."""
         return self._processes.memory_bytes()
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the desktop."""
         self._stage.close()
         for part in reversed(self._processes.parts):
             with contextlib.suppress(OSError):
@@ -396,10 +396,10 @@ class Desk:
 
 
 def kept_format(nodes: Sequence[Node]) -> tuple[int, int] | None:
-    """Where to click so that a file keeps its format; None if that is not asked.
+    """Returns where to click so that a file keeps its format; None without such a dialog.
 
-    The question has a button for the office's own format, and another one for the file's; what
-    it is called and which of them has the keyboard differs between versions.
+    The dialog has one button for the office's own format and one for the file's format. Their
+    labels, and which of them has the focus, differ between versions.
     """
     buttons = [
         node

@@ -1,7 +1,7 @@
-"""Values of the language for mouse and keyboard alone: what expressions and calls give.
+"""Evaluates expressions and calls of the language for actions with only mouse and keyboard.
 
-Attributes are looked up in tables, never in objects, and everything is bounded. Standard library
-only; tested outside of the sandbox.
+Attributes are looked up in tables, never in objects, and all sizes are limited. This module uses
+only the standard library, and is tested outside the sandbox.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 class Member:
-    """A name of one of the two modules; nothing can be asked of it."""
+    """A name of one of the two modules; it has no attributes that code could reach."""
 
     def __init__(self, module: str, name: str = "") -> None:
         self.module = module
@@ -69,7 +69,7 @@ class Member:
 
 
 class Values:
-    """Names, and the values of expressions, of a checked tree."""
+    """Holds the names of a checked tree, and evaluates its expressions."""
 
     def __init__(
         self, gui: Any, sleep: Callable[[float], None], show: Callable[[str], None]
@@ -85,14 +85,14 @@ class Values:
         self.line = 0
 
     def step(self, node: ast.AST) -> None:
-        """Counts a step, of which there is a largest number."""
+        """Counts a step; the number of steps is limited."""
         self.line = getattr(node, "lineno", self.line)
         self._steps += 1
         if self._steps > MAX_STEPS:
             raise FailedError(f"line {self.line}: more than {MAX_STEPS} steps")
 
     def assign(self, target: ast.expr, value: Any) -> None:
-        """Gives a value to a name, an item or a setting."""
+        """Assigns a value to a name, an item or a setting."""
         match target:
             case ast.Name():
                 self.names[target.id] = value
@@ -120,7 +120,7 @@ class Values:
     # expressions
 
     def value(self, node: ast.expr) -> Any:
-        """The value of an expression."""
+        """Returns the value of an expression."""
         self.step(node)
         match node:
             case ast.Constant():
@@ -237,7 +237,7 @@ class Values:
                 self._comprehend(node, depth + 1, found)
 
     def combine(self, symbol: ast.operator, left: Any, right: Any) -> Any:
-        """What an operator makes of two values."""
+        """Applies an operator to two values."""
         if type(symbol) not in _BINARY:
             raise TypeError(f"the operator {type(symbol).__name__} is not known here")
         if isinstance(symbol, ast.Mod) and isinstance(left, str):
@@ -308,7 +308,7 @@ class Values:
         return found if isinstance(found, bool) else None
 
     def _passed(self, function: str, parameter: str, value: Any) -> Any:
-        """An argument as it is given to PyAutoGUI; names of picture files are not."""
+        """Checks an argument for PyAutoGUI; names of picture files are refused."""
         if isinstance(value, Member):
             if value.name in EASINGS:
                 return getattr(self._gui, value.name)
@@ -362,7 +362,7 @@ class Values:
         return value
 
     def items(self, value: Any) -> list[Any] | tuple[Any, ...] | str | range:
-        """What a loop goes through."""
+        """Returns the items that a loop iterates over."""
         if isinstance(value, dict):
             return list(value)
         if isinstance(value, list | tuple | str | range):

@@ -1,7 +1,7 @@
-"""The driver's main program: answers the judge's requests, one frame each.
+"""The driver's main program: answers the requests of the judge, one frame each.
 
-A request is a message of ``judge.sandbox.warden.frames`` with ``op`` in its header; the answer has
-``broke`` in it where the desktop broke, after which there is nothing left to be asked.
+A request is a message of ``judge.sandbox.warden.frames`` with ``op`` in its header. If the desktop
+broke, the answer has ``broke`` in it, and no more requests can be answered.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Service:
         self._desk: Desk | None = None
 
     def answer(self, header: dict[str, Any], blobs: list[bytes]) -> Answer:
-        """The answer to a request."""
+        """Answers a request."""
         if header["op"] == "start":
             return self._start(header, blobs)
         assert self._desk is not None

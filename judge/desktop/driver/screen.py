@@ -25,10 +25,10 @@ class Screen:
     """The driver's own connection to the screen.
 
     Args:
-        name: of the display, such as ``:0``.
+        name: the name of the display, such as ``:0``.
 
     Raises:
-        BrokenError: it does not answer.
+        BrokenError: the display does not answer.
     """
 
     def __init__(self, name: str) -> None:
@@ -57,7 +57,7 @@ class Screen:
         return None if found is None else found.value
 
     def windows(self) -> list[Window]:
-        """The windows of programs, the uppermost first."""
+        """Returns the windows of programs, the uppermost first."""
         found: list[Window] = self._asked(self._windows)
         return found
 
@@ -73,7 +73,7 @@ class Screen:
                 kind = (window.get_wm_class() or ("", ""))[1]
             except (xerror.XError, TypeError, AttributeError):
                 continue  # it has just been closed
-            # what python-xlib calls y of the root in the window
+            # python-xlib returns the position of the root relative to the window
             found.append(
                 Window(number, title, place.x, place.y, size.width, size.height, str(kind))
             )
@@ -89,12 +89,12 @@ class Screen:
         return str(value or "")
 
     def active(self) -> int:
-        """Number of the active window; 0 if there is none."""
+        """Returns the number of the active window; 0 if there is none."""
         value = self._asked(lambda: self._property(self._root, "_NET_ACTIVE_WINDOW"))
         return int(value[0]) if value is not None and len(value) else 0
 
     def cursor(self) -> tuple[int, int]:
-        """Where the cursor is."""
+        """Returns the position of the cursor."""
         found = self._asked(self._root.query_pointer)
         return found.root_x, found.root_y
 
@@ -103,12 +103,12 @@ class Screen:
         self._ask_manager(number, "_NET_ACTIVE_WINDOW", [2, X.CurrentTime, 0, 0, 0])
 
     def maximise(self, number: int) -> None:
-        """Lets a window fill the screen."""
+        """Makes a window fill the screen."""
         states = [self._atom(f"_NET_WM_STATE_MAXIMIZED_{way}") for way in ("HORZ", "VERT")]
         self._ask_manager(number, "_NET_WM_STATE", [1, *states, 1, 0])
 
     def place(self, number: int, x: int, y: int, width: int, height: int) -> None:
-        """Moves a window, borders included, and gives it a size."""
+        """Moves and resizes a window; the position and size include the borders."""
         states = [self._atom(f"_NET_WM_STATE_MAXIMIZED_{way}") for way in ("HORZ", "VERT")]
         self._ask_manager(number, "_NET_WM_STATE", [0, *states, 1, 0])
         left, right, top, bottom = self._borders(number)
@@ -117,7 +117,7 @@ class Screen:
         self._ask_manager(number, "_NET_MOVERESIZE_WINDOW", [flags, x, y, *inner])
 
     def outline(self, number: int) -> tuple[int, int, int, int] | None:
-        """Place and size of a window, borders included; None if it is gone."""
+        """Returns position and size of a window including its borders; None if it is gone."""
         left, right, top, bottom = self._borders(number)
         for each in self.windows():
             if each.number == number:
@@ -126,7 +126,7 @@ class Screen:
         return None
 
     def _borders(self, number: int) -> tuple[int, int, int, int]:
-        """What the window manager draws around a window: left, right, top, bottom."""
+        """Returns the width of the borders around a window: left, right, top, bottom."""
 
         def ask() -> Any:
             window = self._display.create_resource_object("window", number)
@@ -167,21 +167,21 @@ class Screen:
         self._asked(tap)
 
     def work(self, events: list[tuple[str, int, int, str]]) -> None:
-        """Does with mouse and keyboard what a person does; see :class:`Hands`."""
+        """Repeats a person's mouse and keyboard events; see :class:`Hands`."""
         if self._hands is None:
             self._hands = self._asked(lambda: Hands(self._display))
         hands = self._hands
         self._asked(lambda: hands.do(events))
 
     def bare_picture(self) -> Image.Image:
-        """What is on the screen, without a cursor."""
+        """Returns the picture on the screen, without a cursor."""
         try:
             return ImageGrab.grab(xdisplay=self.name)
         except OSError as error:
             raise BrokenError(f"the screen does not answer: {error}") from None
 
     def picture(self) -> Image.Image:
-        """What is on the screen, with the cursor drawn in."""
+        """Returns the picture on the screen, with the cursor drawn in."""
         shown = self.bare_picture()
         cursor = self._asked(self._cursor_picture)
         if cursor is not None:
@@ -206,14 +206,14 @@ class Screen:
 
 
 def as_png(picture: Image.Image) -> bytes:
-    """A picture as PNG, quickly rather than small."""
+    """Encodes a picture as PNG, for speed rather than size."""
     data = io.BytesIO()
     picture.save(data, "PNG", compress_level=1)
     return data.getvalue()
 
 
 def wait_for_number(descriptor: int, limit_s: float) -> int | None:
-    """The number of the screen that answers, as Xvfb writes it; None if it does not in time."""
+    """Reads the number of the screen that Xvfb writes when it is ready; None if not in time."""
     text = b""
     end = time.monotonic() + limit_s
     while not text.endswith(b"\n"):

@@ -38,8 +38,8 @@ def show_charts(
     """The charts of two sheets that do not agree, in pairs.
 
     Args:
-        gold: the workbook that shows what is right, and the charts of its sheet.
-        output: the workbook that is judged, and those of its sheet.
+        gold: the workbook with the right answer, and the charts of its sheet.
+        output: the workbook that is judged, and the charts of its sheet.
         asked: names of the properties that count.
         max_pairs: how many pairs are shown.
         max_points: how many points of a series are drawn.
@@ -47,7 +47,7 @@ def show_charts(
     Returns:
         ``agreeing`` and ``more`` (how many charts agree, and are not shown) and ``pairs``, each
         with ``rows`` (see :func:`judge.report.findings.tables.rows_of`), ``gold`` and ``output``:
-        an object with ``drawing``, or null, and ``notes``; null where there is no chart.
+        an object with ``drawing``, or null, and ``notes``; null if there is no chart.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.
@@ -74,7 +74,7 @@ def show_charts(
 
 
 def _properties(chart: Chart, asked: Collection[str]) -> list[Property]:
-    """The properties of a chart that are compared, and others that help people."""
+    """The properties of a chart that are compared, and some that are only shown to people."""
 
     def named(name: str, value: object, text: str, *names: str) -> Property:
         return Property(name, value, text, any(option in asked for option in names))

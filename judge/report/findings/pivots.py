@@ -47,15 +47,15 @@ def show_pivots(
     """The pivot tables of two sheets that do not agree, in pairs.
 
     Args:
-        gold: the workbook that shows what is right, and the pivot tables of its sheet.
-        output: the workbook that is judged, and those of its sheet.
+        gold: the workbook with the right answer, and the pivot tables of its sheet.
+        output: the workbook that is judged, and the pivot tables of its sheet.
         asked: names of the properties that count.
         max_pairs: how many pairs are shown.
 
     Returns:
-        ``agreeing`` and ``more`` as for charts, and ``pairs``, each with ``rows`` and ``gold`` and
-        ``output``: for each area ``name`` and ``fields`` (``text`` and ``state``); null without
-        a pivot table.
+        ``agreeing`` and ``more`` as for charts, and ``pairs``, each with ``rows``, ``gold`` and
+        ``output``: for each area ``name`` and ``fields`` (``text`` and ``state``); null if there is
+        no pivot table.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.
@@ -129,7 +129,7 @@ def _value(data: PivotData, *, named: bool) -> str:
 def _areas(
     pivot: Pivot | None, other: Pivot | None, asked: Collection[str]
 ) -> list[dict[str, Any]] | None:
-    """The fields of a pivot table by area, each marked if the other table lacks it there."""
+    """The fields of a pivot table by area; a field is marked if the other table lacks it there."""
     if pivot is None:
         return None
     areas = []

@@ -151,13 +151,26 @@ def create_token(
     scopes: Iterable[Scope],
     *,
     days: int = TOKEN_DAYS,
+    maker: str | None = None,
 ) -> tuple[str, str]:
     """Makes a token for an account.
+
+    Args:
+        transaction: the transaction in which it is made.
+        account: id of the account.
+        name: name of the token, shown in lists.
+        scopes: the scopes of the token.
+        days: for how many days it is valid.
+        maker: id of the token that makes it, if any; the new token ends when this one ends.
 
     Returns:
         Its id, and its text, which is not stored.
     """
     text, token = make_token_text(), new_id("tok")
+    expires: sa.ColumnElement[str] = Later(days * 86_400)
+    if maker is not None:
+        until = sa.select(t.token.c.expires).where(t.token.c.id == maker).scalar_subquery()
+        expires = sa.case((until < expires, until), else_=expires)
     transaction.execute(
         sa.insert(t.token).values(
             id=token,
@@ -166,7 +179,8 @@ def create_token(
             sha256=_sha256(text),
             prefix=text[:8],
             scopes=sorted(set(scopes)),
-            expires=Later(days * 86_400),
+            expires=expires,
+            maker=maker,
         )
     )
     transaction.event("token.created", token, after="active", detail={"account": account})
@@ -174,14 +188,17 @@ def create_token(
 
 
 def revoke_token(transaction: Transaction, token: str) -> None:
-    """Revokes a token."""
-    changed = transaction.execute(
+    """Revokes a token, and all tokens made with it, directly or indirectly."""
+    made = sa.select(t.token.c.id).where(t.token.c.id == token).cte("made", recursive=True)
+    made = made.union(sa.select(t.token.c.id).where(t.token.c.maker == made.c.id))
+    ended = transaction.execute(
         sa.update(t.token)
-        .where(t.token.c.id == token, t.token.c.revoked.is_(None))
+        .where(t.token.c.id.in_(sa.select(made.c.id)), t.token.c.revoked.is_(None))
         .values(revoked=t.Now())
+        .returning(t.token.c.id)
     )
-    if changed.rowcount:
-        transaction.event("token.revoked", token, before="active", after="revoked")
+    for one in sorted(ended.scalars()):
+        transaction.event("token.revoked", one, before="active", after="revoked")
 
 
 def create_sign_in(transaction: Transaction, account: str) -> str:

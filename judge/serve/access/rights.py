@@ -66,6 +66,11 @@ class Viewer:
         """Whether they may operate the server, with this token."""
         return Role.OPERATOR in self.roles and Scope.OPERATE in self.scopes
 
+    @property
+    def uses_token(self) -> bool:
+        """Whether the request was made with a token, not in a session of the pages."""
+        return (self.credential or "").startswith("tok_")
+
     def actor(self) -> Actor:
         """The caller as the audit log names them."""
         return Actor(self.account or "visitor", self.request, self.address)

@@ -99,6 +99,8 @@ def list_tokens(caller: Caller, server: ThisServer) -> dict[str, Any]:
                 t.token.c.expires,
                 t.token.c.revoked,
                 t.token.c.last_used,
+                t.token.c.maker,
+                (t.token.c.expires <= t.Now()).label("expired"),
             )
             .where(visible_to(caller, t.token))
             .order_by(t.token.c.id),
@@ -108,7 +110,10 @@ def list_tokens(caller: Caller, server: ThisServer) -> dict[str, Any]:
 
 @router.post("/tokens", status_code=201, dependencies=[rate("change")])
 def make_token(token: NewToken, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """Makes a token for the caller's account; its text is shown only in this answer."""
+    """Makes a token for the caller's account; its text is shown only in this answer.
+
+    If it is made with a token, it ends no later than that token.
+    """
     account = require(caller, token.scopes[0])
     if not caller.scopes.issuperset(token.scopes):
         raise Problem("forbidden", "A token can give no scope that it does not have.")
@@ -117,19 +122,29 @@ def make_token(token: NewToken, caller: Caller, server: ThisServer) -> dict[str,
         valid = sa.and_(
             t.token.c.account == account, t.token.c.revoked.is_(None), t.token.c.expires > t.Now()
         )
-        count = transaction.execute(sa.select(sa.func.count()).where(valid)).scalar_one()
-        if count >= MAX_TOKENS:
+        tokens = set(transaction.execute(sa.select(t.token.c.id).where(valid)).scalars())
+        if caller.uses_token and caller.credential not in tokens:
+            raise Problem("unauthorized")  # it was revoked since this request came
+        if len(tokens) >= MAX_TOKENS:
             raise Problem("conflict", f"An account has at most {MAX_TOKENS} valid tokens.")
         token_id, text = create_token(
-            transaction, account, token.name, token.scopes, days=token.days
+            transaction,
+            account,
+            token.name,
+            token.scopes,
+            days=token.days,
+            maker=caller.credential if caller.uses_token else None,
         )
     return {"id": token_id, "token": text, "scopes": sorted(token.scopes)}
 
 
 @router.delete("/tokens/{token}", status_code=204, dependencies=[rate("change")])
 def end_token(token: str, caller: Caller, server: ThisServer) -> None:
-    """Revokes one of the caller's own tokens."""
-    require(caller, Scope.READ)
+    """Revokes one of the caller's own tokens, and those that were made with it."""
+    account = require(caller, Scope.READ)
     with server.database.writing(caller.actor()) as transaction:
+        lock_account(transaction, account)
         row = find(transaction.connection, caller, t.token, token)
+        if not caller.scopes.issuperset(map(Scope, row["scopes"])):
+            raise Problem("forbidden", "A token cannot end a token with a scope that it lacks.")
         revoke_token(transaction, row["id"])

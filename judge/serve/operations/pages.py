@@ -12,7 +12,7 @@ from starlette.responses import Response
 from judge.serve.access.accounts import account_named, change_account
 from judge.serve.access.rights import Viewer, require_role
 from judge.serve.context import Server, ThisServer
-from judge.serve.operations.deliveries import KINDS
+from judge.serve.operations.deliveries import KINDS, hosts_of
 from judge.serve.operations.webhook_routes import (
     AskedWebhook,
     Redelivery,
@@ -57,6 +57,9 @@ def admin_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respon
         events = all_rows(
             connection, sa.select(t.event).order_by(t.event.c.seq.desc()).limit(_LISTED)
         )
+        named = sa.select(t.account.c.id, t.account.c.name)
+        actors = {event["actor"] for event in events}
+        names = dict(map(tuple, connection.execute(named.where(t.account.c.id.in_(actors)))))
         value = connection.scalar(
             sa.select(t.setting.c.value).where(t.setting.c.name == MAINTENANCE)
         )
@@ -69,6 +72,7 @@ def admin_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respon
         dispatchers=dispatchers,
         failed=failed,
         events=events,
+        names=names,
         under_maintenance=value,
         states=[state.value for state in AccountState],
     )
@@ -122,6 +126,8 @@ def _webhooks(
     request: Request, server: Server, viewer: Viewer, made: dict[str, Any] | None
 ) -> Response:
     rows = own_webhooks(server, viewer)
+    with server.database.reading() as connection:
+        hosts = hosts_of(connection)
     return show(
         request,
         viewer,
@@ -130,6 +136,7 @@ def _webhooks(
         headers={"Cache-Control": "no-store"},
         webhooks=[(row, own_deliveries(server, viewer, row["id"])[:20]) for row in rows],
         kinds=KINDS,
+        hosts=hosts,
         made=made,
     )
 

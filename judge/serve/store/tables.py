@@ -109,7 +109,11 @@ token = Table(  # tok
     Column("expires", _TIME, nullable=False),
     Column("revoked", _TIME),
     Column("last_used", String(10)),  # the day
+    Column(
+        "maker", _ID
+    ),  # id of the token that made it; None: made by a person or an administrator
 )
+Index(None, token.c.maker)
 
 sign_in = Table(  # one-time links; sin
     "sign_in",

@@ -1,4 +1,4 @@
-"""IB-bench's tasks of investment bankers: a reply as JSON, and a workbook."""
+"""IB-bench: tasks of investment bankers, answered by a JSON reply and a workbook."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DIFFICULTIES = {"e": "easy", "m": "medium", "h": "hard"}
 
 
 class IbBench(ChecklistFormat):
-    """A folder with ``tasks/*/rubric.json`` and ``meta.yaml``."""
+    """The format with ``tasks/*/rubric.json`` and ``meta.yaml``."""
 
     names = (NAME,)
     definition = "tasks/*/rubric.json"
@@ -47,7 +47,7 @@ class IbBench(ChecklistFormat):
                 yield path
 
     def tasks_of(self, definition: Path, boundary: Boundary) -> Iterator[Task]:
-        """The task of a folder."""
+        """The task of a ``rubric.json``."""
         folder = definition.parent
         rubric = read_json(definition, SuiteError)
         if not isinstance(rubric, dict) or not isinstance(rubric.get("criteria"), dict):
@@ -75,13 +75,13 @@ class IbBench(ChecklistFormat):
         )
 
     def folder_answers(self, folder: Path, tasks: Mapping[str, str]) -> Mapping[str, Path]:
-        """Responses as the suite records them, ``{id}.json``, and folders."""
+        """Finds responses that the suite recorded, ``{id}.json``, and folders."""
         responses = {path.stem: path for path in _responses_in(folder) if path.stem in tasks}
         return {**super().folder_answers(folder, tasks), **responses}
 
 
 def rubric_hash(rubric: Mapping[str, Any]) -> str:
-    """The hash by which published scores name the rubric that they were given with."""
+    """The hash by which published scores identify their rubric."""
     return hashlib.sha256(json.dumps(rubric, sort_keys=True).encode()).hexdigest()[:8]
 
 
@@ -117,7 +117,7 @@ def _item(name: str, criterion: Any) -> dict[str, object]:
 
 
 def _files(folder: Path, boundary: Boundary) -> tuple[list[InputFile], list[Gold]]:
-    """The input files, and the finished models of the authors."""
+    """The input files, and the authors' finished workbooks as golds."""
     inputs, golds = [], []
     for path in sorted(folder.iterdir()):
         if not boundary.has_file(path):
@@ -130,7 +130,7 @@ def _files(folder: Path, boundary: Boundary) -> tuple[list[InputFile], list[Gold
 
 
 def _instruction(path: Path) -> str:
-    """What is asked: the prompt from its section ``Task`` on."""
+    """The instruction: the prompt from its section ``Task`` on."""
     text = read_text(path, SuiteError)
     return (text[text.index("## Task") :] if "## Task" in text else text).strip()
 

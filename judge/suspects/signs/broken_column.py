@@ -1,4 +1,4 @@
-"""Formulas that fill a column of the input, and that the gold breaks in some rows."""
+"""Finds formulas that fill a column of the input and that the gold replaces in some rows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class BrokenColumn:
     title = "the gold keeps a column formula of the input, except in some rows"
     about = About.GOLD
     blind_spots = (
-        "a column of which the gold changes half of the formulas or more is taken to be the task",
-        "where every case has the change in the same cells, it may be the task as well",
-        "constants outside the answer are left to frozen-input",
+        "a column in which the gold changes at least half of the formulas is taken to be the task",
+        "if every case has the change in the same cells, it may be part of the task as well",
+        "constants outside the answer are left to the sign frozen-input",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case whose answer would be another with the input's formulas."""
+        """Yields one suspect for each case whose answer would change with the input's formulas."""
         broken_by_case = {case.number: dict(_broken(case)) for case in material.cases}
         for case in material.cases:
             broken = broken_by_case[case.number]
@@ -79,7 +79,7 @@ class BrokenColumn:
 
 
 def _broken(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
-    """Cells in which the gold breaks a column formula of the input, each with that formula."""
+    """Finds the cells in which the gold replaces a column formula of the input."""
     for sheet in case.input.sheet_names:
         if sheet not in case.gold:
             continue
@@ -98,7 +98,7 @@ def _broken(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
 
 
 def _is_broken(case: CaseMaterial, cell: CellAddress) -> bool:
-    """Whether the gold holds something other than the input's formula, not nothing."""
+    """Returns whether the gold has other content than the input's formula, and is not blank."""
     own = case.gold.formula(cell)
     if own is None:
         return case.gold.value(cell) is not None and case.in_answer(cell)
@@ -106,7 +106,7 @@ def _is_broken(case: CaseMaterial, cell: CellAddress) -> bool:
 
 
 def _apart(case: CaseMaterial, broken: Mapping[CellAddress, str]) -> dict[CellAddress, CellValue]:
-    """Cells of the answer that the input's formulas would give another value, with that value."""
+    """Finds the answer cells that the input's formulas would change, with their new values."""
     if not broken or len(broken) > MAX_RESTORED:
         return {}
     inside = {cell: text for cell, text in broken.items() if case.in_answer(cell)}

@@ -1,7 +1,7 @@
-"""Rules that change between the cases of a task.
+"""Finds tasks whose rule changes between cases.
 
-The formulas of case 1's answer are filled into the other cases and computed there. Also found here:
-cases whose inputs are the same and whose answers differ.
+The formulas of case 1's answer are filled into the other cases and computed there. This sign also
+finds cases whose inputs are the same but whose answers differ.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class ChangedRule:
     title = "the rule of case 1's answer does not give the answer of another case"
     about = About.GOLD
     blind_spots = (
-        "golds of constants in case 1 have no rule that could be filled into the others",
+        "a gold of constants in case 1 has no rule that could be filled into the other cases",
         ("a formula whose ranges end where the data of case 1 end is not filled into longer data"),
-        "a wrong formula that all cases share agrees with itself",
+        "a wrong formula that all cases share causes no contradiction",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each later case that follows another rule."""
+        """Yields one suspect for each later case that follows a different rule."""
         if len(material.cases) < 2:
             return
         first = material.cases[0]
@@ -85,7 +85,7 @@ class ChangedRule:
         if not expected:
             return
         given = what_formulas_give(case, expected)
-        # What the formulas give in case 1 itself must be its answer, or nothing follows.
+        # In case 1 itself the formulas must give its answer; otherwise they prove nothing.
         trusted = {
             address: value
             for address, value in given.items()
@@ -130,16 +130,16 @@ class ChangedRule:
 
 
 def _other_than_first(first: CaseMaterial, case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
-    """Cells that do not hold the formula of the first case, each with that formula."""
+    """Finds the cells that do not have the formula of the first case, each with that formula."""
     moved = _moved_columns(first, case)
     for address, formula in first.answer_formulas.items():
         own = case.gold.formula(address)
         if own == formula or (address.sheet, address.column) in moved:
             continue
         if own is None and (case.gold.value(address) is None or case.is_given(address)):
-            continue  # shorter data, or data itself
+            continue  # the data are shorter, or the cell is data
         if own is not None and _NUMBERS.sub("1", own) == _NUMBERS.sub("1", formula):
-            continue  # the same formula over other rows
+            continue  # the same formula for different rows
         if any(_grew(first, case, address, reference) for reference in references(formula)):
             continue
         yield address, formula
@@ -148,7 +148,7 @@ def _other_than_first(first: CaseMaterial, case: CaseMaterial) -> Iterator[tuple
 def _grew(
     first: CaseMaterial, case: CaseMaterial, address: CellAddress, reference: Reference
 ) -> bool:
-    """Whether a range holds a whole table in the first case, and not in another."""
+    """Returns whether a range covers a whole table in the first case, but not in another case."""
     sheet, below = reference.sheet or address.sheet, reference.max_row + 1
     return (
         reference.max_row > reference.min_row
@@ -158,7 +158,7 @@ def _grew(
 
 
 def _moved_columns(first: CaseMaterial, case: CaseMaterial) -> frozenset[tuple[str, int]]:
-    """Columns whose formulas are in other rows than in the first case: the table has moved."""
+    """Finds columns whose formulas are in different rows than in case 1: the table has moved."""
     return frozenset(
         (address.sheet, address.column)
         for address in case.answer_formulas

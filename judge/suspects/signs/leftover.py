@@ -1,8 +1,8 @@
-"""Values of an answer that were copied from the input, and are not in this case's input.
+"""Finds copied values in an answer that are not in this case's input.
 
-Many questions move values: they look names up, filter rows, sort. In such an answer every value can
-be found in the input. A value that cannot was left over from another case, or was changed in one
-of the two files only.
+Many questions move values: they look up names, filter rows or sort. In such an answer, every value
+also occurs in the input. A value that does not is left over from another case, or was changed in
+only one of the two files.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from judge.workbook.address import COLUMN_BITS
 from judge.workbook.cell import CellValue
 
 MIN_COPIED = 4
-"""Values of a column that have to be found in the input before it counts as copied."""
+"""How many values of a column must occur in the input for the column to count as copied."""
 
 SHARE_COPIED = 0.9
-"""Share of a column's values, over all cases, that have to be found in their inputs."""
+"""Share of a column's values, over all cases, that must occur in their inputs."""
 
 MAX_CELLS = 100_000
-"""Cells of an answer that are traced."""
+"""How many cells of an answer are traced."""
 
 Column = tuple[str, int]
 
@@ -47,7 +47,7 @@ class Leftover:
     """See :mod:`judge.suspects.signs.leftover`."""
 
     name = "leftover"
-    title = "the answer copies values of the input, and holds one that this input does not have"
+    title = "the answer copies values from the input, but has one that this input does not have"
     about = About.GOLD
     blind_spots = (
         (
@@ -56,13 +56,13 @@ class Leftover:
         ),
         (
             "whole numbers below 1,000, logical values and strings of fewer than three letters "
-            "turn up anywhere, so they are not traced"
+            "occur anywhere, so they are not traced"
         ),
-        ("a leftover that this input holds too, elsewhere, is found only if whole rows are moved"),
+        ("a leftover that also occurs elsewhere in this input is found only if whole rows move"),
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case that holds such values."""
+        """Yields one suspect for each case with such values."""
         traced = {case.number: _traced(case) for case in material.cases}
         copied = set(_copied(list(traced.values())))
         kept = kept_places(material.cases)
@@ -96,7 +96,7 @@ class Leftover:
             material,
             case.number,
             self,
-            # What the input leaves blank may be meant to be filled in again.
+            # The question may want cells that are blank in the input to be filled in.
             Certainty.SURE if changed else Certainty.LIKELY,
             f"the gold's {address_in(case.gold, first)} is {shown(case.gold.value(first))} as in "
             f"case {other.number}, the input's is {shown(case.input.value(first))}"
@@ -135,7 +135,7 @@ class Leftover:
                 f"case {other.number}'s input has it in {address_in(other.input, there)}, where "
                 f"this case's has {shown(case.input.value(there))}; no cell of this input has it"
             )
-            # A number can be a sum that happens to be there; a name cannot.
+            # A number may equal a value in another input by chance, a name may not.
             named = any(isinstance(case.answer.get(address), str) for address in left)
             certainty = Certainty.SURE if named else Certainty.LIKELY
         else:
@@ -191,13 +191,13 @@ MAX_KEPT_SHARE = 0.2
 def kept_places(
     cases: Sequence[CaseMaterial],
 ) -> dict[int, dict[CellAddress, CaseMaterial]]:
-    """Cells of answers that hold what the input of another case has there, and not their own.
+    """Finds answer cells with the value that another case's input, not their own, has there.
 
     Only columns count in which answers otherwise keep the values of their inputs, so that a
-    right answer holds the input's own value.
+    right answer would have the value of its own input.
 
     Returns:
-        Case number -> cell -> the case that it was kept from.
+        Case number -> cell -> the case from which its value comes.
     """
     alone: dict[Column, int] = defaultdict(int)
     apart: dict[Column, dict[int, list[CellAddress]]] = defaultdict(lambda: defaultdict(list))
@@ -243,7 +243,7 @@ def _kept_from(
 
 
 def _is_held(book: Book, value: CellValue) -> bool:
-    """Whether any cell of a workbook holds a value: then it may have been moved from there."""
+    """Returns whether any cell of a workbook has a value, which may have been moved from there."""
     return any(
         same_constant(value, held)
         for sheet in book.sheet_names
@@ -273,7 +273,7 @@ def _known(book: Book) -> frozenset[str]:
 
 
 def _copied(traced: Sequence[_Traced]) -> Iterator[Column]:
-    """Columns whose values come from the inputs."""
+    """Finds columns whose values come from the inputs."""
     for column in {column for case in traced for column in case.columns}:
         pairs = [
             (value, value in case.known)
@@ -287,7 +287,7 @@ def _copied(traced: Sequence[_Traced]) -> Iterator[Column]:
 
 
 def _in_every_case(traced: Sequence[_Traced]) -> frozenset[tuple[Column, str]]:
-    """Values that each answer has in a column and no input has: headings, words of the question."""
+    """Finds values that every answer but no input has in a column, such as headings."""
     sets = [
         {
             (column, value)
@@ -303,7 +303,7 @@ def _in_every_case(traced: Sequence[_Traced]) -> frozenset[tuple[Column, str]]:
 def _sources(
     material: TaskMaterial, case: CaseMaterial
 ) -> dict[str, tuple[CaseMaterial, CellAddress]]:
-    """Where the inputs of other cases have values that can be recognized."""
+    """Locates recognizable values in the inputs of other cases."""
     sources: dict[str, tuple[CaseMaterial, CellAddress]] = {}
     for other in material.cases:
         if other is case:
@@ -336,11 +336,11 @@ def _of(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of an answer, compared with those of its input.
+    """The rows of an answer, compared with those of its input.
 
     Attributes:
-        total: rows with at least two values that can be recognized.
-        apart: the cells of those that the input does not have.
+        total: how many rows have at least two recognizable values.
+        apart: the cells of those of these rows that the input does not have.
     """
 
     total: int

@@ -193,7 +193,7 @@ def test_a_cell_without_a_value_is_explained(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--explain", "A1:A2"], "not a single cell"),
-        (["--explain", "A1", "--at", "A1"], "--at does not go with --explain"),
+        (["--explain", "A1", "--at", "A1"], "--at cannot be used with --explain"),
         (["--serve"], "leave out FILE"),
     ],
 )

@@ -521,7 +521,7 @@ def test_only_tasks_that_are_wanted_are_imported(folder: Path) -> None:
     [
         (["--import-trajectory", "{folder}/{{task}}/none.json"], "no file matches"),
         (["--import-trajectory", "{folder}/101/trajectory.json"], "does not say which task"),
-        (["--import-outputs", "x/*.xlsx"], "belongs to --import-trajectory"),
+        (["--import-outputs", "x/*.xlsx"], "can only be used with --import-trajectory"),
     ],
 )
 def test_an_import_that_cannot_be_done_says_why(
