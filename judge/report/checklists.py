@@ -125,7 +125,7 @@ def _mean(shares: Sequence[float]) -> float | None:
 
 
 def judges_line(by_judge: Mapping[str, PointsRecord]) -> str:
-    """The points by who judges: ``deterministic 15 of 18 points, LLM 0 of 5 (0 judged)``."""
+    """The points by kind of judge: ``deterministic 15 of 18 points, LLM 0 of 5 (0 judged)``."""
     parts: list[str] = []
     for judge, word in JUDGES.items():
         points = by_judge.get(judge)
@@ -146,8 +146,8 @@ def points_lines(points: PointsReport | None) -> Iterator[str]:
     yield f"checklists of {points['cases']:,} cases: {judges_line(points['by_judge'])}"
     left_out = points["mean_share_of_judged"]
     yield (
-        f"mean score {percent(points['mean_share_of_all'])} of all points (what was not judged "
-        f"counts as not earned), {percent(left_out)} of the judged points"
+        f"mean score {percent(points['mean_share_of_all'])} of all points (points that were not "
+        f"judged count as not earned), {percent(left_out)} of the judged points"
     )
     if points["with_pass_share"]:
         yield (

@@ -146,7 +146,7 @@ MARKS = ("", "agrees", *(kind.value for kind in DifferenceClass), UNKNOWN)
 _MARK_INDEX = {name: index for index, name in enumerate(MARKS)}
 _AGREES = 1
 _DIFFERS = _MARK_INDEX[DifferenceClass.WRONG_VALUE.value]
-"""The mark of a difference of another checker's kind, which the list of differences names."""
+"""The mark for other checkers' kinds of differences; the list of differences names the kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,8 @@ def build_grid(
         places: cells outside the answer to show as well.
 
     Returns:
-        A JSON object: ``blocks`` (see :func:`encode_block`) and ``notes`` on what cannot be shown.
+        A JSON object: ``blocks`` (see :func:`encode_block`) and ``notes`` on parts that cannot be
+        shown.
     """
     bounds = bounds or GridBounds()
     notes: list[str] = []
@@ -344,7 +345,7 @@ def encode_block(block: Block, sides: Sides, marks: Marks, bounds: GridBounds) -
     """A block as JSON.
 
     Returns:
-        ``sheet``; ``output_sheet`` and ``input_sheet`` (null where there is none); ``answer``
+        ``sheet``; ``output_sheet`` and ``input_sheet`` (null if there is none); ``answer``
         (ranges as text); the shown ``rows`` and ``columns``, as ``[first, count]`` of each
         unbroken stretch; ``whole_rows``, how many rows the window has; ``cells``, for each shown
         row a list of results of :func:`judge.report.grid.encode_cell`.

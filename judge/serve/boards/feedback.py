@@ -163,10 +163,9 @@ def leaks(tasks: int, cases: int, submissions: int) -> list[Leak]:
         cases: number of cases of the split.
         submissions: how many submissions a team can make in a phase.
     """
-    steps = round(1 / STEP) + 1
     rows = [
         Leak(Level.NONE, True, 0.0, 0.0),
-        Leak(Level.SCORE, True, math.log2(steps), ladder_bits(submissions)),
+        Leak(Level.SCORE, True, math.log2(_scores(tasks)), ladder_bits(submissions, tasks)),
     ]
     for level, bits in (
         (Level.SCORE, math.log2(cases + 1)),
@@ -177,14 +176,19 @@ def leaks(tasks: int, cases: int, submissions: int) -> list[Leak]:
     return rows
 
 
-def ladder_bits(submissions: int) -> float:
+def _scores(tasks: int) -> int:
+    """How many different scores can be shown: half points, or solved tasks if those are fewer."""
+    return min(round(1 / STEP), tasks) + 1
+
+
+def ladder_bits(submissions: int, tasks: int) -> float:
     """How many bits the ladder reveals at most in a phase.
 
     The logarithm of the number of possible histories: at which submissions it moved, at most
     :data:`MAX_STEPS` times, and to which scores. Each score is at least a point (two steps) above
     the one before; as rounding can take away half a point, only one step is assumed.
     """
-    scores = round(1 / STEP) + 1
+    scores = _scores(tasks)
     histories = sum(
         math.comb(submissions, moves) * math.comb(scores, moves)
         for moves in range(min(MAX_STEPS, submissions, scores) + 1)

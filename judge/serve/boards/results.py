@@ -14,7 +14,7 @@ import math
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,13 @@ class Scored:
     answered: int
     samples: int
     set_aside: Mapping[str, int]
+    _intervals: dict[str, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    def _interval(self, metric: str, means: Mapping[str, float]) -> dict[str, Any]:
+        """Made once: boards are renewed every second, and an interval takes 10,000 resamples."""
+        if metric not in self._intervals:
+            self._intervals[metric] = interval_of(means)
+        return dict(self._intervals[metric])
 
     def document(self, tasks: int, level: Level = Level.CELLS) -> dict[str, Any]:
         """The scores with their intervals, in the form that signed documents use.
@@ -60,8 +67,8 @@ class Scored:
                 left out, since they would reveal verdicts.
         """
         document = {
-            "soft": interval_of(self.means.soft),
-            "hard": interval_of(self.means.hard),
+            "soft": self._interval("soft", self.means.soft),
+            "hard": self._interval("hard", self.means.hard),
             "answered": self.answered,
             "tasks": tasks,
             "samples": self.samples,

@@ -265,7 +265,8 @@ def _by_ladder(
 def _scored(connection: sa.Connection, judging: str, setting: Setting) -> Scored:
     """Scores of a judging, from the verdicts that may be shown."""
     bounded = is_bounded(setting.suite, setting.phase) and not setting.published
-    key = (str(connection.engine.url), judging, bounded, setting.tasks)
+    # The key has the database: in a copy that went on judging, the same id has other verdicts.
+    key = (str(connection.engine.url.database), judging, bounded, setting.tasks)
     cached = _CACHE.get(key)
     if cached is None:
         while len(_CACHE) >= _CACHED:
