@@ -97,7 +97,7 @@ def openpyxls(data: bytes | None) -> Reading:
             workbook = openpyxl.load_workbook(io.BytesIO(data))
         for sheet in workbook.worksheets:
             cells = found[sheet.title] = {}
-            # Only rows that are there: it would make cells in a million others above a last one.
+            # Only existing rows: openpyxl would create cells in a million rows above the last one.
             for row in sorted({row for row, _ in sheet._cells if row > 0}):  # noqa: SLF001
                 for cell in next(sheet.iter_rows(min_row=row, max_row=row)):
                     if cell.value is None or cell.value == "":

@@ -96,7 +96,7 @@ def _tell(server: Server, code: str | None, address: str) -> None:
         lines = (
             *lines,
             f"Sign in as operator, once, within 30 minutes: {address}/sign-in?code={code}",
-            f"Later: judge serve admin link operator {server.where}",
+            f"Later: {server.program} serve admin link operator {server.where}",
         )
     for line in lines:
         click.echo(line)

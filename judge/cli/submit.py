@@ -135,10 +135,19 @@ def _show(view: dict[str, Any], *, as_json: bool) -> None:
         ahead = view["ahead_cases"]
         click.echo(f"position {view['position']} in the queue, {ahead} cases ahead of it")
     for name, value in (view.get("scores") or {}).items():
-        click.echo(f"{visible(str(name))}: {visible(str(value))}")
+        click.echo(f"{visible(str(name))}: {visible(_text(value))}")
     reason = (view.get("judging") or {}).get("reason")
     if reason:
         click.echo(visible(str(reason)))
+
+
+def _text(value: object) -> str:
+    """A score in per cent, counts of verdicts in words, anything else as JSON."""
+    if isinstance(value, float):
+        return f"{100 * value:.2f} %"
+    if isinstance(value, dict) and all(isinstance(count, int) for count in value.values()):
+        return ", ".join(f"{name} {count}" for name, count in value.items())
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _checked(submission: str) -> str:

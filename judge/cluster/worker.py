@@ -167,8 +167,8 @@ class _Outputs:
         if judged.output is None:
             return judged
         if self._store is None and len(judged.output) > RETURN_BYTES:
-            cause = f"its output has {len(judged.output):,} bytes, too many to send back: let the "
-            cause += "workers see the results folder"
+            cause = f"its output has {len(judged.output):,} bytes, too many to send back: give "
+            cause += "the workers access to the results folder"
             run: CaseRun = {**judged.result.run, "output_sha256": None}
             result = replace(judged.result, verdict=Verdict.JE, cause=cause, run=run)
             return replace(judged, result=result, output=None)

@@ -174,7 +174,7 @@ class CaseInput:
         if self.opened is None:
             return "it has no workbook that could be opened"
         if len({file.path.name for file in self.files}) < len(self.files):
-            return "two of its files have one name"
+            return "two of its files have the same name"
         return None
 
 

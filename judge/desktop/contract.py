@@ -88,19 +88,19 @@ class DesktopOptions:
 
 CORRECTIONS: Mapping[str, str] = MappingProxyType(
     {
-        "positions": "places of what the program draws itself are measured",
-        "hit-tests": "cells are found by hit tests: hidden rows do not end them",
+        "positions": "positions of everything that the program draws itself are measured",
+        "hit-tests": "cells are found by hit tests, which hidden rows do not stop",
         "menus": "closed menus and the second, empty menu bar are left out of the tree",
-        "order": "the active window comes first, and what other windows hide is left out",
+        "order": "the active window comes first, and hidden elements are left out",
         "held-clicks": "a mouse button is held for a moment",
-        "held-keys": "a key that is held does not repeat",
+        "held-keys": "a held key does not repeat",
         "typing": "text is typed by keycode, so that every character arrives",
         "settling": "an action ends when the desktop has settled, not after a fixed time",
-        "titles": "dashes in window names are one",
-        "dialogs": "nothing asks about formats, tips, recovery or news",
-        "sheet-tabs": "tabs of sheets are in the table of the tree",
-        "blank-cells": "empty cells far from all content are not in the table of the tree",
-        "code-blocks": "code blocks are taken whole, not cut at every semicolon",
+        "titles": "all dashes in window names are the same",
+        "dialogs": "no dialogs about formats, tips, recovery or news appear",
+        "sheet-tabs": "the table of the tree has the tabs of sheets",
+        "blank-cells": "the table of the tree has no empty cells far from all content",
+        "code-blocks": "code blocks are not cut at every semicolon",
     }
 )
 """The corrections of the published desktops: name -> description."""

@@ -571,12 +571,12 @@ def read_parts(
             case "end" if head is not None and end is None:
                 end = _checked(record, of_end, path, number)
             case other:
-                raise _foreign(path, number, f"a line {str(other)[:40]!r} cannot be here")
+                raise _foreign(path, number, f"a line {str(other)[:40]!r} is not allowed here")
     if head is None:
         raise StoreError(
-            f"{path}: holds no episode",
-            hint="An episode begins with a line that says what it is; the command that made the "
-            "run makes what is missing again.",
+            f"{path}: contains no episode",
+            hint="The first line of an episode describes it. The command that made the run makes "
+            "missing episodes again.",
         )
     return head, tuple(turns), end
 

@@ -49,7 +49,7 @@ class Target:
     offset: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the target for messages."""
         named = f"{self.role} {self.name!r}" if self.name is not None else self.role
         return named if self.text is None else f"{named} with the text {self.text!r}"
 
@@ -64,7 +64,7 @@ class Click:
     hold: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"click on {self.target}"
 
 
@@ -75,7 +75,7 @@ class Type:
     text: str
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"type {self.text!r}"
 
 
@@ -86,7 +86,7 @@ class Keys:
     keys: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"keys {'+'.join(self.keys)}"
 
 
@@ -97,7 +97,7 @@ class GoTo:
     ref: str
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"go to {self.ref}"
 
 
@@ -111,7 +111,7 @@ class Drag:
     hold: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"drag from {self.start} to {self.end}"
 
 
@@ -123,7 +123,7 @@ class Scroll:
     by: int
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"scroll by {self.by} on {self.target}"
 
 
@@ -134,7 +134,7 @@ class WaitFor:
     target: Target
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"wait for {self.target}"
 
 
@@ -145,7 +145,7 @@ class Say:
     signal: Signal
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"say {self.signal}"
 
 
@@ -187,7 +187,7 @@ def _step(record: Any) -> Step:
         raise ValueError(f"must be an object with one of {', '.join(_KINDS)}")
     ((kind, value),) = record.items()
     if kind not in _KINDS:
-        raise ValueError(f"{kind!r} is not a kind of step; there are {', '.join(_KINDS)}")
+        raise ValueError(f"{kind!r} is not a kind of step; the kinds are {', '.join(_KINDS)}")
     return _KINDS[kind](value)
 
 
@@ -270,7 +270,7 @@ def _place(fields: Mapping[str, Any]) -> Target:
     text = _text("text", fields["text"]) if "text" in fields else None
     if "cell" in fields:
         if "name" in fields:
-            raise ValueError("'cell' is the name already")
+            raise ValueError("'cell' already gives the name")
         return Target("table-cell", _text("cell", fields["cell"]), text, number, (across, down))
     name = _text("name", fields["name"]) if "name" in fields else None
     return Target(_text("role", fields["role"]), name, text, number, (across, down))
@@ -281,7 +281,7 @@ def _object(name: str, value: Any, *fields: str) -> Mapping[str, Any]:
         raise ValueError(f"{name!r} must be an object, not {written(value)}")  # noqa: TRY004  content of a file
     unknown = [field for field in value if field not in fields]
     if unknown:
-        raise ValueError(f"field {unknown[0]!r} is unknown; there are {', '.join(fields)}")
+        raise ValueError(f"field {unknown[0]!r} is unknown; the fields are {', '.join(fields)}")
     return value
 
 
@@ -461,7 +461,7 @@ def find(target: Target, elements: Sequence[Element]) -> tuple[int, int]:
         there = "there is none" if not fitting else f"there are {len(visible)} on the screen"
         raise LookupError(f"no {target} was found: {there}", target) from None
     if element.role.endswith(_BUSY) and "enabled" not in element.states:
-        raise LookupError(f"{target} is there, but not in use", target)
+        raise LookupError(f"{target} exists, but is disabled", target)
     x, y = element.centre or (0, 0)
     return x + target.offset[0], y + target.offset[1]
 

@@ -29,8 +29,8 @@ def digest_of_modules(*packages: ModuleType) -> str:
                 whole.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
         if whole.hexdigest() == before:
             raise JudgeError(
-                f"the modules of {package.__name__} cannot be found, so results that are kept "
-                "cannot be known to be those of this code",
+                f"the modules of {package.__name__} cannot be found, so nothing can show whether "
+                "stored results come from this code",
                 hint="Install the package as files, not as an archive.",
             )
     return whole.hexdigest()

@@ -155,7 +155,7 @@ def read_placed_json_lines(
             raise error(
                 f"{path}, line {number}: {problem}",
                 hint="It was not written by the judge. Remove the line and run the "
-                "command again: what is missing is made again.",
+                "command again: it makes missing records again.",
             ) from problem
         yield number, offset, len(line), record
 

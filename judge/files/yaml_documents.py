@@ -116,7 +116,7 @@ class _BoundedLoader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Called for each node of the document, at every level."""
         if self.check_event(yaml.AliasEvent):
-            raise self._refusal("aliases are not read: write what is meant")
+            raise self._refusal("aliases are not supported: write the value itself")
         self._nodes += 1
         self._depth += 1
         if self._nodes > MAX_NODES or self._depth > MAX_DEPTH:
@@ -149,6 +149,6 @@ class _BoundedLoader(yaml.SafeLoader):
             and len(node.value) > _MAX_SCALAR_LENGTH
         ):
             raise yaml.constructor.ConstructorError(
-                None, None, "too long for anything but text", node.start_mark
+                None, None, "too long for any type except text", node.start_mark
             )
         return super().construct_object(node, deep=deep)

@@ -105,9 +105,9 @@ def _workbook_places(run: Path, digest: str) -> tuple[Path, Path]:
 def too_long_to_read(path: Path, most_bytes: int) -> StoreError:
     """Returns the error for data that is not written because no command could read it again."""
     return StoreError(
-        f"{path}: what is to be written has more than {most_bytes // MIB} MiB, and no command "
-        "would read it",
-        hint="It is left out; what was written before is kept.",
+        f"{path}: the new content has more than {most_bytes // MIB} MiB, and no command would "
+        "read it",
+        hint="It was not written; the earlier content is kept.",
     )
 
 
@@ -160,7 +160,7 @@ class WatchedFolder:
         except OSError as error:
             raise self._lost(self._folder, "is gone") from error
         if (status.st_dev, status.st_ino) != self._own:
-            raise self._lost(self._folder, "is another folder now")
+            raise self._lost(self._folder, "is a different folder now")
         for name, (device, inode, size) in list(self._files.items()):
             path = self._folder / name
             try:
@@ -168,7 +168,7 @@ class WatchedFolder:
             except OSError as error:
                 raise self._lost(path, "is gone") from error
             if (status.st_dev, status.st_ino) != (device, inode):
-                raise self._lost(path, "is another file now")
+                raise self._lost(path, "is a different file now")
             if status.st_size < size:
                 raise self._lost(path, "has lost records")
 
@@ -176,7 +176,7 @@ class WatchedFolder:
         return StoreError(
             f"{path}: {what}: somebody removed or changed it while this command was using it",
             hint="No report was written. Put it back, or give another --out, and run the command "
-            "again: what is on record is not judged twice.",
+            "again: recorded cases are not judged twice.",
         )
 
 
@@ -462,5 +462,5 @@ class RunDirectory(Closable):
 
     def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
         self._watched.check()
-        kept = ": what was judged is kept"
+        kept = ": judged cases are kept"
         return naming_what_is_written(self.path / name, StoreError, kept=kept)

@@ -161,11 +161,11 @@ class AuditRates:
         solved: counts of instructions by whether "solved" (all cases accepted) is right.
         marked_cases: cases with a mark.
         sampled_cases: cases in the sample.
-        marked_instructions: instructions that ``solved`` counts: they have a mark of their own, or
-            all of their cases are marked.
+        marked_instructions: instructions that ``solved`` counts: they are marked themselves, or all
+            of their cases are.
         sampled_instructions: instructions in the sample.
-        marked_by_cases: marked instructions without a mark of their own, whose truth is derived
-            from the marks of their cases.
+        marked_by_cases: instructions that are not marked themselves, whose truth is derived from
+            the marks of their cases.
         rejudged_cases: cases whose verdict on record has changed since the draw; the verdict that
             was marked counts.
     """

@@ -385,7 +385,7 @@ def _check_headings(path: Path, headings: Sequence[str]) -> None:
         )
     twice = [name for name in (*_NEEDED, CASE, VERDICT) if headings.count(name) > 1]
     if twice:
-        raise UsageError(f"{path}: has several columns {twice[0]!r}: which one counts?")
+        raise UsageError(f"{path}: has several columns {twice[0]!r}, of which only one may be left")
 
 
 def _csv_table(path: Path) -> Iterator[tuple[int, dict[int, str]]]:

@@ -114,8 +114,8 @@ TABLES = Division(
 LAYOUT = Division(
     key="layout",
     label="Layout",
-    rule="Relational where the largest table has text above every column in its first row and no "
-    "merged cell; non-standard otherwise, and where there is no table. " + _FIRST,
+    rule="Relational if the largest table has text above every column in its first row and no "
+    "merged cell; non-standard otherwise, and if there is no table. " + _FIRST,
     parts=(
         Part("relational", "relational table", 0.5554),
         Part("non_standard", "non-standard table"),
@@ -219,8 +219,8 @@ def _aspect_of(task: TaskFacts, *, aspect: str) -> str | None:
 
 _GROUP_LABELS = {"category": "Manipulation category", "actions": "Difficulty"}
 _GROUP_RULES = {
-    "actions": "By the actions that the suite's authors count: at most 5 are easy, at most 15 "
-    "medium, more hard.",
+    "actions": "By the number of actions that the suite's authors give: easy up to 5, "
+    "medium up to 15, otherwise hard.",
     "feasible": "Tasks that cannot be done are solved by saying so.",
 }
 _ORDERED = ("easy", "medium", "hard")

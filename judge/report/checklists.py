@@ -146,8 +146,8 @@ def points_lines(points: PointsReport | None) -> Iterator[str]:
     yield f"checklists of {points['cases']:,} cases: {judges_line(points['by_judge'])}"
     left_out = points["mean_share_of_judged"]
     yield (
-        f"mean score {percent(points['mean_share_of_all'])} of all points (what was not judged "
-        f"counts as not earned), {percent(left_out)} of the judged points"
+        f"mean score {percent(points['mean_share_of_all'])} of all points (points that were not "
+        f"judged count as not earned), {percent(left_out)} of the judged points"
     )
     if points["with_pass_share"]:
         yield (

@@ -185,7 +185,7 @@ def scope_lines(scope: ScopeReport | None) -> Iterator[str]:
             f"{kind.replace('_', ' ')} {count:,}" for kind, count in kept["by_kind"].items()
         )
         yield (
-            f"what the input had and the gold kept is lost in {kept['cases_with_losses']:,} of "
+            f"parts of the input that the gold keeps are lost in {kept['cases_with_losses']:,} of "
             f"{kept['cases']:,} cases, {kept['accepted_cases_with_losses']:,} of them accepted"
             + (f": {kinds}" if kinds else "")
             + _named_tasks(kept)
@@ -322,8 +322,8 @@ def chart_lines(charts: ChartsReport | None) -> Iterator[str]:
     if charts is None:
         return
     yield (
-        f"charts of {charts['cases']:,} outputs, compared with the golds' by their facts: on "
-        f"average {100 * charts['mean_share']:.2f} % is there (this judge's own figure, not the "
+        f"charts of {charts['cases']:,} outputs: on average, {100 * charts['mean_share']:.2f} % of "
+        "the properties of the golds' charts are present (this judge's own figure, not the "
         "published score of a vision model)"
     )
     yield "charts by task: " + ", ".join(

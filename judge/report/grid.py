@@ -198,7 +198,8 @@ def build_grid(
         places: cells outside the answer to show as well.
 
     Returns:
-        A JSON object: ``blocks`` (see :func:`encode_block`) and ``notes`` on what cannot be shown.
+        A JSON object: ``blocks`` (see :func:`encode_block`) and ``notes`` on parts that cannot be
+        shown.
     """
     bounds = bounds or GridBounds()
     notes: list[str] = []
@@ -344,7 +345,7 @@ def encode_block(block: Block, sides: Sides, marks: Marks, bounds: GridBounds) -
     """A block as JSON.
 
     Returns:
-        ``sheet``; ``output_sheet`` and ``input_sheet`` (null where there is none); ``answer``
+        ``sheet``; ``output_sheet`` and ``input_sheet`` (null if there is none); ``answer``
         (ranges as text); the shown ``rows`` and ``columns``, as ``[first, count]`` of each
         unbroken stretch; ``whole_rows``, how many rows the window has; ``cells``, for each shown
         row a list of results of :func:`judge.report.grid.encode_cell`.

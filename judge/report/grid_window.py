@@ -90,7 +90,7 @@ def plan_blocks(
 def with_places(
     blocks: Sequence[Block], cells: Iterable[CellRef], output_sheet: Callable[[str], str | None]
 ) -> list[Block]:
-    """Adds cells to the blocks that hold them; the others get blocks of their own.
+    """Adds cells to the blocks that contain them, and makes new blocks for the other cells.
 
     Args:
         blocks: the blocks of the answer.

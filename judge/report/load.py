@@ -273,7 +273,7 @@ def load_run(
     )
 
 
-# -- what is on record ----------------------------------------------------------------------------
+# -- records --------------------------------------------------------------------------------------
 
 _SubmissionKey = tuple[str, int]
 """Task id and sample."""
@@ -366,13 +366,13 @@ def _suspicions(
         return None if kept is None else suspicions_of_run(kept, run), ()
     if suite is None:
         raise UsageError(
-            f"{given}: whether these are suspects of the run's suite is not known without it",
+            f"{given}: without the run's suite, it is not known whether these are suspects of it",
             hint="Give --dataset SUITE.",
         )
     every = read_suspicions(given)
     fitting = fit_to_suite(every, suite, str(given))
     left_out = len(every.audit.suspects) - len(fitting.audit.suspects)
-    note = f"{left_out} suspects of {given} are of other files, and are left out"
+    note = f"{left_out} suspects of {given} are about other files, and are left out"
     return suspicions_of_run(fitting, run), (note,) if left_out else ()
 
 
@@ -399,7 +399,7 @@ def _suite(run: RunDocument, dataset: str | Path | None) -> tuple[Suite | None, 
         return None, (_not_available(error.message),)
     if same:
         return suite, ()
-    message = f"{suite.root} no longer holds what this run was made with"
+    message = f"{suite.root} has changed since this run was made"
     if dataset is not None:
         raise SuiteError(message, hint="Give the suite that the run was made with.")
     return None, (_not_available(message),)
@@ -439,7 +439,7 @@ def _entries(path: Path, records: _Records) -> tuple[list[_Entry], list[str]]:
     if not entries:
         raise StoreError(
             f"{path}: no case has been judged yet",
-            hint=f"`judge score {path}` judges what is there.",
+            hint=f"`judge score {path}` judges the solutions that it has.",
         )
     return entries, notes
 
@@ -472,13 +472,13 @@ def _differences_from_report(
     if changed:
         yield (
             f"{changed} verdicts on record are later than report.json, and are shown: the run is "
-            "still in progress or was interrupted (`judge score` makes the report again)"
+            "still in progress or was interrupted (`judge score` regenerates the report)"
         )
     left_out = records.results.keys() - {(entry.task_id, entry.sample) for entry in entries}
     if left_out:
         yield (
             f"{len(left_out)} solutions with verdicts on record are left out, as in report.json: "
-            "they were judged by other rules, or since"
+            "they were judged by other rules, or after the report was made"
         )
 
 

@@ -501,13 +501,15 @@ def _usage(data: ReportData) -> str:
     )
     if not usage["calls"]:  # agents do not report their requests
         return (
-            f"The agents took {usage['prompt_tokens']:,} tokens of prompts, "
-            f"{usage['completion_tokens']:,} of replies, {usage['inference_s']:,.0f} s and {cost}."
+            f"The agents used {usage['prompt_tokens']:,} prompt tokens, "
+            f"{usage['completion_tokens']:,} completion tokens, "
+            f"{usage['inference_s']:,.0f} s and {cost}."
         )
     return (
-        f"The model took {usage['calls']:,} calls ({usage['retries']:,} retries), "
-        f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of replies, "
-        f"{usage['inference_s']:,.0f} s and {cost}; {usage['truncated']:,} replies were cut off."
+        f"The requests took {usage['calls']:,} calls ({usage['retries']:,} retries), "
+        f"{usage['prompt_tokens']:,} prompt tokens, {usage['completion_tokens']:,} completion "
+        f"tokens, {usage['inference_s']:,.0f} s and {cost}; "
+        f"{usage['truncated']:,} replies were cut off."
     )
 
 
@@ -552,7 +554,7 @@ def _notes(data: ReportData) -> str:
     if data.stale_manual_verdicts:
         notes.append(
             f"{data.stale_manual_verdicts} verdicts changed by hand no longer apply: the program "
-            "has left another output since"
+            "has since produced another output"
         )
     if data.official_disagreements:
         notes.append(f"the published script disagrees on {data.official_disagreements} cases")

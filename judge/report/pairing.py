@@ -492,8 +492,8 @@ def _notes(names: Sequence[str], runs: Sequence[LoadedRun]) -> list[str]:
     ]
     if any(samples):
         notes.append(
-            "several samples of a task are averaged; for McNemar's test a task is solved where "
-            "more than half of its samples solved it"
+            "several samples of a task are averaged; for McNemar's test, a task counts as solved "
+            "if more than half of its samples solved it"
         )
     return notes
 
@@ -643,7 +643,7 @@ def closing_lines(comparison: RunComparison) -> list[str]:
     method = comparison.method
     how = (
         f"{method.confidence:.0%} intervals, {method.resamples:,} resamples, seed {method.seed}; "
-        f"smallest differences at a power of {comparison.power:.0%}, as many tasks differing as "
+        f"smallest differences at a power of {comparison.power:.0%}, if as many tasks differ as "
         f"here. McNemar's test cannot find a difference below {comparison.fewest_one_sided} tasks "
         "that only one run solved."
     )

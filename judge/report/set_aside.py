@@ -24,7 +24,7 @@ LIST_LEVELS = {
     (About.GOLD, Certainty.SURE): "without sure wrong golds",
     (About.GOLD, Certainty.LIKELY): "without sure and likely wrong golds",
     (About.CASE, Certainty.SURE): "without cases that surely say nothing",
-    (About.CASE, Certainty.LIKELY): "without cases that say nothing, surely or likely",
+    (About.CASE, Certainty.LIKELY): "without cases that surely or likely say nothing",
 }
 """The same for each of the two lists alone."""
 

@@ -109,7 +109,7 @@ class ToolFigures:
 
     @property
     def error_share(self) -> float | None:
-        """The share of calls with an error; None without calls."""
+        """The share of calls with an error; None if there are no calls."""
         return sum(self.errors.values()) / self.calls if self.calls else None
 
     @property
@@ -411,7 +411,7 @@ GROUP_HEADINGS = (
 )
 USE_HEADINGS = ("calls", "with an error", "tasks", "soft % of these", "soft % of the others")
 USE_REMARK = (
-    "Scores with and without a tool say which tasks it was used on, and not what it causes."
+    "Scores with and without a tool show on which tasks it was used, not what effect it had."
 )
 
 

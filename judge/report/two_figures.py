@@ -184,7 +184,7 @@ def dynamic_lines(report: DynamicReport) -> Iterator[str]:
     for name, group in (("accepted", report["accepted"]), ("all", report["every_output"])):
         classes = ", ".join(f"{_WORDS[kind]} {n:,}" for kind, n in group["classes"].items())
         yield (
-            f"answers that follow if an input is changed, {name} measurable outputs: "
+            f"answers that follow a changed input, of {name} measurable outputs: "
             f"{_percent(group['live'])}" + (f" ({classes})" if classes else "")
         )
     for name, group in report["by_question"].items():

@@ -386,7 +386,7 @@ class ViewPage(LocalPage):
 
     Args:
         folder: a results directory, or a folder of them.
-        dataset: the suite; None for the one that each run remembers.
+        dataset: the suite; None for the one that each run names.
         port: the port that requests must name.
 
     Raises:
@@ -443,7 +443,7 @@ class ViewPage(LocalPage):
         names = list(dict.fromkeys(given))
         if len(names) > MAX_COMPARED:
             raise UsageError(
-                f"{len(names)} runs are too many for one page, which compares {MAX_COMPARED}",
+                f"{len(names)} runs are too many for one page; it compares at most {MAX_COMPARED}",
                 hint="Choose fewer; `judge compare-runs` compares any number of runs.",
             )
         return render_comparison(self._shelf.compare(names), token=self.token)
@@ -467,7 +467,7 @@ class ViewPage(LocalPage):
         return None
 
     def refusal(self, error: JudgeError) -> tuple[dict[str, Any], int]:
-        """The answer to an error: 404 for what does not exist."""
+        """The answer to an error, with status 404 if something does not exist."""
         answer, status = super().refusal(error)
         return answer, 404 if isinstance(error, StoreError) else status
 

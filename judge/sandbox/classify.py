@@ -10,7 +10,8 @@ Ambiguities that remain:
 * A program that fills the disk and then uses too much time or memory gets the status of the limit
   that ended it.
 * If no control group is available, memory is sampled every 20 ms: a program that allocates and
-  frees a great deal between two samples is not noticed, and gets the status of whatever ends it.
+  frees a great deal between two samples is not noticed, and gets the status of the event that
+  ends it.
 * In a container the kernel's counter is that of the container. It runs only the case, so the
   process that was killed belongs to the case, but it is not known which process it was.
 * A program that is refused a new process or thread (``limits.processes``) ends as EXITED with the

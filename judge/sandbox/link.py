@@ -80,7 +80,7 @@ class WardenLink:
         try:
             self.python = str(header["hello"]["python"])
         except (KeyError, TypeError) as error:
-            raise SandboxError(f"the warden did not introduce itself: {header}") from error
+            raise SandboxError(f"the warden's first message is invalid: {header}") from error
 
     def run(self, request: RunRequest, roots: tuple[str, ...]) -> RunResult:
         """Runs one program.

@@ -239,7 +239,7 @@ SHELL = Recipe(suite="trixie", packages=("bash",), hooks=())
 
 # -- the roots ------------------------------------------------------------------------------------
 
-_HALF = (("/tmp", 2),)  # noqa: S108 - inside, on a tmpfs of its own
+_HALF = (("/tmp", 2),)  # noqa: S108 - inside, on a separate tmpfs
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +267,7 @@ class ServiceRoot:
     recipe: Recipe | None = None
     option: str = ""
     memory_bytes: int = 2 * GIB
-    home: str = "/tmp/home"  # noqa: S108 - inside, on a tmpfs of its own
+    home: str = "/tmp/home"  # noqa: S108 - inside, on a separate tmpfs
     path: tuple[str, ...] = ()
     room: tuple[tuple[str, int], ...] = _HALF
     first: bool = False

@@ -34,7 +34,7 @@ class SelfTest:
         attacked: the property that it attacks, for people.
         program: the program.
         statuses: how the run may end.
-        output: what must be at the output path.
+        output: the required state of the output path.
         survivors: how many of its processes must have been killed at its end; None for any number.
         wall_s: limit of wall-clock seconds, generous for attacks that should not reach it, so that
             a busy machine does not look like a failure.
@@ -57,7 +57,7 @@ class AttackOutcome:
         name: the attack.
         attacked: the property that it attacks.
         held: whether it withstood the attack.
-        detail: what happened if it did not.
+        detail: what happened, if it did not withstand the attack.
     """
 
     name: str

@@ -301,7 +301,7 @@ def _install(
     while len(data) < size:
         _, parts = _ask(channel, {"op": "read", "offset": len(data)})
         if not parts or not parts[0]:
-            raise SandboxError(f"{source.name}: what was installed cannot be read")
+            raise SandboxError(f"{source.name}: the installed files cannot be read")
         data += parts[0]
     _unpack(source.name, bytes(data), work)
     packages = made["packages"]
@@ -342,7 +342,7 @@ def _unpack(name: str, data: bytes, work: Path) -> None:
             unpack_tar(archive, work)
     except tarfile.TarError as error:
         what = visible(str(error))
-        raise SandboxError(f"{name}: what was installed cannot be unpacked: {what}") from error
+        raise SandboxError(f"{name}: the installed files cannot be unpacked: {what}") from error
 
 
 def _files_of(source: ServerSource) -> dict[str, Path]:

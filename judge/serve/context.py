@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import shlex
+import shutil
+import sys
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 import sqlalchemy as sa
@@ -63,6 +66,14 @@ class Server:
     def cookie(self) -> str:
         """Name of the session's cookie."""
         return "__Host-judge" if self.options.secure else "judge"
+
+    @property
+    def program(self) -> str:
+        """How people call the judge here, in commands to copy: by its path if it is on no PATH."""
+        called, found = Path(sys.argv[0]), shutil.which("judge")
+        if called.name != "judge" or (found and Path(found).resolve() == called.resolve()):
+            return "judge"
+        return shlex.quote(str(called))
 
     @property
     def where(self) -> str:

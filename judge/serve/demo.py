@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 import sqlalchemy as sa
 
@@ -57,8 +59,16 @@ def add_demo(server: Server) -> Iterator[str]:
             _submit(server, team, place)
     address = server.setting(ADDRESS)
     yield f"A board of {len(_TEAMS)} sample submissions: {address}/boards/{_BOARD}"
-    yield f"A token: export JUDGE_TOKEN=$(judge serve admin token operator {server.where})"
-    yield f"Submit to it: judge submit solutions.jsonl --to {address} --phase {_BOARD}-open --wait"
+    program = server.program
+    yield f"A token: export JUDGE_TOKEN=$({program} serve admin token operator {server.where})"
+    answers = shlex.quote(str(_short(data_folder() / "sample-typed" / "answers.jsonl")))
+    yield f"Submit: {program} submit {answers} --to {address} --phase sample-typed-open --wait"
+
+
+def _short(path: Path) -> Path:
+    """A path as people write it who are in one of the folders above."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _submit(server: Server, team: str, place: int) -> None:

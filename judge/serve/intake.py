@@ -301,8 +301,18 @@ class Admission:
     tasks: frozenset[str]
 
 
-def admit(server: Server, viewer: Viewer, phase_name: str, team: str | None) -> Admission:
+def admit(
+    server: Server, viewer: Viewer, phase_name: str, team: str | None, key: str | None = None
+) -> Admission:
     """Checks what can be checked before a body is read.
+
+    Args:
+        server: this one.
+        viewer: who submits.
+        phase_name: to which phase.
+        team: for which of their teams.
+        key: the idempotency key, if one was sent. A client that missed the answer and sends it
+            again gets that answer also if the phase has closed since, or the queue is full.
 
     Raises:
         Problem: the caller may not, the phase is not open, or the server takes nothing in.
@@ -313,16 +323,17 @@ def admit(server: Server, viewer: Viewer, phase_name: str, team: str | None) -> 
         phase = find(connection, viewer, t.phase, phase_name)
         now = str(connection.scalar(sa.select(t.Now())))
         state = phase_state(phase, now)
-        if state is not PhaseState.OPEN:
+        account = _team(connection, viewer, team)
+        is_known = key is not None and connection.scalar(_known_key(account, key)) is not None
+        if state is not PhaseState.OPEN and not is_known:
             raise Problem("conflict", f"The phase {phase['name']} is {state}.")
         suite = row_of(connection, t.suite, phase["suite"])
         revision = revision_of(connection, suite["current_revision"])
         split = split_of(connection, revision["id"], phase["split"])
-        account = _team(connection, viewer, team)
         waiting = connection.scalar(
             sa.select(sa.func.coalesce(sa.func.sum(t.account.c.waiting), 0))
         )
-    if int(waiting or 0) >= server.options.max_queue:
+    if int(waiting or 0) >= server.options.max_queue and not is_known:
         raise Problem("unavailable", "The queue is full.", headers={"Retry-After": "60"})
     return Admission(account, phase, suite, revision, frozenset(split["tasks"]))
 
@@ -611,13 +622,17 @@ def _check_quota(transaction: Transaction, admission: Admission) -> None:
 def _replayed(
     transaction: Transaction, account: str, key: str, fingerprint: str
 ) -> dict[str, Any] | None:
-    row = transaction.one(sa.select(t.idempotency).where(_I.account == account, _I.key == key))
+    row = transaction.one(_known_key(account, key))
     if row is None:
         return None
     if row["sha256"] != fingerprint:
         raise Problem("key-reused")
     response: dict[str, Any] = row["response"]
     return response
+
+
+def _known_key(account: str, key: str) -> sa.Select[Any]:
+    return sa.select(t.idempotency).where(_I.account == account, _I.key == key)
 
 
 def _team(connection: sa.Connection, viewer: Viewer, team: str | None) -> str:

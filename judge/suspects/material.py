@@ -105,13 +105,13 @@ def without_copies(outputs: Outputs) -> tuple[dict[tuple[str, int], list[Output]
         if is_copy and earlier_run not in original:
             original.setdefault(later_run, earlier_run)
     notes = [
-        f"{copy} is a copy of {run} (the same programs, or the same outputs): one voter"
+        f"{copy} is a copy of {run} (equal programs or outputs), so they share one vote"
         for copy, run in original.items()
     ]
     if len(runs) - len(original) == 1:
         notes.append(
-            "one run cannot outvote a gold: the sign outvoted needs two that are independent; "
-            "mixed-verdicts reads the one"
+            "a single run cannot outvote a gold: the sign outvoted needs two independent runs, "
+            "mixed-verdicts only one"
         )
     left = {
         key: [output for output in of_case if output.run not in original]

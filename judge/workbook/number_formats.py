@@ -1,7 +1,7 @@
-"""Number formats: which code each cell format has, which codes are dates, and the dates themselves.
+"""Number formats: the code of each cell format, which codes show dates, and conversion of dates.
 
-The rules for dates are those of openpyxl, with which the published verdicts were produced, so that
-a value read here has the same type and the same digits.
+The rules for dates are those of openpyxl, which produced the published verdicts; so a value that is
+read here has the same type and the same digits.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _ISO_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?")
 
 
 MAX_CODE_LENGTH = 255
-"""Characters that a number format can have; a longer one is cut to this length first."""
+"""Most characters that a number format can have; a longer one is cut to this length first."""
 
 
 @functools.lru_cache(maxsize=4096)
 def is_date_format(code: str) -> bool:
-    """Whether this number format shows dates or times; only its first section counts."""
+    """Whether a number format shows dates or times; only its first section counts."""
     section = code[:MAX_CODE_LENGTH].split(";", maxsplit=1)[0]
     return _DATE_LETTER.search(_NOT_A_CODE.sub("", section)) is not None
 
 
 @functools.lru_cache(maxsize=4096)
 def is_elapsed_format(code: str) -> bool:
-    """Whether this number format shows elapsed time, such as ``[h]:mm``."""
+    """Whether a number format shows elapsed time, such as ``[h]:mm``."""
     return _ELAPSED.search(code[:MAX_CODE_LENGTH].split(";", maxsplit=1)[0]) is not None
 
 
@@ -84,7 +84,7 @@ def from_serial(
 
 
 def from_whole_serials(serials: Sequence[int], *, date_1904: bool = False) -> list[dt.datetime]:
-    """The dates of many whole serial numbers from 60 on, as :func:`from_serial` gives them.
+    """Converts many whole serial numbers from 60 on to dates, like :func:`from_serial`.
 
     Raises:
         OverflowError, ValueError: a serial is below 60, or outside the range of dates.

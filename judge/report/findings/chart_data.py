@@ -138,7 +138,7 @@ _GROUPINGS = {"stacked": "stacked", "percentStacked": "stacked to 100 %", "clust
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A series as it is drawn.
+    """A series, prepared for drawing.
 
     Attributes:
         name: its title.
@@ -161,7 +161,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class DrawnPlot:
-    """A part of a chart as it is drawn: its kind without the third dimension, and its series."""
+    """A part of a chart, prepared for drawing: its kind (3-D as flat) and its series."""
 
     kind: str
     direction: str | None

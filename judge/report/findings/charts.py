@@ -1,4 +1,4 @@
-"""Charts of two sheets next to each other: drawn from their series, with what differs."""
+"""Charts of two sheets next to each other: drawn from their series, with their differences."""
 
 from __future__ import annotations
 

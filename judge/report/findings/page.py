@@ -366,7 +366,7 @@ class _Findings:
                 part = self._once(about, difference)
             except (JudgeError, PublishedError) as error:
                 message = error.message
-                note = f"what differs cannot be shown: {clip(message)}"
+                note = f"the difference cannot be shown: {clip(message)}"
         is_missing = difference["kind"] == MISSING_SHEET
         lacks = about is not None and about["found"] is None and about["subject"] in _ON_A_SHEET
         if is_missing or lacks:

@@ -97,7 +97,7 @@ class Paired:
 
     Attributes:
         agreeing: how many pairs agree in all properties that count.
-        pairs: the other objects, paired by similarity; None in place of a missing partner.
+        pairs: the other objects, paired by similarity; None for a missing partner.
     """
 
     agreeing: int

@@ -230,9 +230,9 @@ class _Changes:
         after = self._before
         problem = None
         if after is None:
-            problem = "it is not among those that are kept"
+            problem = "the changed file was not kept"
         elif before is None:
-            problem = "the one before is not available"
+            problem = "the previous one is not available"
         elif len(after) > _MAX_WORKBOOK_BYTES or self._left == 0:
             problem = "its cells are not compared here"
         nothing: dict[str, Any] = {"cells": [], "more": 0}

@@ -227,7 +227,7 @@ class BubblewrapSandbox:
                 {
                     "memory limit": held,
                     "processor time": held,
-                    "user": "a user of its own" if self._maps else "without capabilities",
+                    "user": "a separate user" if self._maps else "without capabilities",
                     "network": "none",
                     "system call filter": "yes",
                 }

@@ -283,11 +283,11 @@ class DockerSandbox:
     @property
     def info(self) -> SandboxInfo:
         """Description of this backend; the first container shows how cases are separated."""
-        user = "a user of its own for each case"
+        user = "a separate user for each case"
         if self._nested is None:
-            user = "a user or namespaces of its own for each case"
+            user = "a separate user or separate namespaces for each case"
         elif self._nested:
-            user = "without capabilities, in namespaces of its own for each case"
+            user = "without capabilities, in separate namespaces for each case"
         isolation = MappingProxyType({**self._info.isolation, "user": user})
         return replace(self._info, isolation=isolation)
 

@@ -1,4 +1,4 @@
-"""Places files before a run, collects a file or folder after it, and removes what it wrote.
+"""Places files before a run; after it, collects a file or folder and clears the folders.
 
 Files are collected when no process of the solution is left, so nothing can be swapped between a
 check and a read. Even so, every step opens a path relative to the previous folder and does not

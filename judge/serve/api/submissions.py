@@ -138,7 +138,7 @@ async def make_submission(
     )
     described = claims.described()
     key = checked_key(idempotency_key)
-    admission = await run_in_threadpool(admit, server, caller, phase, team)
+    admission = await run_in_threadpool(admit, server, caller, phase, team, key)
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type not in LIMITS and content_type != FORM:
         raise Problem("unsupported-type", f"Send one of {', '.join([*LIMITS, FORM])}.")
@@ -170,7 +170,7 @@ def _one_of_batch(server: Server, caller: Viewer, item: BatchItem) -> tuple[dict
     described = claims.described()
     if (item.lines is None) == (item.program is None):
         raise Problem("invalid", "Give either `lines` or `program`.")
-    admission = admit(server, caller, item.phase, item.team)
+    admission = admit(server, caller, item.phase, item.team, item.key)
     text = item.lines if item.program is None else item.program
     kind = LINES if item.program is None else PROGRAM
     with server.folder.receiving() as received:

@@ -162,10 +162,9 @@ def leaks(tasks: int, cases: int, submissions: int) -> list[Leak]:
         cases: the cases of the split.
         submissions: that a team can make in a phase.
     """
-    steps = round(1 / STEP) + 1
     rows = [
         Leak(Level.NONE, True, 0.0, 0.0),
-        Leak(Level.SCORE, True, math.log2(steps), ladder_bits(submissions)),
+        Leak(Level.SCORE, True, math.log2(_scores(tasks)), ladder_bits(submissions, tasks)),
     ]
     for level, bits in (
         (Level.SCORE, math.log2(cases + 1)),
@@ -176,14 +175,19 @@ def leaks(tasks: int, cases: int, submissions: int) -> list[Leak]:
     return rows
 
 
-def ladder_bits(submissions: int) -> float:
+def _scores(tasks: int) -> int:
+    """How many scores can be shown: half points, or numbers of solved tasks if those are fewer."""
+    return min(round(1 / STEP), tasks) + 1
+
+
+def ladder_bits(submissions: int, tasks: int) -> float:
     """Bits in all that the ladder can say in a phase.
 
     The logarithm of the number of its histories: at which submissions it moved, at most
     :data:`MAX_STEPS` times, and to which scores, each at least a point (two steps) above the last;
     rounding can take half a point of that, so one step is what is counted.
     """
-    scores = round(1 / STEP) + 1
+    scores = _scores(tasks)
     histories = sum(
         math.comb(submissions, moves) * math.comb(scores, moves)
         for moves in range(min(MAX_STEPS, submissions, scores) + 1)

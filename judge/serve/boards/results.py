@@ -13,7 +13,7 @@ import math
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,13 @@ class Scored:
     answered: int
     samples: int
     set_aside: Mapping[str, int]
+    _intervals: dict[str, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    def _interval(self, metric: str, means: Mapping[str, float]) -> dict[str, Any]:
+        """Made once: boards are renewed every second, and an interval takes 10,000 resamples."""
+        if metric not in self._intervals:
+            self._intervals[metric] = interval_of(means)
+        return dict(self._intervals[metric])
 
     def document(self, tasks: int, level: Level = Level.CELLS) -> dict[str, Any]:
         """The scores with their intervals, as signed documents have them.
@@ -58,8 +65,8 @@ class Scored:
             level: of feedback; where it shows no verdicts, soft scores and codes would tell them.
         """
         document = {
-            "soft": interval_of(self.means.soft),
-            "hard": interval_of(self.means.hard),
+            "soft": self._interval("soft", self.means.soft),
+            "hard": self._interval("hard", self.means.hard),
             "answered": self.answered,
             "tasks": tasks,
             "samples": self.samples,

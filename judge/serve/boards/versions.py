@@ -264,7 +264,8 @@ def _by_ladder(
 def _scored(connection: sa.Connection, judging: str, setting: Setting) -> Scored:
     """Scores of a judging by what may be shown of it."""
     bounded = is_bounded(setting.suite, setting.phase) and not setting.published
-    key = (str(connection.engine.url), judging, bounded, setting.tasks)
+    # A copy of a database has other numbers for the same ids where it was judged on.
+    key = (str(connection.engine.url.database), judging, bounded, setting.tasks)
     found = _CACHE.get(key)
     if found is None:
         while len(_CACHE) >= _CACHED:

@@ -45,9 +45,9 @@ class BeyondPosition:
         first = cells[0]
         certainty = Certainty.LIKELY if adjoining else Certainty.POSSIBLE
         why = (
-            "the cells adjoin what the gold wrote within the position, and nothing compares them"
+            "the cells adjoin what the gold wrote within the position, but are never compared"
             if adjoining
-            else "the gold holds work outside of the position that nothing compares"
+            else "the gold has work outside the position, which is never compared"
         )
         yield suspect(
             material,

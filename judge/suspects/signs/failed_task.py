@@ -74,11 +74,11 @@ class FailedTask:
             Certainty.LIKELY if strength >= STRONG else Certainty.POSSIBLE,
             f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, "
             f"{run} has {shown(answer.get(first))}{and_more(len(cells))}",
-            "the run fails every case of the task, and passes "
+            "the run fails every case of the task, and "
             + (
-                f"{strength:.0%} of all its cases"
+                f"passes {strength:.0%} of all its cases"
                 if strength
-                else "how many others is not on record"
+                else "its share of passed cases is not on record"
             ),
             [
                 evidence(

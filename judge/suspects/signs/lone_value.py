@@ -68,7 +68,7 @@ class LoneValue:
             Certainty.LIKELY if is_own and few else Certainty.POSSIBLE,
             f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, and "
             f"the rest of row {first.row} is blank{and_more(len(lone))}",
-            f"the answer's other rows ({len(rows) - len(lone):,}) belong to rows of a table",
+            f"the answer's other {len(rows) - len(lone):,} rows are next to rows of a table",
             [
                 evidence(
                     EvidenceFile.GOLD,

@@ -92,7 +92,7 @@ class MixedVerdicts:
             + (
                 f"{loss.strength:.0%} of its cases"
                 if loss.strength
-                else "nothing says how strong it is"
+                else "its share of passed cases is not on record"
             ),
             [
                 evidence(

@@ -39,7 +39,7 @@ class SameQuestion:
                     case.number,
                     self,
                     Certainty.LIKELY,
-                    f"task {other.id} asks the same of the same input, and its gold is refused "
+                    f"task {other.id} has the same question and input, but its gold is refused "
                     f"here: {refused[0]}",
                     "one of the two golds is wrong, or the question leaves the answer open",
                     [Evidence(EvidenceFile.OTHER_CASE, note=f"task {other.id}: {refused[0]}")],

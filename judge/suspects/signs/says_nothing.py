@@ -117,16 +117,16 @@ class SaysNothing:
         summary = f"the answer is that of case {other.number}"
         if not outside and not same_looks(case.input, other.input):
             certainty = Certainty.POSSIBLE
-            why = "the inputs differ in the looks of their cells, and no cell of the answer follows"
+            why = "the inputs differ in the looks of their cells, but the answer is the same"
         elif not outside:
-            certainty, why = Certainty.SURE, "so is the input: the case adds nothing"
+            certainty, why = Certainty.SURE, "the input is the same too: the case adds nothing"
         else:
             first = outside[0]
             certainty = Certainty.POSSIBLE
             why = (
                 f"the inputs differ in {counted(len(outside), 'cell')} "
                 f"({address_in(case.input, first)} is {shown(case.input.value(first))}, not "
-                f"{shown(other.input.value(first))}), and no cell of the answer follows"
+                f"{shown(other.input.value(first))}), but the answer is the same"
             )
         return suspect(
             material,

@@ -67,8 +67,8 @@ class SwappedGold:
             own.case.number,
             self,
             Certainty.LIKELY,
-            f"{counted(foreign.total(), 'row')} of the gold not in this input, all "
-            f"{own.gold.total():,} in that of case {number}",
+            f"not in this input: {counted(foreign.total(), 'row')} of the gold; all "
+            f"{own.gold.total():,} are in the input of case {number}",
             f"the gold seems to belong to another case, such as case {number}",
             [
                 evidence(

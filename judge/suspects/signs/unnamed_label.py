@@ -66,7 +66,7 @@ class UnnamedLabel:
 
 
 def _is_unnamed(case: CaseMaterial, address: CellAddress, given: frozenset[str]) -> bool:
-    """Returns whether the gold's author wrote a word into a cell that occurs nowhere else."""
+    """Returns whether a word of the gold occurs nowhere else, so that its author chose it."""
     value, formula = case.answer[address], case.gold.formula(address)
     if not isinstance(value, str) or value.strip().casefold() in CUSTOMARY:
         return False

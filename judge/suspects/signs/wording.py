@@ -76,7 +76,7 @@ class Wording:
                     address,
                     expected=asked[text.strip().casefold()],
                     found=text,
-                    note="expected as the question writes it",
+                    note="expected in the letter case of the question",
                 )
                 for text, address in cells
             ],

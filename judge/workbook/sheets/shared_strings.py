@@ -50,7 +50,7 @@ _DEFAULT_NAMESPACE = re.compile(rb' xmlns="([^"]*)"')
 
 
 def plain_strings(chunks: Iterable[bytes], indexes: AbstractSet[int]) -> dict[int, str] | None:
-    """The strings at some indices of a table of shared strings, which is read to its end.
+    """Reads the strings at some indices of a table of shared strings; reads the table to its end.
 
     Args:
         chunks: the table's part.
@@ -199,7 +199,7 @@ class SharedStrings:
 
 
 class _StringCollector:
-    """Hears the table; what is not a string where strings are is an error."""
+    """Handlers for the table; anything but a string among the strings is an error."""
 
     def __init__(self, indexes: set[int], max_chars: int, part: str, parser: PartParser) -> None:
         self.strings: dict[int, str] = {}

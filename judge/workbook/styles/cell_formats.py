@@ -39,7 +39,7 @@ _ODD_END = re.compile(rb"/>(?!\s*<|\s*\Z)")
 _SECTIONS = frozenset({"numFmts", "fonts", "fills", "borders", "cellStyleXfs", "cellXfs", "dxfs"})
 
 _LISTS = {"numFmts": "numFmt", "cellXfs": "xf"}
-"""The lists of formats that decide which cells hold dates, and what alone may be in them."""
+"""List of formats that decides which cells hold dates -> the only element that it may contain."""
 
 _PARENTS = {"numFmt": {"numFmts", "dxf"}, "xf": {"cellXfs", "cellStyleXfs"}}
 
@@ -155,7 +155,7 @@ def _parse(package: Package, part: str) -> NumberFormats:
 
 
 class _FormatReader:
-    """Hears a style sheet; a format is read as a child of its own list alone.
+    """Handlers for a style sheet; a format is only read as a child of its own list.
 
     Attributes:
         parser: the parser that calls it.

@@ -225,7 +225,7 @@ def test_yaml_faults_say_where_and_not_in_what_python_calls_the_input() -> None:
         ("a: [", "line 1, column 5: while parsing a flow node|line 1, column 4"),
         ("a: b: c", "line 1, column 5: mapping values are not allowed here"),
         ("a: \x01", "character 4: special characters are not allowed"),
-        ("- &a 1\n- *a", "line 2, column 3: aliases are not read"),
+        ("- &a 1\n- *a", "line 2, column 3: aliases are not supported"),
     ):
         with pytest.raises(MalformedYamlError, match=words) as caught:
             parse_yaml(text)

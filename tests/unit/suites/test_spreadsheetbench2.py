@@ -275,7 +275,7 @@ def test_charts_have_a_figure_of_their_own(scored: ScoredRun) -> None:
     assert case.comparison["charts"]["share"] == fact["share"] == 0.75
     assert scored.report["charts"] == {"cases": 1, "mean_share": 0.75, "tasks": {"07": 0.75}}
     notes = judge.Report.of_run(scored.path).data.notes
-    assert any("on average 75.00 % is there" in note for note in notes)
+    assert any("on average, 75.00 % of the properties" in note for note in notes)
     assert "charts by task: 07 75 %" in notes
 
 

@@ -134,24 +134,20 @@ def test_a_sheet_that_was_lost_is_one_feature() -> None:
     assert (found.features, found.damage, counts(found)) == (1, 1, {})
 
 
-def _furnished(cells: Cells, name: str | None = "S!$B$1:$B$2", **states: str) -> Workbook:
+def _furnished(
+    cells: Cells, name: str | None = "S!$B$1:$B$2", *, hidden: str = "Lists", charts: int = 1
+) -> Workbook:
     """A workbook with a name, a chart that has title, series and legend, and two more sheets."""
     made = openpyxl.load_workbook(io.BytesIO(book(cells, Lists={"A1": 1}, Log={"A1": 1}).data))
-    made["Lists"].sheet_state = "hidden"
-    for sheet, state in states.items():
-        made[sheet].sheet_state = state
+    for sheet in made.worksheets:
+        sheet.sheet_state = "hidden" if sheet.title in hidden.split() else "visible"
     if name is not None:
         made.defined_names["Rates"] = DefinedName("Rates", attr_text=name)
     chart = BarChart()
     chart.title = "T"
     chart.add_data(Reference(made["S"], min_col=2, min_row=1, max_row=2))
-    made["S"].add_chart(chart, "G9")
-    return saved(made)
-
-
-def _without_charts() -> Workbook:
-    made = openpyxl.load_workbook(io.BytesIO(_furnished(GOLD).data))
-    made["S"]._charts = []
+    if charts:
+        made.worksheets[0].add_chart(chart, "G9")
     return saved(made)
 
 
@@ -159,13 +155,13 @@ def _without_charts() -> Workbook:
     ("output", "features"),
     [
         (_furnished({**GOLD, "C1": 7}), 0),
-        (_furnished(GOLD, Lists="visible"), 1),
-        (_furnished(GOLD, Log="hidden"), 1),
+        (_furnished(GOLD, hidden=""), 1),
+        (_furnished(GOLD, hidden="Lists Log"), 1),
         (_furnished(GOLD, "'S'!B1:$B$2"), 0),
         (_furnished(GOLD, "S!$B$1"), 1),
         (_furnished(GOLD, "Lists!$B$1:$B$2"), 1),
         (_furnished(GOLD, None), 1),
-        (_without_charts(), 1),
+        (_furnished(GOLD, charts=0), 1),
     ],
 )
 def test_each_lost_or_redefined_feature_counts_once(output: Workbook, features: int) -> None:
