@@ -48,7 +48,7 @@ class Mutant:
         kinds = NOTICED[self.kind][published]
         asked = {(each.sheet, each.kind) for each in board.asked}
         if published and self.kind == "function of a pivot table" and self.pivots > 1:
-            return False  # one pair of pivot tables that agrees is enough
+            return False  # a single pair of pivot tables that agrees is enough
         if self.kind != "frozen row" or not published:
             return any((self.sheet, kind) in asked for kind in kinds)
         checked = sorted(board.sheets)

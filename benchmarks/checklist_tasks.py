@@ -94,7 +94,7 @@ def answer_of(data: Path, job: Job, task: Task) -> Answer:
     if job["suite"] == "ib-bench":
         files[REPLY] = json.dumps(response_of(data, job).get("parsed_response")).encode()
     if job["suite"] in {"skillsbench", "waa-v2"}:
-        # These outputs are recorded without their names: each is the file that its task asks for.
+        # These outputs are recorded without names: each is the file that its task requires.
         asked = str(task.context.get("file", "output.xlsx"))
         files = dict.fromkeys([asked] if files else [], next(iter(files.values()), b""))
     if job["suite"] == "opencomputer":

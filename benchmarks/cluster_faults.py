@@ -50,7 +50,7 @@ def main() -> int:
     parser.add_argument("--expected", type=Path, help="report.json of threads, if it is there")
     options = parser.parse_args()
     chance = random.Random(options.seed)
-    # A shell has what runs behind it ignore Ctrl-C, and everything below would inherit that.
+    # A shell lets background processes ignore Ctrl-C, and all child processes would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     good = True
     with tempfile.TemporaryDirectory(prefix="judge-faults-") as scratch:

@@ -166,7 +166,7 @@ def main(arguments: list[str] | None = None) -> int:
     outcomes: dict[str, Outcome] = {}
     for name in ("ours", "published", "ours_apart") * 2:
         turn = measure(name, cases, cells)
-        # Of two turns the cheaper counts, for all alike: what slowed the machine does not.
+        # The cheaper of two turns counts, for all contenders: other programs slow the machine.
         outcomes[name] = _better(outcomes[name], turn) if name in outcomes else turn
     theirs = outcomes["published"]
     ratios = {name: times_less(theirs, outcomes[name]) for name in ("ours", "ours_apart")}

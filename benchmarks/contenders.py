@@ -95,7 +95,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     contender = CONTENDERS[sys.argv[1]]
     cases: list[tuple[str, str, str | None]] = json.load(sys.stdin)
-    contender(Path(cases[0][0]), cases[0][1], cases[0][2])  # imports are not what is measured
+    contender(Path(cases[0][0]), cases[0][1], cases[0][2])  # imports are not measured
     idle = _peak_bytes()
     costs = []
     for name, position, answer_sheet in cases:

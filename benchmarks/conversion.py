@@ -38,7 +38,7 @@ class Converter:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._channel = sandbox.service(_PROGRAM, root="office", memory_bytes=3 * 1024**3)
-        # The first start makes the profile, which no later one pays for.
+        # The first start makes the profile; later starts reuse it.
         self._channel.call(b"", 120.0)
 
     def convert(self, workbook: bytes) -> float:

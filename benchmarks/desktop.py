@@ -189,7 +189,7 @@ def episode(host: SandboxDesktopHost, number: int) -> bool:
 
 def left_behind() -> dict[str, int]:
     """Counts what desktops could leave behind: child processes, their files, open files."""
-    gc.collect()  # connections that are not used any more
+    gc.collect()  # connections that are no longer used
     children, mine = 0, os.getpid()
     parents = {}
     for entry in Path("/proc").iterdir():
@@ -214,7 +214,7 @@ def left_behind() -> dict[str, int]:
 
 def episodes(host: SandboxDesktopHost, count: int) -> None:
     """Runs episodes one after the other, then two at a time."""
-    episode(host, 0)  # what the first one leaves in memory stays: modules, threads
+    episode(host, 0)  # the first episode leaves modules and threads in memory
     before = left_behind()
     started = time.monotonic()
     right = sum(episode(host, number) for number in range(1, count + 1))

@@ -109,7 +109,7 @@ class Contestant:
             shown = phase.submit(0, guesses, told)
             return shown.tasks if told is None else bool(shown.bit)
         if phase.level == "score, rounded":
-            # As many solved tasks as leave the score one task below a step.
+            # Solve so many tasks that the score is one task below a step.
             base = next(
                 count
                 for count in range(self.solved)
@@ -122,7 +122,7 @@ class Contestant:
             count for count in range(tasks) if (count + 1) / tasks + 1e-9 >= self._best + MIN_GAIN
         )
         if base > self.solved:
-            return False  # nothing solved is left to climb with
+            return False  # no solved task is left to raise the score
         shown = phase.submit(base, guesses, told)
         self._best = shown.score
         return shown.moved
@@ -147,7 +147,7 @@ class Contestant:
             half = len(tasks) // 2
             before = len(self.found)
             self._search(tasks[:half], number)
-            # Without a hit in the first half there is one in the second; otherwise there may be.
+            # If the first half has no hit, the second must have one; otherwise it may have one.
             self._search(tasks[half:], number, hit=len(self.found) == before)
 
     def recover_input(self, bits: Iterable[bool]) -> list[bool]:

@@ -88,7 +88,7 @@ def stale_golds() -> dict[str, str]:
 def read_gold(name: str, workbook: Workbook, answer: tuple[CellRange, ...]) -> Gold | None:
     """Makes the problem from a gold; None if it has no formula with a value."""
     formulas = {sheet: sheet_formulas(workbook, sheet) for sheet in workbook.sheet_names}
-    # Every cell is asked for by itself, so the bound on one workbook's work says nothing here.
+    # Every cell is requested separately, so the limit on the work for a workbook is irrelevant.
     index = FormulaIndex(workbook.sheet_names, lambda sheet: formulas[sheet], work=sys.maxsize)
     cells = {
         CellRef(sheet, cell.row, cell.column): cell
@@ -118,7 +118,7 @@ def _volatile(cells: dict[CellRef, Cell], index: FormulaIndex) -> frozenset[Cell
     found = set()
     for ref, cell in cells.items():
         below = dependencies([(ref.sheet, cell)], index)
-        # Where a formula reaches cells that its text does not show, any formula may be below it.
+        # If a formula reads cells that its text does not name, it may depend on any formula.
         if below.volatile:
             found.add(ref)
     return frozenset(found)

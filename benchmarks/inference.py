@@ -177,7 +177,7 @@ def main() -> None:
         "files_alone": lambda: make_files(len(plan.assignments)),
     }
     for measure in kinds.values():
-        measure()  # imports are made, and both sides find every workbook in memory
+        measure()  # finish the imports, and load every workbook into memory for both sides
     taken: dict[str, list[Seconds]] = {name: [] for name in kinds}
     for _ in range(arguments.repeat):
         for name, measure in kinds.items():

@@ -47,7 +47,7 @@ def mock_model(samples: Iterable[Sample], submissions: dict[str, Submission]) ->
     def answer(messages: list[ChatMessage], *_: Any) -> ModelOutput:
         code = by_prompt[messages[-1].text].code or ""
         output = ModelOutput.from_content("mockllm/model", f"```python\n{code}\n```")
-        # Without a usage Inspect counts tokens, with a tokenizer from the network.
+        # If no usage is given, Inspect counts tokens with a tokenizer from the network.
         output.usage = ModelUsage(input_tokens=1000, output_tokens=300, total_tokens=1300)
         return output
 

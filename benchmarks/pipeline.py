@@ -426,7 +426,7 @@ def measure_plain(
                 times.accepted += accepted
         seconds = time.perf_counter() - started
         after = os.times()
-        # Everything that the plain way starts is waited for, so it counts among the children.
+        # The plain way waits for everything it starts, so all of it counts as children.
         times.cpu += sum(after[:4]) - sum(before[:4])
         return seconds
 

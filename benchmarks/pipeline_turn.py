@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-# By the folder of this script: a package of this name on the path is that of the clone.
+# Found by the script's folder, since a package of this name on the path is the clone's.
 from processor_time import ContainerTime  # type: ignore[import-not-found, unused-ignore]
 
 from judge import api

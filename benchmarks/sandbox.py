@@ -173,7 +173,7 @@ def latency(arguments: argparse.Namespace) -> dict[str, Any]:
         for turn in range(arguments.rounds + 2):
             for name, contestant in opened.items():
                 steps = one_latency(contestant, request)
-                time.sleep(arguments.pause)  # lets the pool make the next place: off the path
+                time.sleep(arguments.pause)  # the pool prepares the next sandbox
                 if turn >= 2:
                     for step, seconds in steps.items():
                         times.setdefault(name, {}).setdefault(step, []).append(seconds * 1000)

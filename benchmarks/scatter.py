@@ -60,7 +60,7 @@ def scatter(title: str, x_title: str, y_title: str, series: Sequence[Series]) ->
         *_grid(x_axis, y_axis),
     ]
     for number, (each, colour) in enumerate(zip(series, COLOURS, strict=False)):
-        # One path of dots instead of a circle for each keeps the document small.
+        # A single path of dots, instead of a circle for each point, keeps the document small.
         dots = "".join(f"M{x_axis.at(x):.1f} {y_axis.at(y):.1f}h0" for x, y in each.points)
         parts.append(
             f'<path d="{dots}" stroke="{colour}" stroke-opacity="0.6" stroke-width="4" '

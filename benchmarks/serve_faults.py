@@ -198,7 +198,7 @@ def temporary(kind: str) -> dict[str, Any]:
 def readonly(kind: str) -> dict[str, Any]:
     """The file system of the data folder is read-only for a while."""
     with file_system(600 * MIB) as place, busy(kind, place / "data") as rig:
-        # Files that are open for writing keep a file system from it: their processes end first.
+        # A file system with files open for writing cannot become read-only, so end their processes.
         for part in rig.parts.values():
             part.kill()
         rig.server.database.close()
@@ -242,7 +242,7 @@ def away(kind: str) -> dict[str, Any]:
         begun = time.monotonic()
         if rig.postgresql is not None:
             rig.postgresql.kill()
-        else:  # somebody else writes, and does not end
+        else:  # another program writes and does not finish
             holder = sa.create_engine(rig.server.database.url).connect()
             holder.exec_driver_sql("BEGIN EXCLUSIVE")
         seen = []

@@ -265,7 +265,7 @@ def _accounts(rig: Rig, number: int, word: str = "many") -> list[str]:
     with rig.server.database.writing(ACTOR) as transaction:
         for place in range(number):
             account = create_account(transaction, f"{word}-{place}")
-            for part in range(4):
+            for part in range(4):  # 4 waiting requests and 30 submissions a minute per token
                 scopes = [Scope.SUBMIT, Scope.READ]
                 tokens.append(create_token(transaction, account, f"t{part}", scopes)[1])
     return tokens
@@ -510,7 +510,7 @@ def memory(kind: str) -> dict[str, Any]:
         with httpx.Client(base_url=rig.url, headers=_headers(rig.tokens[0])) as client:
             client.get("/v1/submissions")
             empty = _resident(server)
-            tokens = _accounts(rig, 20)
+            tokens = _accounts(rig, 50)  # an account may listen four times
             accounts = _ids(rig, 20)
             for _ in range(20):
                 _queue(rig, [accounts[place % 20] for place in range(500)])

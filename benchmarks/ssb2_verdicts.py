@@ -145,7 +145,7 @@ def _value(written: str) -> CellValue:
 
 # -- the same rows through `judge score` -----------------------------------------------------------
 
-# The folder of a row's input says how `judge score` is to compare it, as in the published suite.
+# The folder of a row's input tells `judge score` how to compare, as in the published suite.
 _CATEGORIES = {
     "value": ("Template", "Plain"),
     "color": ("Debugging", "Font Color"),

@@ -220,7 +220,7 @@ def search(
         }
         if survivors and task.id not in tools.known:
             work.append((task, right, survivors))
-    # Tasks whose gold holds formulas first: there a second source says what is right. Of these the
+    # First the tasks whose gold has formulas, a second source of right answers; of these the
     # small ones first.
     work.sort(key=lambda item: _expense(item[0]))
     work = work[:limit]
@@ -351,7 +351,7 @@ def note_disagreement(record: dict[str, Any], each: Suggestion) -> None:
 
 
 def report(path: Path) -> None:
-    # Of a task that was searched again, the last search counts.
+    # If a task was searched again, the last search counts.
     records = list({record["task"]: record for record in read_records(path)}.values())
     found = [each for each in records if each.get("kills")]
     two = [e for e in found if any(len(kill["sources"]) > 1 for kill in e["kills"])]

@@ -248,7 +248,7 @@ def drawn(spans: Sequence[Span], seconds: float, title: str, table: str) -> str:
     for number, lane in enumerate(lanes):
         top = 20 + number * (height + 18)
         body.append(f'<text x="2" y="{top - 4}">{html.escape(lane)}</text>')
-        # Calls inside others are drawn later, so on top of them.
+        # Calls inside others are drawn later, and so on top of them.
         for span in sorted((s for s in spans if s.lane == lane), key=lambda s: s.depth):
             left, wide = span.start / seconds * width, (span.end - span.start) / seconds * width
             label = f"{span.kind}: {span.start:.3f} to {span.end:.3f} s"

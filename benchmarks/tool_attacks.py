@@ -39,7 +39,7 @@ TOOLS = ToolSet("bash", ("bash", "submit"))
 OWN = re.compile(
     r"REACHED (by )?(/proc/)?(?!1\b)\d+\b.*"  # a process of the agent: the driver is number 1
     r"|REACHED (_|TERM|SHLVL|PWD|OLDPWD)"
-    r"|REACHED folder /dev/mqueue"  # of its container, with which it goes
+    r"|REACHED folder /dev/mqueue"  # of its container, which ends with it
 )
 """Targets that an attack may reach here, because they belong to the agent."""
 
@@ -87,7 +87,7 @@ def withstood(
         made.start()
         write = f"cat > {SCRIPT} <<'END OF IT'\n{program_of(attack)}\nEND OF IT"
         assert made.call("bash", {"command": write}).error == ""
-        # Without the folder of the script, which is the agent's, among those of modules.
+        # Remove the script's folder, which belongs to the agent, from the module path.
         outcome = made.call("bash", {"command": f"python3 -P {SCRIPT}"})
         made.collect()
         again = made.call("bash", {"command": WORKS})

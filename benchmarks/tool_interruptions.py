@@ -35,7 +35,7 @@ from judge.tools.episodes import ToolEpisodeWriter
 from judge.tools.sets import SharedCalculator
 
 PASSING = {"seconds", "model_s", "tools_s", "start_s", "latency_s", "started", "created", "run"}
-PASSING |= {"sha256", "bytes"}  # of workbooks, in which openpyxl notes the time
+PASSING |= {"sha256", "bytes"}  # hashes of workbooks, in which openpyxl stores the time
 """The fields of records and reports that always differ between runs."""
 
 

@@ -25,7 +25,7 @@ def main() -> None:
     answers: dict[str, Counter[str]] = {name: Counter() for name in QUESTIONS}
     proposals: Counter[str] = Counter()
     for task in tasks:
-        # What a forum would say beside the question: solved, and with a workbook.
+        # What a forum would show with the question: that it is solved and has a workbook.
         names = (task.cases[0].input_path.name,)
         post = Post(task.id, "", task.instruction, (), None, True, names, "")
         judgements = apply_rules(post)

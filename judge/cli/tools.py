@@ -46,7 +46,7 @@ def check(name: str, sandbox: str, as_json: bool) -> None:
                 f"{server.seconds:.1f} s, {server.memory_bytes / 1e6:.0f} MB"
             )
             for sent, own in facts.get("renamed", {}).items():
-                click.echo(f"  {visible(own)} is called {sent}")
+                click.echo(f"  {visible(' '.join(own.split()))} is called {sent}")
             for left_out, why in facts.get("left_out", {}).items():
                 click.echo(f"  {visible(left_out)} is left out: {visible(why)}")
         if checked.start_s is not None:
@@ -57,7 +57,7 @@ def check(name: str, sandbox: str, as_json: bool) -> None:
             properties = function["parameters"].get("properties")
             arguments = ", ".join(properties) if isinstance(properties, dict) else ""
             words = visible(" ".join(function["description"].split()))[:_SHOWN_CHARS]
-            shown = visible(f"{function['name']}({arguments})")
+            shown = visible(f"{function['name']}({' '.join(arguments.split())})")
             click.echo(f"  {shown}, about {tokens:,} tokens: {words}")
     if checked.problem:
         raise IncompleteRunError(

@@ -99,7 +99,7 @@ class Request:
     folder: str | None = None
 
     def to_bytes(self) -> bytes:
-        """The bytes that are sent."""
+        """Encodes the message for sending."""
         return pickle.dumps(self)
 
     @staticmethod
@@ -303,12 +303,12 @@ class Question:
     judge: str = __version__
 
     def to_bytes(self) -> bytes:
-        """The bytes that are sent."""
+        """Encodes the message for sending."""
         return json.dumps(asdict(self)).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> Question:
-        """Reads what was received."""
+        """Reads a received question."""
         fields = json.loads(data)
         return Question(fields["suite_root"], fields["probe"], fields["judge"])
 
@@ -340,7 +340,7 @@ class Introduction:
     problem: str = ""
 
     def to_bytes(self) -> bytes:
-        """The bytes that are sent."""
+        """Encodes the message for sending."""
         mine = self.identity
         return json.dumps(
             {

@@ -105,9 +105,9 @@ def _workbook_places(run: Path, digest: str) -> tuple[Path, Path]:
 def too_long_to_read(path: Path, most_bytes: int) -> StoreError:
     """Returns the error for data that is not written because no command could read it again."""
     return StoreError(
-        f"{path}: what is to be written has more than {most_bytes // MIB} MiB, and no command "
-        "would read it",
-        hint="It is left out; what was written before is kept.",
+        f"{path}: the new content has more than {most_bytes // MIB} MiB, and no command would "
+        "read it",
+        hint="It was not written; the earlier content is kept.",
     )
 
 
@@ -462,5 +462,5 @@ class RunDirectory(Closable):
 
     def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
         self._watched.check()
-        kept = ": what was judged is kept"
+        kept = ": judged cases are kept"
         return naming_what_is_written(self.path / name, StoreError, kept=kept)

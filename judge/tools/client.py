@@ -234,7 +234,7 @@ class McpClient:
                 return
             code, message = _error_of(answer)
             if code != _NOT_SUPPORTED:
-                raise ServerError("protocol", f"it refuses to start: {message}")
+                raise ServerError("protocol", f"it refuses to start: {_one_line(message)}")
             probe = self._send_request("server/discover", self._meta({}), deadline)
             if self._takes_discovery(self._await((probe,), deadline)):
                 return
@@ -276,8 +276,8 @@ class McpClient:
         self.record |= {
             "era": era,
             "protocol": version,
-            "server_name": cleaned(str(facts.get("name", "")))[:80],
-            "server_version": cleaned(str(facts.get("version", "")))[:80],
+            "server_name": _one_line(str(facts.get("name", "")))[:80],
+            "server_version": _one_line(str(facts.get("version", "")))[:80],
         }
         words = result.get("instructions")
         self.instructions = cleaned(words)[:MAX_DESCRIPTION_CHARS] if isinstance(words, str) else ""
@@ -301,7 +301,8 @@ class McpClient:
                 with _within(f"it does not list its tools in {limit_s:g} s"):
                     page = self.request("tools/list", params, deadline)
             except RefusedError as error:
-                raise ServerError("protocol", f"it does not list tools: {error.message}") from None
+                words = f"it does not list tools: {_one_line(error.message)}"
+                raise ServerError("protocol", words) from None
             size += len(dump_json(page))
             tools = page.get("tools")
             if not isinstance(tools, list):
@@ -314,7 +315,7 @@ class McpClient:
             for tool in tools:
                 self._take(tool, listed, left_out)
             cursor = page.get("nextCursor")
-            if cursor is None:
+            if cursor is None or cursor == "":  # some servers send no cursor as empty text
                 break
         else:
             raise ServerError("protocol", f"its list of tools has more than {MAX_PAGES} pages")
@@ -329,7 +330,7 @@ class McpClient:
         if not isinstance(name, str) or not name:
             left_out[f"tool {len(listed) + len(left_out) + 1}"] = "it has no name"
             return
-        shown = cleaned(visible(name))[:80]
+        shown = _one_line(visible(name))[:80]
         if any(other.name == name for other in listed):
             left_out[f"{shown} (again)"] = "its name is used twice"
         elif not isinstance(schema, dict) or schema.get("type") != "object":
@@ -339,7 +340,7 @@ class McpClient:
         else:
             words = facts.get("description")
             text = cleaned(words)[:MAX_DESCRIPTION_CHARS] if isinstance(words, str) else ""
-            listed.append(ListedTool(name, text, schema))
+            listed.append(ListedTool(name, text, _offered(schema)))
 
     def call(self, name: str, arguments: Mapping[str, Any], limit_s: float) -> ServerResult:
         """Calls a tool.
@@ -574,6 +575,27 @@ def _short(value: object) -> str:
 def cleaned(text: str) -> str:
     """Cleans untrusted text for a model: replaces control characters and lone surrogates."""
     return _CLEAN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _one_line(text: str) -> str:
+    """Cleans untrusted text that is part of a line, which it must not end."""
+    return " ".join(cleaned(text).split())
+
+
+def _offered(schema: Any) -> Any:
+    """Cleans all text of a schema, which no request could be sent with; shortens descriptions."""
+    if isinstance(schema, dict):
+        return {
+            cleaned(name): _offered(
+                part[:MAX_DESCRIPTION_CHARS]
+                if name == "description" and isinstance(part, str)
+                else part
+            )
+            for name, part in schema.items()
+        }
+    if isinstance(schema, list):
+        return [_offered(part) for part in schema]
+    return cleaned(schema) if isinstance(schema, str) else schema
 
 
 def levels(document: object) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -78,9 +79,14 @@ class Features:
 
     Attributes:
         held: (kind, content) -> how much of this feature there is.
+        chart_parts: types of a chart -> most parts of each label that one chart of them has.
+        definitions: name in lower case -> what each definition of it refers to. Names that programs
+            make for themselves, print areas included, are left out.
     """
 
     held: dict[tuple[FeatureKind, str], Held] = field(default_factory=dict)
+    chart_parts: dict[str, Counter[str]] = field(default_factory=dict)
+    definitions: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(
         self,
@@ -250,6 +256,8 @@ def _read_names(package: Package, features: Features) -> None:
             continue
         label = _PRINTING.get(content, f"name {name!r}")
         features.add(FeatureKind.NAME, content, label)
+        if content not in _PRINTING:
+            features.definitions.setdefault(content, Counter())["".join(pieces)] += 1
 
 
 _SHAPES = {"sp", "cxnSp"}
@@ -304,14 +312,13 @@ def read_drawing(package: Package, part: str, sheet: str, features: Features) ->
 
 def _read_chart(package: Package, part: str, sheet: str, features: Features) -> None:
     types: set[str] = set()
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
         if tag.endswith("Chart"):
             types.add(tag.removesuffix("Chart"))
         elif tag in _CHART_PARTS:
-            label = _CHART_PARTS[tag]
-            counts[label] = counts.get(label, 0) + 1
+            counts[_CHART_PARTS[tag]] += 1
             if "layoutId" in attributes:  # the newer kinds, such as waterfall
                 types.add(attributes["layoutId"])
 
@@ -319,6 +326,7 @@ def _read_chart(package: Package, part: str, sheet: str, features: Features) -> 
     types_ = sorted(type_ for type_ in types if type_)
     content = "+".join(types_)[:200]
     features.add(FeatureKind.CHART, content, f"chart ({', '.join(types_) or 'empty'})", sheet=sheet)
+    features.chart_parts[content] = features.chart_parts.get(content, Counter()) | counts
     for label, count in counts.items():
         features.add(
             FeatureKind.CHART_PART, label, f"{label} of charts", measure=count, sheet=sheet
@@ -514,7 +522,7 @@ class _RuleCollector:
 def read_sheet_features(package: Package, tab: Tab, features: Features) -> None:
     """Adds the rules and merged cells of a worksheet.
 
-    The second part of a data bar, which only says how it is drawn, is not a rule of its own.
+    The second part of a data bar, which only says how it is drawn, is not a separate rule.
 
     Args:
         package: the workbook.

@@ -70,13 +70,13 @@ def _start(kind: str, workers: int, options: Mapping[str, Any], security: Securi
         )
     if kind == "slurm":
         return _start_slurm(workers, options, security)
-    from dask_kubernetes.operator import KubeCluster  # noqa: PLC0415  an extra of its own
+    from dask_kubernetes.operator import KubeCluster  # noqa: PLC0415  a separate extra
 
     return KubeCluster(n_workers=workers, quiet=True, **options)
 
 
 def _start_slurm(workers: int, options: Mapping[str, Any], security: Security | None) -> Any:
-    from dask_jobqueue import SLURMCluster  # noqa: PLC0415  an extra of its own
+    from dask_jobqueue import SLURMCluster  # noqa: PLC0415  a separate extra
 
     cores = int(options.get("cores", 1))
     settings = f"export DASK_INTERNAL_INHERIT_CONFIG={dask.config.serialize(SETTINGS)}"

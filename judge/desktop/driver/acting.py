@@ -84,7 +84,7 @@ class _Ready:
 
 
 class Stage:
-    """Performs actions, each in an actor process of its own; the next one is always ready.
+    """Performs actions, each in a new actor process; the next process is always ready.
 
     Args:
         processes: the processes of the desktop.

@@ -47,10 +47,10 @@ class BrokenColumn:
         *,
         is_own: bool,
     ) -> Iterator[Suspect]:
-        apart = _apart(case, broken)
-        if not apart:
+        differing = _apart(case, broken)
+        if not differing:
             return
-        first = next(iter(apart))
+        first = next(iter(differing))
         by_hand = any(
             case.gold.formula(address) is None for address in broken if case.in_answer(address)
         )
@@ -63,8 +63,9 @@ class BrokenColumn:
             f"the gold's {address_in(case.gold, where)} is "
             f"{case.gold.formula(where) or shown(case.gold.value(where))}, the input has the "
             f"column's formula {broken[where]} there{and_more(len(broken))}",
-            f"with the input's formulas, {address_in(case.gold, first)} is {shown(apart[first])}, "
-            f"not {shown(case.answer.get(first))} ({counted(len(apart), 'cell')} of the answer)",
+            f"with the input's formulas, {address_in(case.gold, first)} is "
+            f"{shown(differing[first])}, not {shown(case.answer.get(first))} "
+            f"({counted(len(differing), 'cell')} of the answer)",
             [
                 evidence(
                     EvidenceFile.GOLD,
@@ -73,7 +74,7 @@ class BrokenColumn:
                     found=case.answer.get(address),
                     note=f"the input: {broken[address]}" if address in broken else "answer",
                 )
-                for address, value in apart.items()
+                for address, value in differing.items()
             ],
         )
 
@@ -91,10 +92,10 @@ def _broken(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
             rule = rule_of_column(formulas)
             if rule is None:
                 continue
-            apart = [cell for cell in sorted(rule.cells) if _is_broken(case, cell)]
+            differing = [cell for cell in sorted(rule.cells) if _is_broken(case, cell)]
             kept = sum(case.gold.formula(cell) == formulas[cell] for cell in rule.cells)
-            if len(apart) < kept:
-                yield from ((cell, formulas[cell]) for cell in apart)
+            if len(differing) < kept:
+                yield from ((cell, formulas[cell]) for cell in differing)
 
 
 def _is_broken(case: CaseMaterial, cell: CellAddress) -> bool:

@@ -50,10 +50,10 @@ class ChangedRule:
         for other in material.cases:
             if other.number >= case.number or other.ranges != case.ranges:
                 continue
-            apart = _apart(case, other)
-            if not apart or case.changing or not same_input(other, case):
+            differing = _apart(case, other)
+            if not differing or case.changing or not same_input(other, case):
                 continue
-            address = apart[0]
+            address = differing[0]
             yield suspect(
                 material,
                 case.number,
@@ -62,7 +62,7 @@ class ChangedRule:
                 f"the input is that of case {other.number}, but "
                 f"{address_in(case.gold, address)} of the answer is "
                 f"{shown(case.answer.get(address))}, not "
-                f"{shown(other.answer.get(address))}{and_more(len(apart))}",
+                f"{shown(other.answer.get(address))}{and_more(len(differing))}",
                 "one of the two golds is wrong: no rule gives two answers to one input",
                 [
                     evidence(
@@ -72,7 +72,7 @@ class ChangedRule:
                         found=case.answer.get(address),
                         note=f"expected as in case {other.number}",
                     )
-                    for address in apart
+                    for address in differing
                 ],
             )
 
@@ -93,13 +93,13 @@ class ChangedRule:
             and alike(first.answer, address, first.recomputed[address])
             and not isinstance(value, ErrorValue)
         }
-        apart = sorted(
+        differing = sorted(
             address for address, value in trusted.items() if not alike(case.answer, address, value)
         )
-        if not apart or first.changing:
+        if not differing or first.changing:
             return
-        right = len(trusted) - len(apart)
-        address = apart[0]
+        right = len(trusted) - len(differing)
+        address = differing[0]
         by_hand = all(case.gold.formula(address) is None for address in expected)
         certainty = Certainty.LIKELY if by_hand or right else Certainty.POSSIBLE
         own_formula = case.gold.formula(address)
@@ -110,7 +110,7 @@ class ChangedRule:
             certainty,
             f"the gold's {address_in(case.gold, address)} is {shown(case.answer.get(address))}, "
             f"case {first.number}'s formula gives {shown(trusted[address])} there"
-            f"{and_more(len(apart))}",
+            f"{and_more(len(differing))}",
             (
                 f"the cells hold {'constants' if own_formula is None else 'another formula'} in "
                 f"this case; of {counted(len(trusted), 'cell')}, {right} are as case "
@@ -124,7 +124,7 @@ class ChangedRule:
                     found=case.answer.get(address),
                     note=f"case {first.number}: {first.answer_formulas[address]}",
                 )
-                for address in apart
+                for address in differing
             ],
         )
 

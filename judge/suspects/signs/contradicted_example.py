@@ -90,8 +90,8 @@ class ContradictedExample:
                 case,
                 rows,
                 Certainty.LIKELY,
-                "the gold has all else in the rows that the input shows as examples, and goes on "
-                "below them",
+                "the gold has all other values of the rows that the input shows as examples, and "
+                "more rows below them",
             )
             return
         computed = _formulas_apart(case)
@@ -104,7 +104,7 @@ class ContradictedExample:
                 "the gold agrees with the other cells that the input computes as examples",
             )
             return
-        same, apart = 0, []
+        same, differing = 0, []
         for address in case.answer_formulas:
             given = case.input.value(address)
             if given is None or case.input.formula(address) is not None:
@@ -112,14 +112,14 @@ class ContradictedExample:
             if agree(case.answer.get(address), given) or _noise(case.answer.get(address), given):
                 same += 1
             elif case is first or not same_constant(given, first.input.value(address)):
-                apart.append(address)
-        if apart and same >= MIN_EXAMPLES and same >= SHARE * (same + len(apart)):
+                differing.append(address)
+        if differing and same >= MIN_EXAMPLES and same >= SHARE * (same + len(differing)):
             yield self._suspect(
                 material,
                 case,
-                apart,
+                differing,
                 Certainty.LIKELY if case is not first else Certainty.POSSIBLE,
-                f"the gold has the other {counted(same, 'example')} of the input as they are",
+                f"the gold keeps {counted(same, 'other example')} of the input",
             )
 
     def _suspect(
@@ -160,17 +160,17 @@ def _examples(case: CaseMaterial) -> list[CellAddress]:
 def _rows_apart(case: CaseMaterial) -> list[CellAddress]:
     """Finds cells in a gold of constants that differ from the examples, if few columns differ."""
     examples = [address for address in _examples(case) if case.gold.formula(address) is None]
-    apart = [
+    differing = [
         address
         for address in examples
         if not agree(case.answer.get(address), case.input.value(address))
         and not _noise(case.answer.get(address), case.input.value(address))
         and not _has_both_forms(case, address)
     ]
-    same = len(examples) - len(apart)
+    same = len(examples) - len(differing)
     if same < MIN_IN_ROWS or same < SHARE_OF_ROWS * len(examples):
         return []
-    return apart if len({address.column for address in apart}) <= MAX_COLUMNS_APART else []
+    return differing if len({address.column for address in differing}) <= MAX_COLUMNS_APART else []
 
 
 def _formulas_apart(case: CaseMaterial) -> list[CellAddress]:
@@ -183,14 +183,14 @@ def _formulas_apart(case: CaseMaterial) -> list[CellAddress]:
         and not isinstance(case.input.value(address), ErrorValue)
     ]
     blank = sum(case.input.value(address) is None for address in case.answer)
-    apart = [
+    differing = [
         address
         for address in examples
         if not agree(case.answer.get(address), case.input.value(address))
     ]
-    same = len(examples) - len(apart)
+    same = len(examples) - len(differing)
     is_shown = same >= MIN_COMPUTED and same >= SHARE * len(examples) and blank >= len(examples)
-    return sorted(apart) if is_shown else []
+    return sorted(differing) if is_shown else []
 
 
 def _has_both_forms(case: CaseMaterial, address: CellAddress) -> bool:

@@ -34,7 +34,7 @@ class Items:
             named = [
                 *(_evidence(EvidenceFile.GOLD, name, "no gold") for name in checked.unreached),
                 *(
-                    _evidence(EvidenceFile.INPUT, name, "the input as it is, or nothing")
+                    _evidence(EvidenceFile.INPUT, name, "the unchanged input, or no files")
                     for name in checked.without_work
                 ),
             ]

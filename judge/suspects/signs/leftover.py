@@ -162,10 +162,14 @@ class Leftover:
         others = [_rows_apart(other, copied) for other in material.cases if other is not case]
         mine = _rows_apart(case, copied)
         total = mine.total + sum(column.total for column in others)
-        apart = len(mine.apart) + sum(len(column.apart) for column in others)
-        if not mine.apart or total - apart < MIN_COPIED or apart > total * (1 - SHARE_COPIED):
+        differing = len(mine.differing) + sum(len(column.differing) for column in others)
+        if (
+            not mine.differing
+            or total - differing < MIN_COPIED
+            or differing > total * (1 - SHARE_COPIED)
+        ):
             return
-        first = mine.apart[0]
+        first = mine.differing[0]
         values = ", ".join(shown(case.answer[address]) for address in first[:3])
         yield suspect(
             material,
@@ -173,12 +177,12 @@ class Leftover:
             self,
             Certainty.POSSIBLE,
             f"no row of the input has what the gold's row {first[0].row} has "
-            f"({values}){and_more(len(mine.apart))}",
-            f"{counted(total - apart, 'row')} of the answers of all cases are rows of their "
+            f"({values}){and_more(len(mine.differing))}",
+            f"{counted(total - differing, 'row')} of the answers of all cases are rows of their "
             "input; this one mixes several",
             [
                 evidence(EvidenceFile.GOLD, address, found=case.answer[address])
-                for row in mine.apart
+                for row in mine.differing
                 for address in row
             ],
         )
@@ -200,7 +204,7 @@ def kept_places(
         Case number -> cell -> the case from which its value comes.
     """
     alone: dict[Column, int] = defaultdict(int)
-    apart: dict[Column, dict[int, list[CellAddress]]] = defaultdict(lambda: defaultdict(list))
+    differing: dict[Column, dict[int, list[CellAddress]]] = defaultdict(lambda: defaultdict(list))
     for case in cases:
         if case.ranges != case.input_ranges or len(case.answer) > MAX_CELLS:
             return {}
@@ -211,9 +215,9 @@ def kept_places(
             if same_constant(case.gold.value(address), case.input.value(address)):
                 alone[column] += 1
             else:
-                apart[column][case.number].append(address)
+                differing[column][case.number].append(address)
     cells: dict[int, dict[CellAddress, CaseMaterial]] = defaultdict(dict)
-    for column, by_case in apart.items():
+    for column, by_case in differing.items():
         changed = sum(map(len, by_case.values()))
         if alone[column] < MIN_LEFT_ALONE or changed > MAX_KEPT_SHARE * alone[column]:
             continue
@@ -340,11 +344,11 @@ class _Rows:
 
     Attributes:
         total: how many rows have at least two recognizable values.
-        apart: the cells of those of these rows that the input does not have.
+        differing: the cells of those of these rows that the input does not have.
     """
 
     total: int
-    apart: tuple[tuple[CellAddress, ...], ...]
+    differing: tuple[tuple[CellAddress, ...], ...]
 
 
 def _rows_apart(case: CaseMaterial, copied: set[Column]) -> _Rows:
@@ -364,14 +368,14 @@ def _rows_apart(case: CaseMaterial, copied: set[Column]) -> _Rows:
             traced = trace(value)
             if traced is not None:
                 where[traced].add((sheet, key >> COLUMN_BITS))
-    apart = []
+    differing = []
     for addresses in several.values():
         held = sorted(
             (where.get(trace(case.answer[address]) or "", set()) for address in addresses), key=len
         )
         if not set.intersection(*held):
-            apart.append(tuple(sorted(addresses)))
-    return _Rows(len(several), tuple(sorted(apart)))
+            differing.append(tuple(sorted(addresses)))
+    return _Rows(len(several), tuple(sorted(differing)))
 
 
 SIGN = Leftover()

@@ -41,16 +41,16 @@ class OddFormula:
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
         expected = dict(_by_the_rule(case))
-        apart = apart_by_rewriting(case, expected)
-        if not apart:
+        differing = apart_by_rewriting(case, expected)
+        if not differing:
             return
         ends = {
             address
             for addresses in _columns(case).values()
             for address in (min(addresses), max(addresses))
         }
-        inner = [address for address in apart if address not in ends]
-        first = (inner or list(apart))[0]
+        inner = [address for address in differing if address not in ends]
+        first = (inner or list(differing))[0]
         own = case.gold.formula(first)
         yield suspect(
             material,
@@ -58,8 +58,8 @@ class OddFormula:
             self,
             Certainty.LIKELY if inner else Certainty.POSSIBLE,
             f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, the "
-            f"formula of its column gives {shown(apart[first])}{and_more(len(apart))}",
-            f"{counted(len(apart), 'cell')} of the answer "
+            f"formula of its column gives {shown(differing[first])}{and_more(len(differing))}",
+            f"{counted(len(differing), 'cell')} of the answer "
             + (
                 "holds a constant among formulas"
                 if own is None
@@ -73,7 +73,7 @@ class OddFormula:
                     found=case.answer.get(address),
                     note=f"the column's formula: {expected[address]}",
                 )
-                for address, value in apart.items()
+                for address, value in differing.items()
             ],
         )
 

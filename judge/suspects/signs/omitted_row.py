@@ -80,7 +80,7 @@ class OmittedRow:
             case.number,
             self,
             Certainty.LIKELY,
-            f"the gold leaves {address_in(case.gold, cells[0])} as it is{and_more(len(cells))}, "
+            f"the gold does not change {address_in(case.gold, cells[0])}{and_more(len(cells))}, "
             f"next to {shown(case.input.value(texts[0]))}",
             f"the question quotes {rule.word!r}, and the gold of another case fills in exactly "
             "the rows that hold it",

@@ -48,19 +48,24 @@ class MovingRange:
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
         moving = dict(_held_in_place(case))
-        apart = apart_by_rewriting(case, moving)
-        if apart:
-            yield self._suspect(
-                material, case, apart, moving, "with the range of the first row", Certainty.LIKELY
-            )
-            return
-        longer = dict(_lengthened(case))
-        apart = apart_by_rewriting(case, longer)
-        if apart:
+        differing = apart_by_rewriting(case, moving)
+        if differing:
             yield self._suspect(
                 material,
                 case,
-                apart,
+                differing,
+                moving,
+                "with the range of the first row",
+                Certainty.LIKELY,
+            )
+            return
+        longer = dict(_lengthened(case))
+        differing = apart_by_rewriting(case, longer)
+        if differing:
+            yield self._suspect(
+                material,
+                case,
+                differing,
                 longer,
                 "with its range down to the last row of the data",
                 Certainty.POSSIBLE,
@@ -70,20 +75,20 @@ class MovingRange:
         self,
         material: TaskMaterial,
         case: CaseMaterial,
-        apart: Mapping[CellAddress, CellValue],
+        differing: Mapping[CellAddress, CellValue],
         formulas: Mapping[CellAddress, str],
         how: str,
         certainty: Certainty,
     ) -> Suspect:
-        first = next(iter(apart))
+        first = next(iter(differing))
         return suspect(
             material,
             case.number,
             self,
             certainty,
             f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, {how} "
-            f"its formula gives {shown(apart[first])}{and_more(len(apart))}",
-            f"{counted(len(apart), 'cell')} of the answer read only a part of the table: "
+            f"its formula gives {shown(differing[first])}{and_more(len(differing))}",
+            f"{counted(len(differing), 'cell')} of the answer read only a part of the table: "
             f"{case.gold.formula(first)}",
             [
                 evidence(
@@ -93,7 +98,7 @@ class MovingRange:
                     found=case.answer.get(address),
                     note=f"expected {how}: {formulas[address]}",
                 )
-                for address, value in apart.items()
+                for address, value in differing.items()
             ],
         )
 

@@ -297,7 +297,7 @@ def test_items_that_hold_without_work_or_on_no_gold_are_suspects(tmp_path: Path)
     assert found.summary == "1 item holds on no gold and 1 item holds without work"
     assert [each.note for each in found.evidence] == [
         "item never: holds on no gold",
-        "item kept: holds on the input as it is, or nothing",
+        "item kept: holds on the unchanged input, or no files",
     ]
     (files,) = audit.files
     assert files.gold_sha256 is not None

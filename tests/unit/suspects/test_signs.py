@@ -850,7 +850,7 @@ def test_a_row_with_the_quoted_word_that_one_gold_leaves_out_is_likely(
     assert [each.case for each in found] == cases
     for each in found:
         assert each.certainty is Certainty.LIKELY
-        assert each.summary == "the gold leaves B7 as it is, next to 'Check5 paid'"
+        assert each.summary == "the gold does not change B7, next to 'Check5 paid'"
 
 
 def test_rows_that_no_gold_fills_in_as_the_word_says_are_left_alone(tmp_path: Path) -> None:
