@@ -226,7 +226,7 @@ def test_a_board_without_effect_is_the_suites_fault() -> None:
     with pytest.raises(GoldFaultError, match="looks at sheet 7"):
         find(workbook(), beyond)
     nothing = board((2, "filters.filters"))
-    with pytest.raises(GoldFaultError, match="filters, of which the gold has none"):
+    with pytest.raises(GoldFaultError, match="filters, but the gold has none"):
         find(workbook(), nothing)
     usable = Gold(data=workbook(), options={"board": board((1, "cells.values"))})
     assert find(workbook(), beyond, "standard", None, usable).agrees
