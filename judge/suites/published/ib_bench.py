@@ -16,7 +16,7 @@ from judge.suites.answer_files import REPLY
 from judge.suites.fields import FieldError, Fields
 from judge.suites.folders import Boundary, is_regular
 from judge.suites.published.reading import (
-    LEFT,
+    ANSWER_CONTENTS,
     RUBRIC,
     ChecklistFormat,
     checklist,
@@ -69,7 +69,9 @@ class IbBench(ChecklistFormat):
             groups=groups,
             asked=asked,
             details={
-                LEFT: f"{REPLY} with the reply as JSON, and {asked} if the task wants a workbook",
+                ANSWER_CONTENTS: (
+                    f"{REPLY} with the reply as JSON, and {asked} if the task wants a workbook"
+                ),
                 RUBRIC: rubric_hash(rubric),
             },
         )

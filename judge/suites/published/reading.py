@@ -30,7 +30,7 @@ _MAX_DEPTH = 3
 _OUTPUT = re.compile(r"(?P<id>[\w.-]{1,120}?)_output(?:_1)?\.(?:xlsx|pptx)")
 
 
-ASKED = "file"
+REQUESTED_FILE = "file"
 """Name of the task detail with the file that the task asks for."""
 
 
@@ -150,7 +150,7 @@ class ChecklistFormat(SuiteFormat):
             return SolutionPaths(f"{work}{name}", work)
         if self.output_folder:
             return SolutionPaths(f"{folder}/{name}", f"{folder}/{self.output_folder}/")
-        asked = PurePosixPath(question.details.get(ASKED, name.name))
+        asked = PurePosixPath(question.details.get(REQUESTED_FILE, name.name))
         stem = asked.stem.removesuffix("_output_1")
         return SolutionPaths(f"{folder}/{name}", f"{folder}/{stem}_output{asked.suffix}")
 
@@ -169,7 +169,7 @@ def _entries_of(folder: Path) -> list[Path]:
 RUBRIC = "rubric"
 """Name of the task detail with the hash by which published scores name the rubric."""
 
-LEFT = "leaves"
+ANSWER_CONTENTS = "leaves"
 """Name of the task detail that says what the folder of an answer holds."""
 
 
@@ -209,7 +209,7 @@ def checklist_task(
         checker=spec,
         answer=AnswerForm.FILES,
         groups=groups or {},
-        context={**({ASKED: asked} if asked else {}), **(details or {})},
+        context={**({REQUESTED_FILE: asked} if asked else {}), **(details or {})},
         raw_id=task_id,
         aliases=aliases,
     )
