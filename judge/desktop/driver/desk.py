@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.desktop.driver import marks, screen, settings, tree
-from judge.desktop.driver.acting import Performed, Stage
+from judge.desktop.driver.acting import ActorPool, Performed
 from judge.desktop.driver.bus import Bus
 from judge.desktop.driver.layout import Layout
 from judge.desktop.driver.nodes import Node, plain_title
@@ -62,7 +62,7 @@ class _Seen:
     seconds: float
 
 
-class Desk:
+class DrivenDesktop:
     """A desktop.
 
     Args:
@@ -75,7 +75,7 @@ class Desk:
         self._corrections = options.corrections
         os.makedirs(settings.RUNTIME, mode=0o700, exist_ok=True)
         self._processes = Processes(settings.ENVIRONMENT, settings.RUNTIME)
-        self._stage = Stage(self._processes, modules, options.corrections)
+        self._actors = ActorPool(self._processes, modules, options.corrections)
         self._reader: tree.Reader
         self._screen: screen.Screen
         self._opened = self._collected = self._saved = ""
@@ -118,7 +118,7 @@ class Desk:
             layout.add_clutter(self._options.clutter, self._main, size, started + _START_S)
         self._settle(max(SETTLE_S, started + _START_S - time.monotonic()))
         self._processes.learn_own()
-        self._stage.prepare()
+        self._actors.prepare()
         return time.monotonic() - started
 
     def _start_screen(self) -> None:
@@ -262,12 +262,12 @@ class Desk:
         if kind == "wait":
             time.sleep(_WAIT_S)
         elif kind != "nothing":
-            done = self._stage.perform(kind, what, self._options.action_s)
+            done = self._actors.perform(kind, what, self._options.action_s)
         settled = True
         if kind != "nothing":
             settled = self._settle(SETTLE_S)
         self._processes.check()
-        self._stage.prepare()
+        self._actors.prepare()
         return done, settled, time.monotonic() - started
 
     def _settle(self, limit_s: float) -> bool:
@@ -389,7 +389,7 @@ class Desk:
 
     def close(self) -> None:
         """Ends the desktop."""
-        self._stage.close()
+        self._actors.close()
         for part in reversed(self._processes.parts):
             with contextlib.suppress(OSError):
                 part.process.send_signal(signal.SIGKILL)

@@ -16,7 +16,7 @@ from Xlib import error as xerror
 from Xlib.ext import xtest
 from Xlib.protocol import event as xevent
 
-from judge.desktop.driver.hands import Hands
+from judge.desktop.driver.hands import InputPlayer
 from judge.desktop.driver.nodes import Window
 from judge.desktop.driver.processes import BrokenError
 
@@ -39,7 +39,7 @@ class Screen:
             raise BrokenError(f"the screen does not answer: {error}") from None
         self._root = self._display.screen().root
         self._atoms: dict[str, int] = {}
-        self._hands: Hands | None = None
+        self._player: InputPlayer | None = None
 
     def _asked(self, ask: Callable[[], Any]) -> Any:
         try:
@@ -167,11 +167,11 @@ class Screen:
         self._asked(tap)
 
     def work(self, events: list[tuple[str, int, int, str]]) -> None:
-        """Repeats a person's mouse and keyboard events; see :class:`Hands`."""
-        if self._hands is None:
-            self._hands = self._asked(lambda: Hands(self._display))
-        hands = self._hands
-        self._asked(lambda: hands.do(events))
+        """Repeats a person's mouse and keyboard events; see :class:`InputPlayer`."""
+        if self._player is None:
+            self._player = self._asked(lambda: InputPlayer(self._display))
+        player = self._player
+        self._asked(lambda: player.do(events))
 
     def bare_picture(self) -> Image.Image:
         """Returns the picture on the screen, without a cursor."""
