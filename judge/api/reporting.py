@@ -98,7 +98,7 @@ class RunReporter:
         self._settings = settings
         self._overrides = read_overrides(store)
         self._outcome = outcome
-        unchanged = None if outcome.judged else outcome.known
+        unchanged = None if outcome.judged else outcome.recorded
         self._known = unchanged or KnownCases(store)
         self._slots = array("Q")
         self._places = array("I")

@@ -222,11 +222,11 @@ def _without_reused(jobs: Iterable[Job], reused: list[JudgedCase]) -> Iterator[J
     """Yields the jobs without recorded cases, which are appended to ``reused``."""
     for job in jobs:
         reused.extend(
-            JudgedCase(case.keys, case.known, reused=True)
+            JudgedCase(case.keys, case.recorded, reused=True)
             for case in job.cases
-            if case.known is not None
+            if case.recorded is not None
         )
-        cases = tuple(case for case in job.cases if case.known is None)
+        cases = tuple(case for case in job.cases if case.recorded is None)
         if cases:
             yield replace(job, cases=cases)
 
