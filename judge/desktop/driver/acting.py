@@ -149,7 +149,7 @@ class ActorPool:
             ended = reports.send(request, time.monotonic() + limit_s)
         finally:
             actor.close()
-        self._processes.end_strangers()
+        self._processes.end_others()
         done = Performed(printed=reports.shown(), events=reports.events)
         if reports.end is not None:
             done.error = str(reports.end.get("error", ""))[:8_000]
