@@ -158,8 +158,10 @@ def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
     opened = f"{home}/{case.opened}"
     if folder:
         return DesktopTask(files, opened, f"{home}/")
-    asked = question.details.get(REQUESTED_FILE)
-    return DesktopTask(files, opened, f"{HOME}/{PurePosixPath(asked).name}" if asked else opened)
+    requested = question.details.get(REQUESTED_FILE)
+    return DesktopTask(
+        files, opened, f"{HOME}/{PurePosixPath(requested).name}" if requested else opened
+    )
 
 
 def why_not_asked(question: TaskQuestion) -> str | None:

@@ -299,8 +299,8 @@ def tool_paths(question: TaskQuestion, case: CaseInput) -> tuple[str, str]:
     opened = case.opened
     if opened is None:
         raise SuiteError(f"task {question.id}, case {case.number}: it has no workbook")
-    asked = question.details.get(REQUESTED_FILE)
-    name = PurePosixPath(asked).name if asked else opened
+    requested = question.details.get(REQUESTED_FILE)
+    name = PurePosixPath(requested).name if requested else opened
     return f"{HOME}/in/{opened}", f"{HOME}/out/{name}"
 
 

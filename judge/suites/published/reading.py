@@ -150,9 +150,9 @@ class ChecklistFormat(SuiteFormat):
             return SolutionPaths(f"{work}{name}", work)
         if self.output_folder:
             return SolutionPaths(f"{folder}/{name}", f"{folder}/{self.output_folder}/")
-        asked = PurePosixPath(question.details.get(REQUESTED_FILE, name.name))
-        stem = asked.stem.removesuffix("_output_1")
-        return SolutionPaths(f"{folder}/{name}", f"{folder}/{stem}_output{asked.suffix}")
+        requested_file = PurePosixPath(question.details.get(REQUESTED_FILE, name.name))
+        stem = requested_file.stem.removesuffix("_output_1")
+        return SolutionPaths(f"{folder}/{name}", f"{folder}/{stem}_output{requested_file.suffix}")
 
 
 def _folders_in(folder: Path) -> list[Path]:
@@ -196,7 +196,7 @@ def checklist_task(
     golds: Sequence[Gold] = (),
     kind: str = "",
     groups: Mapping[str, str] | None = None,
-    asked: str = "",
+    requested_file: str = "",
     details: Mapping[str, str] | None = None,
     aliases: tuple[str, ...] = (),
 ) -> Task:
@@ -209,7 +209,7 @@ def checklist_task(
         checker=spec,
         answer=AnswerForm.FILES,
         groups=groups or {},
-        context={**({REQUESTED_FILE: asked} if asked else {}), **(details or {})},
+        context={**({REQUESTED_FILE: requested_file} if requested_file else {}), **(details or {})},
         raw_id=task_id,
         aliases=aliases,
     )
