@@ -1,5 +1,5 @@
-"""Evaluators of others, emulated: their verdicts, faults included.
+"""Emulates the evaluators that others published: their verdicts, faults included.
 
-What an evaluator does is emulated here, not what it should do. The judge's own reading is in the
-other rooms of :mod:`judge.compare`, and only they import from here.
+The modules emulate what an evaluator does, not what it should do. The judge's own reading is in
+the other packages of :mod:`judge.compare`, and only they import from here.
 """

@@ -1,4 +1,4 @@
-"""When the published script of BabelBench accepts a value, faults included. Pure.
+"""Decides as BabelBench's published script whether a value is accepted, faults included. Pure.
 
 The rules are those of ``cal_eval_metric.py`` (FFD8FFE/babelbench at 3204319); ``int`` truncates,
 any number in text may be the right one, lists are compared within 1e-4 whatever the suite says,
@@ -31,11 +31,11 @@ _NUMBER = re.compile(r"[-+]?\d*\.\d+|\d+")
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the published script does with a value.
+    """The outcome of the published script for a value.
 
     Attributes:
-        agrees: whether it accepts it.
-        note: a line on what it does instead of deciding, if it does.
+        agrees: whether the script accepts the value.
+        note: one line on what the script does if it reaches no decision.
     """
 
     agrees: bool
@@ -43,10 +43,10 @@ class Published:
 
 
 def published_verdict(rule: VariableRule, gold: object, answer: object) -> Published:
-    """Whether the published script accepts a value.
+    """Returns whether the published script accepts a value.
 
     Args:
-        rule: what is expected.
+        rule: the rule of comparison.
         gold: the right value.
         answer: the value in the answer, as JSON; NaN and infinities included.
     """
@@ -55,7 +55,7 @@ def published_verdict(rule: VariableRule, gold: object, answer: object) -> Publi
             return _expression(str(gold), str(answer).strip())
         golds = gold if rule.match is Match.ONE_OF and isinstance(gold, list) else [gold]
         return Published(any(_accepts(rule, listed_gold, answer) for listed_gold in golds))
-    except Exception as error:  # noqa: BLE001  what ends the script is what is asked here
+    except Exception as error:  # noqa: BLE001  any exception ends the script
         name = type(error).__name__
         return Published(False, f"the published script ends with {name} at this value")
 
@@ -79,7 +79,7 @@ def _accepts(rule: VariableRule, gold: object, answer: object) -> bool:
 def _int(gold: object, answer: object) -> bool:
     try:
         return int(answer) == int(gold)  # type: ignore[call-overload, no-any-return]
-    except Exception:  # noqa: BLE001  as published: whatever it is, it is not the number
+    except Exception:  # noqa: BLE001  as published: any exception means a mismatch
         return False
 
 
@@ -106,7 +106,7 @@ def _text(match: Match, gold: str, answer: object) -> bool:
     text = (answer if isinstance(answer, str) else str(answer)).strip()
     if match is Match.FUZZY:
         return text.lower() == gold.lower() or gold in text
-    # One of several is compared with golds as they are written, blanks included.
+    # With several golds, the answer is compared with each as written, blanks included.
     return text == (gold if match is Match.ONE_OF else gold.strip())
 
 
@@ -140,9 +140,9 @@ def _is_same(answer: object, gold: object) -> bool:
 
 
 def named_verdict(gold: object, answer: object) -> Published:
-    """Whether the published script of InfiAgent-DABench accepts a value of ``@name[value]``.
+    """Returns whether InfiAgent-DABench's script accepts the value of ``@name[value]``.
 
-    The rule is that of its ``eval_closed_form.py``: the same text, or numbers less than 1e-6 apart.
+    As in its ``eval_closed_form.py``, strings must be equal, or numbers less than 1e-6 apart.
     """
     if answer == gold:
         return Published(True)

@@ -1,7 +1,7 @@
 """IB-bench's own scorer of programmatic criteria, faults included.
 
 Written from the behaviour of ``eval/score.py`` and ``eval/helpers.py`` at daaa1m/ib-bench@bf205153.
-Its faults have numbers, B1 to B12, in docs/checklists.md; what the judge reads instead is in
+Its faults are numbered B1 to B12 in docs/checklists.md. The judge's own reading is in
 :mod:`judge.compare.checklists.published.ib_bench`.
 """
 
@@ -27,7 +27,7 @@ _COLOURS: Mapping[str, tuple[str, Sequence[int]]] = {
     "green": ("00FF00", (6, 9)),
     "red": ("FF0000", (1, 2)),
 }
-"""Colour of the convention -> its digits, and the colours of a theme that pass for it (B5, B6)."""
+"""Colour of the convention -> its hex digits, and the theme colours accepted for it (B5, B6)."""
 
 _SUBJECTS: Mapping[str, str] = {
     "blue": "a number that was typed",
@@ -38,11 +38,11 @@ _SUBJECTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PublishedCriterion:
-    """What the scorer says of one criterion.
+    """The scorer's outcome for one criterion.
 
     Attributes:
-        passed: whether all of its points are earned; there is no part of them.
-        detail: why, in a line.
+        passed: whether the criterion earns all of its points; there is no partial credit.
+        detail: the reason, in one line.
     """
 
     passed: bool
@@ -55,16 +55,16 @@ def judge_criterion(
     reply: object,
     workbook: Workbook | None,
 ) -> PublishedCriterion:
-    """The published outcome of a programmatic criterion.
+    """Returns the published outcome of a programmatic criterion.
 
     Args:
-        name: the criterion's id, by which the reply answers it.
-        criterion: the criterion as the rubric has it.
+        name: the criterion's id, which is its key in the reply.
+        criterion: the criterion as written in the rubric.
         reply: the parsed reply; None if it could not be parsed, which fails every criterion.
-        workbook: the first workbook of the output; None without one, or if it cannot be opened.
+        workbook: the first workbook of the output; None if it is missing or cannot be opened.
 
     Raises:
-        PublishedError: the reply is JSON, but no object.
+        PublishedError: the reply is JSON, but not an object.
     """
     if not reply:
         return PublishedCriterion(False, "the reply could not be parsed")
@@ -89,7 +89,7 @@ def judge_criterion(
 
 
 def texts_in(criterion: Mapping[str, object], field: str) -> Sequence[str]:
-    """A field of a criterion that lists strings; none if it has no such field."""
+    """Returns the strings in a field of a criterion; no strings if the field is missing."""
     listed = criterion.get(field)
     return [str(text) for text in listed] if isinstance(listed, list) else []
 
@@ -171,7 +171,7 @@ def _formatting(
 def areas_of(
     criterion: Mapping[str, object], workbook: Workbook, sheet: str
 ) -> Sequence[CellRange]:
-    """The cells whose colours a criterion asks for: those that it lists, or all of the sheet."""
+    """Returns the cells whose colours are checked: those listed, or the whole sheet."""
     listed = texts_in(criterion, "cells")
     if not listed:
         used = workbook.used_range(sheet)
@@ -185,7 +185,7 @@ def areas_of(
 
 
 def colour_fault(cell: Cell, workbook: Workbook) -> str:
-    """What the convention of bankers says against the colour of a cell; empty if nothing."""
+    """Returns how a cell's colour breaks the bankers' convention; empty if it does not."""
     colour = needed_colour(cell)
     if not colour or _is_colour(cell, workbook, *_COLOURS[colour]):
         return ""
@@ -193,9 +193,9 @@ def colour_fault(cell: Cell, workbook: Workbook) -> str:
 
 
 def needed_colour(cell: Cell) -> str:
-    """The colour that the published code asks of a cell (B7, B8); empty for any.
+    """Returns the colour that the published code requires of a cell (B7, B8); empty for any.
 
-    openpyxl gives an array formula as an object, of which the code asks nothing.
+    openpyxl returns an array formula as an object, for which the code requires no colour.
     """
     if cell.array_range is not None:
         return ""

@@ -1,7 +1,7 @@
 """OfficeBench's own checks of a workspace, faults included.
 
 Written from the behaviour of ``utils/evaluate.py`` and ``apps/excel_app/excel_read_file.py`` at
-zlwang-cs/OfficeBench@4434746e. Its faults have numbers, F1 to F13, in docs/checklists.md.
+zlwang-cs/OfficeBench@4434746e. Its faults are numbered F1 to F13 in docs/checklists.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from judge.workbook.reader import Workbook, open_workbook
 from judge.workbook.tree import Element, read_tree
 
 _MAX_SHEET_CELLS = 2_000_000
-"""Cells of a sheet as text, blank ones included; the published code has no bound."""
+"""Most cells of a sheet printed as text, blank ones included; the published code has no limit."""
 
 _BLANK = "[Empty Cell]"
 _REFERENCE = "../../../../reference/"
@@ -33,13 +33,13 @@ _READ_BY_OPENPYXL = (".xlsx", ".xlsm", ".xltx", ".xltm")
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A folder that an agent left, with what it was and what it should be.
+    """The folder that an agent left, with its earlier state and the golds.
 
     Attributes:
-        files: path below the workspace -> bytes, after the work.
-        before: the same before the work.
+        files: path below the workspace -> bytes, after the agent's work.
+        before: path below the workspace -> bytes, before the work.
         references: name of a gold -> its bytes.
-        pdf_text: the text of a PDF file; None where nothing reads one.
+        pdf_text: reads the text of a PDF file; None if no PDF reader is available.
     """
 
     files: Mapping[str, bytes]
@@ -48,7 +48,7 @@ class Workspace:
     pdf_text: Callable[[bytes], str] | None = None
 
     def read(self, path: str) -> bytes | None:
-        """A file as checks name it: of the workspace, of the golds, or as it was before."""
+        """Returns the file that a check names, from the workspace, golds or earlier state."""
         if path.startswith(_REFERENCE):
             return self.references.get(posixpath.normpath(path.removeprefix(_REFERENCE)))
         before = _CACHE.match(path)
@@ -58,15 +58,15 @@ class Workspace:
 
 
 def judge_check(function: str, arguments: Mapping[str, object], workspace: Workspace) -> bool:
-    """What a published function returns.
+    """Returns the result of a published function.
 
     Args:
         function: its name, such as ``evaluate_contain``.
-        arguments: its arguments as the task has them.
-        workspace: what it looks at.
+        arguments: its arguments as given in the task.
+        workspace: the workspace that it checks.
 
     Raises:
-        PublishedError: it raises, which the published runner counts as a failure.
+        PublishedError: the function raises, which the published runner counts as a failure.
     """
     check = FUNCTIONS.get(function)
     if check is None:
@@ -93,9 +93,9 @@ def _opened(data: bytes, path: str) -> Workbook:
 
 
 def _cells(workbook: Workbook) -> Mapping[tuple[int, int], object]:
-    """The stored cells of the active sheet, formatted blank ones included.
+    """Returns the stored cells of the active sheet, formatted blank ones included.
 
-    Formulas are as they are written (F2, F3).
+    Formulas are given as text, not as values (F2, F3).
     """
     sheet = workbook.active_sheet
     if sheet is None:
@@ -109,7 +109,7 @@ def _cells(workbook: Workbook) -> Mapping[tuple[int, int], object]:
 
 
 def sheet_text(data: bytes, path: str) -> str:
-    """The active sheet as the agent's reader prints it.
+    """Returns the active sheet as the agent's reader prints it.
 
     Raises:
         PublishedError: the file cannot be read.
@@ -134,10 +134,10 @@ def sheet_text(data: bytes, path: str) -> str:
 
 
 def document_text(data: bytes) -> str:
-    """The paragraphs of a Word document outside of tables (F13).
+    """Returns the paragraphs of a Word document that are outside tables (F13).
 
     Raises:
-        PublishedError: it is not a Word document.
+        PublishedError: the file is not a Word document.
     """
     try:
         root = read_tree(Package(data), "word/document.xml", text=True)
@@ -155,10 +155,10 @@ def _runs(paragraph: Element) -> list[str]:
 
 
 def _mail_text(username: str, workspace: Workspace) -> str:
-    """The mail of a person: none, as the published code looks for it in ``/testbed`` (F6).
+    """Finds no mail of a person, since the published code looks for it in ``/testbed`` (F6).
 
     Raises:
-        PublishedError: the workspace has no such mailbox: the code trips over a name (F5).
+        PublishedError: the workspace has no such mailbox, and the code reads an unset name (F5).
     """
     if any(
         name.startswith((f"emails/{username}/", f"emails/{username.lower()}/"))
@@ -177,7 +177,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _text_of(arguments: Mapping[str, object], workspace: Workspace) -> str | None:
-    """The file that a check names, as text; None if it does not exist."""
+    """Returns the text of the file that a check names; None if the file does not exist."""
     kind = _argument(arguments, "doc_type")
     if kind == "email":
         return _mail_text(_argument(arguments, "username"), workspace)
@@ -270,10 +270,10 @@ def _comparator(arguments: Mapping[str, object], workspace: Workspace) -> bool:
 
 
 def listed_values(comparator: str) -> Sequence[object]:
-    """The values of ``lambda x: x in [...]``, the only comparator that tasks have; it is not run.
+    """Reads the values of ``lambda x: x in [...]``, the only comparator in tasks; nothing is run.
 
     Raises:
-        PublishedError: it is something else.
+        PublishedError: the comparator has another form.
     """
     try:
         node = ast.parse(comparator.strip(), mode="eval").body
@@ -303,7 +303,7 @@ def _exact_match(arguments: Mapping[str, object], workspace: Workspace) -> bool:
     if kind in {"txt", "ics"}:
         return _decoded(result) == _decoded(expected)
     if kind != "xlsx":
-        # Lists of pages or paragraphs, each an object of its own: never equal (F9).
+        # Lists of page or paragraph objects are never equal, since each object is new (F9).
         return False
     first, second = _cells(_opened(result, path)), _cells(_opened(expected, gold_path))
     return all(first.get(place) == second.get(place) for place in {*first, *second})
@@ -338,4 +338,4 @@ FUNCTIONS: Mapping[str, Callable[[Mapping[str, object], Workspace], bool]] = {
     "evaluate_exact_match": _exact_match,
     "evaluate_diff_contain_text": _diff_contains,
 }
-"""Name of a published function -> what it returns; ``evaluate_calendar_no_overlap`` is not here."""
+"""Name of a published function -> its emulation; ``evaluate_calendar_no_overlap`` has none."""

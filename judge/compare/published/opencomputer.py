@@ -1,9 +1,9 @@
 """OpenComputer's own checks of a LibreOffice Calc document, faults included.
 
 Written from the behaviour of ``verifiers/libreoffice_calc/libreoffice_calc.py`` and
-``evaluation/runtime/verification.py`` at echo0715/OpenComputer@76c5ec32. There, the document is the
-one that LibreOffice has open, with its formulas computed; here, it is the workbook with values of
-the cascade. The faults have numbers, O1 to O12, in docs/checklists.md.
+``evaluation/runtime/verification.py`` at echo0715/OpenComputer@76c5ec32. The published code looks
+at the document that LibreOffice has open, with its formulas computed; this module looks at the
+workbook with the cascade's values. The faults are numbered O1 to O12 in docs/checklists.md.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import Workbook
 
 _GRID_ROWS, _GRID_COLUMNS = 50, 26
-"""The most that ``sheet-data`` and ``range-values`` return."""
+"""Most rows and columns that ``sheet-data`` and ``range-values`` return."""
 
 _MAX_STEPS = 100_000
 _MAX_SORTED_ROWS = 100_000
@@ -43,10 +43,10 @@ _MAX_SORTED_ROWS = 100_000
 
 @dataclass(frozen=True)
 class Document:
-    """What is open in LibreOffice, and the files next to it.
+    """The document that LibreOffice has open, and the files next to it.
 
     Attributes:
-        workbook: the workbook; None if there is none, or if it cannot be opened.
+        workbook: the workbook; None if it is missing or cannot be opened.
         files: paths as checks name them -> bytes.
         compute: computes formulas.
         origin: where the workbook comes from.
@@ -63,7 +63,7 @@ class Document:
 
     @cached_property
     def computed(self) -> ComputedValues:
-        """The values of all formulas: what LibreOffice does when it opens a workbook.
+        """Computes the values of all formulas, as LibreOffice does when it opens a workbook.
 
         Raises:
             PublishedError: there is no document.
@@ -79,7 +79,7 @@ class Document:
         return self.workbook
 
     def facts(self) -> BookFacts:
-        """Everything around the cells.
+        """Returns the features of the workbook other than its cells.
 
         Raises:
             PublishedError: there is no document.
@@ -87,14 +87,14 @@ class Document:
         return self._facts
 
     def sheet_named(self, name: str | None) -> str | None:
-        """The sheet of a name, whatever its case; the active one without a name; or None."""
+        """Returns the sheet of a name in any letter case, the active sheet for no name, or None."""
         if not name:
             return self._book.active_sheet
         folded = name.casefold()
         return next((sheet for sheet in self._book.sheet_names if sheet.casefold() == folded), None)
 
     def sheet(self, name: str | None) -> str:
-        """The same.
+        """Returns the sheet as the method above does, but raises if it is missing.
 
         Raises:
             PublishedError: there is no such sheet, or no document.
@@ -105,7 +105,7 @@ class Document:
         return sheet
 
     def cells(self, sheet: str, window: Window) -> Mapping[tuple[int, int], CellFacts]:
-        """The stored cells of a window, with computed values.
+        """Returns the stored cells of a window, with computed values.
 
         Raises:
             PublishedError: the sheet cannot be read.
@@ -122,7 +122,7 @@ class Document:
             raise PublishedError("error", error.message, Side.ANSWER) from error
 
     def cell(self, address: str, sheet: str | None) -> CellFacts:
-        """One cell; a blank one if nothing is stored there.
+        """Returns one cell; a blank cell if nothing is stored there.
 
         Raises:
             PublishedError: there is no such cell, sheet or document.
@@ -139,8 +139,8 @@ class CellFacts:
     """A cell as the verifier reports it.
 
     Attributes:
-        value: its number, or its text; a formula that gives 0 has the text that is shown (O3).
-        shown: the text that is shown.
+        value: its number or text; for a formula with the result 0, its displayed text (O3).
+        shown: the displayed text.
         formula: its formula in LibreOffice's notation; None for a constant.
         style: index of its format.
     """
@@ -176,7 +176,7 @@ _SHEET_PREFIX = re.compile(r"('(?:[^']|'')+'|[\w.]+)!")
 
 
 def _in_office_notation(formula: str) -> str:
-    """A formula as LibreOffice writes it, as far as checks search it."""
+    """Returns a formula as LibreOffice writes it, as far as the checks search for it."""
     parts = re.split(r'("(?:[^"]|"")*")', formula)
     for at in range(0, len(parts), 2):
         parts[at] = _SHEET_PREFIX.sub(r"$\1.", parts[at].replace(",", ";"))
@@ -187,14 +187,14 @@ def _in_office_notation(formula: str) -> str:
 
 
 def judge_check(check: Mapping[str, object], document: Document) -> bool:
-    """Whether a published check passes.
+    """Returns whether a published check passes.
 
     Args:
         check: ``command`` with ``key`` and ``expected``, or with ``eval``.
-        document: what it looks at.
+        document: the document that it checks.
 
     Raises:
-        PublishedError: the verifier gives an error, which counts as a failure.
+        PublishedError: the verifier reports an error, which counts as a failure.
     """
     try:
         words = shlex.split(str(check.get("command", "")))
@@ -413,14 +413,14 @@ COMMANDS: Mapping[str, Command] = {
     "range-values": _range_values,
     "sheet-data": _sheet_data,
 }
-"""Name of a command of the verifier -> what it returns."""
+"""Name of a command of the verifier -> the function that emulates it."""
 
 
 # -- expressions over a result ---------------------------------------------------------------------
 
 
 class ExpressionError(Exception):
-    """An expression that raises, or that is none of those that are understood."""
+    """The expression raises, or is not of the supported kinds."""
 
 
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {
@@ -459,8 +459,9 @@ def _no_number(value: object) -> object:
 class Expression:
     """A Python expression of a small grammar, which is interpreted and never run as Python.
 
-    Comparison, ``and``, ``or``, ``not``, arithmetic, methods of strings and of ``result``, a few
-    functions, and generators over the values of a result: what the published checks consist of.
+    The grammar covers what the published checks use: comparison, ``and``, ``or``, ``not``,
+    arithmetic, methods of strings and of ``result``, a few functions, and generators over the
+    values of a result.
 
     Args:
         text: the expression.
@@ -477,10 +478,10 @@ class Expression:
         self._steps = 0
 
     def value(self, names: Mapping[str, object]) -> object:
-        """What the expression gives.
+        """Returns the value of the expression.
 
         Raises:
-            ExpressionError: it raises, takes too many steps, or is not of the grammar.
+            ExpressionError: the expression raises, takes too many steps, or is not in the grammar.
         """
         try:
             return self._follow(self._body, names)

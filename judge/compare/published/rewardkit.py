@@ -1,7 +1,7 @@
-"""Criteria of rewardkit that look at files, as that package decides them.
+"""Decides the file criteria of rewardkit as that package does.
 
 Written from the behaviour of ``rewardkit/criteria`` of harbor-rewardkit 0.2.3 (Apache-2.0). A
-criterion gives a number from 0 to 1; where it raises, rewardkit ends without any reward.
+criterion returns a number from 0 to 1; if it raises, rewardkit ends without any reward.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from judge.workbook.cell import CellRange, CellValue, ErrorValue
 from judge.workbook.reader import Workbook, open_workbook
 
 _MAX_RATIO_CHARS = 20_000
-"""Characters of two strings whose likeness is computed; it takes their product."""
+"""Largest product of the lengths of two strings that are compared for similarity."""
 
 Files = Mapping[str, bytes]
 Criterion = Callable[[Files, Mapping[str, Any], Steps], float]
@@ -46,23 +46,23 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
 def judge_criterion(
     name: str, arguments: Mapping[str, Any], files: Files, steps: Steps | None = None
 ) -> float:
-    """What a criterion of rewardkit returns, from 0 to 1.
+    """Returns the score of a rewardkit criterion, from 0 to 1.
 
     Args:
         name: its name.
         arguments: its arguments by name.
         files: path below the workspace -> bytes.
-        steps: what its patterns may take.
+        steps: the steps that its patterns may take.
 
     Raises:
-        PublishedError: it raises.
+        PublishedError: the criterion raises.
         PatternError: the pattern cannot be searched within bounds.
     """
     return _CRITERIA[name](files, arguments, steps or Steps(10_000_000))
 
 
 def _text(files: Files, path: str) -> str | None:
-    """The text of a file; None if it is missing."""
+    """Returns the text of a file; None if the file is missing."""
     data = files.get(path.removeprefix("./"))
     if data is None:
         return None
@@ -113,7 +113,7 @@ def _ratio(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
 
 
 def _document(files: Files, path: str) -> Any:
-    """The JSON of a file; raises ValueError if it is missing or is not JSON."""
+    """Reads a JSON file; raises ValueError if the file is missing or not JSON."""
     text = _text(files, path)
     if text is None:
         raise ValueError(path)
@@ -180,7 +180,7 @@ def _xlsx_cell(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
 
 
 def _stored(workbook: Workbook, sheet: str | None, cell: str) -> CellValue:
-    """The value that the file stores for a cell; raises KeyError without such a sheet."""
+    """Returns the stored value of a cell; raises KeyError if the sheet is missing."""
     name = sheet or workbook.active_sheet
     if name is None or name not in workbook.sheet_names:
         raise KeyError(name)

@@ -49,7 +49,7 @@ _LAST_COLUMN = 18_278  # ZZZ, the last column that openpyxl names
 
 
 class ScriptError(Exception):
-    """The published script falls over here; it counts that as not accepted."""
+    """The published script crashes here, which it counts as not accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,12 @@ class OfficialPart:
 def official_parts(
     position: str, gold_tabs: Sequence[str], output_tabs: Sequence[str]
 ) -> list[OfficialPart] | None:
-    """The cells that the script compares.
+    """Returns the cells that the script compares.
 
     Args:
         position: the answer position as the suite has it.
         gold_tabs: all sheets of the gold in workbook order, chart sheets included.
-        output_tabs: the same of the output.
+        output_tabs: all sheets of the output, likewise.
 
     Returns:
         The parts, or None if the output lacks a sheet, which is not accepted.
@@ -101,7 +101,7 @@ def official_parts(
 
 
 def script_window(cells: str) -> Window | None:
-    """The cells of a range as the published scripts read it; None if it holds no cell.
+    """Returns the cells of a range as the published scripts read it; None if it holds no cell.
 
     Raises:
         ScriptError: the script falls over.
@@ -142,7 +142,7 @@ def _corner(text: str) -> tuple[int, int]:
 
 
 def official_agree(expected: CellValue, actual: CellValue) -> bool:
-    """Whether the script considers two values equal.
+    """Returns whether the script considers two values equal.
 
     Raises:
         ScriptError: the script falls over at one of them.
@@ -154,7 +154,7 @@ def official_agree(expected: CellValue, actual: CellValue) -> bool:
 
 
 def transformed(value: CellValue) -> CellValue:
-    """A value as the published scripts compare it: rounded, dates as days, strings as numbers.
+    """Converts a value as the published scripts do: rounded, dates as days, strings as numbers.
 
     Raises:
         ScriptError: the script falls over.
@@ -196,7 +196,7 @@ def officially_equal(
     gold_computed: ComputedValues,
     output_computed: ComputedValues,
 ) -> bool:
-    """Whether the published script accepts an output.
+    """Returns whether the published script accepts an output.
 
     Raises:
         WorkbookError: cells that the script reads cannot be read here.
@@ -220,15 +220,15 @@ def check_officially(
     output_computed: ComputedValues,
     max_differences: int,
 ) -> Comparison:
-    """Compares as the published script does.
+    """Compares two workbooks as the published script does.
 
     Args:
         position: the answer position as the suite has it.
         gold: the gold workbook.
         output: the output workbook.
         gold_computed: computed values of the gold, which replace those in the file.
-        output_computed: the same for the output.
-        max_differences: how many differences are kept; all are counted.
+        output_computed: computed values of the output, likewise.
+        max_differences: most differences that are listed; all are counted.
 
     Raises:
         WorkbookError: cells that the script reads cannot be read here.
@@ -310,7 +310,7 @@ def _compare(gold: RangeSide, output: RangeSide, differences: Differences) -> No
 
 
 def script_values(side: RangeSide) -> Mapping[int, CellValue]:
-    """The values as openpyxl gives them, which puts link targets into blank cells."""
+    """Returns the values as openpyxl reads them: blank cells with a link hold its target."""
     values = side.values()
     filled: dict[int, CellValue] | None = None
     window, merges = side.window, side.sheet.tail.merges
@@ -324,7 +324,7 @@ def script_values(side: RangeSide) -> Mapping[int, CellValue]:
 
 
 def _filled_keys(linked: Window, keys: Sequence[int], merges: Sequence[Window]) -> Sequence[int]:
-    """Cells that get a link's target if they are blank."""
+    """Returns the cells that receive a link's target if they are blank."""
     if not merges:
         return keys
     if _first_key(linked) == cell_key(linked.max_row, linked.max_column):
@@ -349,7 +349,7 @@ def _first_key(window: Window) -> int:
 def _with_nan(
     expected: Mapping[int, CellValue], actual: Mapping[int, CellValue], differing: list[int]
 ) -> set[int]:
-    """Adds cells that hold the same value on both sides, which the script considers unequal."""
+    """Adds cells that the script considers unequal although both sides hold the same value."""
     odd = [
         key
         for key, value in expected.items()

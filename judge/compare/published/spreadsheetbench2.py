@@ -1,4 +1,4 @@
-"""What SpreadsheetBench 2's published evaluation does with values and positions.
+"""Compares values and positions as SpreadsheetBench 2's published evaluation does.
 
 Rewritten from the behaviour of its ``evaluation.py``, and checked against recorded verdicts of its
 functions. What it does that a reader would not expect:
@@ -9,7 +9,7 @@ functions. What it does that a reader would not expect:
 - Strings that Python reads as numbers are those numbers, rounded to two decimals; ``nan``
   differs from itself. Strings that begin with ``=`` are compared without dollar signs
   and case, even if they are not formulas.
-- If one of two cells shows an error, what counts is their formulas, and neither values nor colours.
+- If one of two cells shows an error, only their formulas count, not their values or colours.
 - A sheet that the input or the gold lacks holds no cell at all, whatever its range says. It is
   looked up by its name, or by the name in lower case without outer spaces.
 - Colours of fonts are looked up in the theme that Office has by default, whatever theme the
@@ -63,19 +63,19 @@ class TableFormula:
 
 
 Written = CellValue | ArrayText | TableFormula
-"""What a cell holds if formulas are not replaced by their values."""
+"""The content of a cell if formulas are not replaced by their values."""
 
 
 # -- values ---------------------------------------------------------------------------------------
 
 
 def shows_error(value: Written) -> bool:
-    """Whether a value, or text that reads the same, is one of Excel's seven old errors."""
+    """Returns whether a value, or text that reads the same, is one of Excel's seven old errors."""
     return (value.code if isinstance(value, ErrorValue) else value) in _ERRORS
 
 
 def values_agree(expected: Written, actual: Written) -> bool:
-    """Whether the script takes two values for equal.
+    """Returns whether the script considers two values equal.
 
     Raises:
         ScriptError: the script falls over at one of them.
@@ -122,7 +122,7 @@ def _numbers_agree(first: float, second: float) -> bool:
 
 
 def formulas_agree(expected: Written, actual: Written) -> bool:
-    """Whether the script takes what two cells hold for equal if formulas count.
+    """Returns whether the script considers two cells equal when their formulas count.
 
     Raises:
         ScriptError: the script falls over at one of them.
@@ -144,9 +144,9 @@ def _normalised(formula: str) -> str:
 
 
 def may_differ_from_itself(value: Written) -> bool:
-    """Whether a value may differ from an equal one: ``nan`` as text, a data table, an error.
+    """Returns whether equal values may still differ: ``nan`` as text, a data table, an error.
 
-    Two equal errors come from formulas that may differ.
+    Two equal errors may come from different formulas.
     """
     if isinstance(value, str):
         return value[:1] == "#" or value.strip()[-3:].lower() == "nan"
@@ -157,10 +157,10 @@ def may_differ_from_itself(value: Written) -> bool:
 
 
 def script_ranges(position: str) -> list[tuple[str | None, str]]:
-    """The parts of a position as (sheet, cells); None for the gold's first sheet.
+    """Splits a position into parts (sheet, cells); a sheet of None is the gold's first sheet.
 
-    Parts end at commas outside quotes. Each quote opens or closes, so that one that is missing
-    makes everything up to the next one a single part.
+    Parts end at commas outside quotes. Each quote opens or closes a name, so that after a missing
+    quote everything up to the next quote is a single part.
 
     Raises:
         ScriptError: the script falls over.
@@ -194,7 +194,7 @@ def _unquoted(text: str) -> str:
 
 
 def script_sheet(name: str, tabs: Sequence[str]) -> str | None:
-    """The sheet that the script finds, chart sheets included; None if there is none."""
+    """Returns the sheet that the script finds, chart sheets included; None if it finds none."""
     if name in tabs:
         return name
     folded_name = name.strip().lower()
@@ -211,10 +211,10 @@ _BLACK = "000000"
 
 
 def script_colour(attributes: Mapping[str, str] | None) -> str:
-    """Six digits of the colour that the script sees.
+    """Returns the six hex digits of the colour that the script sees.
 
     Args:
-        attributes: those of the font's colour element; None if it has none.
+        attributes: attributes of the font's colour element; None if the font has no such element.
 
     Raises:
         ScriptError: openpyxl does not read such a colour.
@@ -227,7 +227,7 @@ def script_colour(attributes: Mapping[str, str] | None) -> str:
             return _tinted(_of_theme(int(attributes["theme"])), tint)
     except ValueError as error:
         raise ScriptError(f"ValueError: {error}") from error
-    # ``rgb`` is what a colour is by default; an automatic one is of a type that is not looked up.
+    # A colour is of type ``rgb`` by default; the type of automatic colours is not looked up.
     return _BLACK if "auto" in attributes else attributes.get("rgb", _BLACK)[-6:]
 
 
@@ -253,16 +253,16 @@ def _tinted(colour: str | None, tint: float) -> str:
 PROFILE_NAME = "ssb2-official"
 
 _MAX_COLOURED = 4_000_000
-"""Cells of a range that are listed one by one, if two workbooks differ in their first font."""
+"""Most cells of a range that are listed one by one if two workbooks differ in their first font."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What is compared.
+    """The properties of cells that are compared.
 
     Attributes:
-        formulas: formulas instead of values; colours do not count then.
-        colours: the colours of fonts, in addition to the values.
+        formulas: whether formulas are compared instead of values; colours do not count then.
+        colours: whether font colours are compared in addition to the values.
     """
 
     formulas: bool = False
@@ -279,19 +279,19 @@ def check_ssb2(
     by_groups: bool,
     max_differences: int,
 ) -> Comparison:
-    """Compares as the published functions do.
+    """Compares two workbooks as the published functions do.
 
     Args:
         position: the answer position as the suite has it.
         gold: the gold workbook.
         output: the output workbook.
         before: the input workbook.
-        mode: what is compared.
-        by_groups: whether the rule of the task decides, instead of every cell.
-        max_differences: how many differences are kept; all are counted.
+        mode: the properties that are compared.
+        by_groups: whether the task's rule decides, instead of every cell.
+        max_differences: most differences that are listed; all are counted.
 
     Returns:
-        The comparison; where the script falls over, nothing is accepted and both shares are 0.
+        The comparison. If the script crashes, nothing is accepted and both shares are 0.
 
     Raises:
         WorkbookError: cells that the script reads cannot be read here.
@@ -333,7 +333,7 @@ def check_ssb2(
 
 @dataclass(slots=True)
 class _Count:
-    """The cells of all ranges, counted as they are compared."""
+    """The cells of all ranges, which are counted during the comparison."""
 
     mode: Mode
     differences: Differences
@@ -410,16 +410,16 @@ class _Count:
 
 
 class _RangeCells:
-    """The cells of one rectangle as openpyxl gives them to the script.
+    """Returns the cells of one rectangle as openpyxl gives them to the script.
 
     Args:
         side: the workbook.
-        sheet: a sheet that it has.
+        sheet: the name of a sheet in that workbook.
         window: the rectangle.
         mode: what is compared.
 
     Raises:
-        ScriptError: the sheet is a chart sheet, over which the script falls.
+        ScriptError: the sheet is a chart sheet, on which the script crashes.
     """
 
     def __init__(self, side: Side, sheet: str, window: Window, mode: Mode) -> None:
@@ -438,7 +438,7 @@ class _RangeCells:
         return {**self.values, **formulas}
 
     def written(self, key: int) -> Written:
-        """What a cell holds if its formula is not replaced by its value."""
+        """Returns the content of a cell whose formula is not replaced by its value."""
         raw = self._sheet.raw_formula(key)
         if raw is None:
             return self.values.get(key)
@@ -448,30 +448,30 @@ class _RangeCells:
         return ArrayText(text) if raw.kind == "array" else text
 
     def formulas_decide(self, other: _RangeCells, key: int) -> bool:
-        """Whether one of two cells shows an error, so that only their formulas count."""
+        """Returns whether one of two cells shows an error, so that only their formulas count."""
         return shows_error(self.values.get(key)) or shows_error(other.values.get(key))
 
     def has_formula(self, key: int) -> bool:
-        """Whether a cell holds a formula."""
+        """Returns whether a cell holds a formula."""
         return self._sheet.raw_formula(key) is not None
 
     def formula(self, key: int) -> str | None:
-        """The formula of a cell, for people."""
+        """Returns the formula of a cell in a readable form."""
         return self._sheet.formula(key)
 
     # -- colours ---------------------------------------------------------------------------------
 
     @cached_property
     def usual_colour(self) -> str:
-        """The colour of the cells that are not in :attr:`coloured`: that of the first font."""
+        """The colour of the first font, which all cells outside :attr:`coloured` have."""
         return script_colour(self.workbook.font_colours.first)
 
     @cached_property
     def coloured(self) -> Mapping[int, str]:
-        """The cells whose colour may not be the usual one, with their colour."""
+        """The cells whose colour may differ from that of the first font, with their colour."""
         colours: dict[int, str] = {}
         coloured: dict[int, str] = {}
-        # A stored cell has the font of its format, one that is not stored the first font.
+        # A stored cell has the font of its format; a cell that is not stored has the first font.
         for key, style in {
             **dict.fromkeys(self.values, 0),
             **self._sheet.styles(self.window),
@@ -484,7 +484,7 @@ class _RangeCells:
         return coloured
 
     def _covered(self, stored: Mapping[int, str]) -> Iterator[int]:
-        """Cells under merged ranges, which openpyxl makes again without their format.
+        """Cells covered by merged ranges, which openpyxl creates again without their format.
 
         Raises:
             WorkbookError: merged ranges overlap too often.
@@ -514,12 +514,12 @@ class _RangeCells:
             raise ScriptError("IndexError: a cell names a font that does not exist") from None
 
     def colour(self, key: int) -> str:
-        """The colour of one cell."""
+        """Returns the colour of one cell."""
         return self.coloured.get(key, self.usual_colour)
 
 
 def _differing(first: _RangeCells, second: _RangeCells) -> set[int]:
-    """Keys of the cells that the script takes for different.
+    """Returns the keys of the cells that the script considers different.
 
     Raises:
         ScriptError: the script falls over at one of them.
