@@ -130,7 +130,8 @@ class ToolFolder:
             os.close(descriptor)
 
     def _parts(self, name: str) -> tuple[str, ...]:
-        path = Path(name)
+        # No file can have a name with half a surrogate pair, which JSON allows.
+        path = Path(name.encode("utf-8", "replace").decode())
         if path.is_absolute() and path.is_relative_to(self.path):
             path = path.relative_to(self.path)
         parts = path.parts
