@@ -26,16 +26,17 @@ SHOWN_FAULTS = 4
 INTRODUCTION = """\
 # Functions
 
-For every function that was measured, this page shows how many cells each engine had right, out of
-those in which it had a value or an error. The cells are those of golds, of the
-[battery](battery.md) and of workbooks saved by Excel. A formula that was filled down counts as ten
-at most, and a mistake counts against the call that makes it ([recalculation](recalculation.md)).
-An engine without figures had no value.
+For every function that was measured, this page shows in how many cells each engine was right,
+out of those for which it had a value or an error. The cells are from golds, from the
+[battery](battery.md) and from workbooks saved by Excel. A formula that was filled down counts
+as at most ten cells, and a mistake counts against the call that makes it
+([recalculation](recalculation.md)). If an engine has no figures, it had no values.
 
-"Agree" counts the cells in which IronCalc and formualizer agree. "For arrays" is a call that gets a
-computed array, or several values where it takes one. Faults are shapes of arguments, with the
-letters of [recalculation](recalculation.md#the-rule-of-belief), in which an engine is right in less
-than nine of ten cells. The worst are shown; `judge engines FUNCTION` prints all.
+"Agree" counts the cells on which IronCalc and formualizer agree. "For arrays" means a call that
+gets a computed array, or several values where it expects one. Faults are shapes of arguments,
+with the letters of [recalculation](recalculation.md#the-rule-of-belief), for which an engine is
+right in fewer than nine of ten cells. Only the worst are shown; `judge engines FUNCTION` prints
+all of them.
 
 This page is written by
 

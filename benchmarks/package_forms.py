@@ -196,26 +196,26 @@ def main() -> None:
 
 _HEAD = """# Workbooks in unusual forms
 
-What LibreOffice, openpyxl and the judge read of {count} workbooks, each of them the plain workbook
-with one thing changed. "As plain" means that nothing of the change is seen; other entries say which
-cells and sheets are read otherwise. "Before" is the judge at c3621a1, which read XML by local
-names. The reasons are in [decision 0033](decisions/0033-namespaces-and-forms.md).
+How LibreOffice, openpyxl and the judge read {count} workbooks, each of which is the plain
+workbook with a single change. "As plain" means that the change has no effect; other entries say
+which cells and sheets are read differently. "Before" is the judge at c3621a1, which read XML by
+local names. The reasons are in [decision 0033](decisions/0033-namespaces-and-forms.md).
 
-What both programs read alike is read so, or the workbook is unreadable (IW). Where they differ, it
-is unreadable, with these exceptions:
+If both programs read a form alike, the judge reads it in the same way, or the workbook is
+unreadable (IW). If they differ, it is unreadable, with these exceptions:
 
 | form | read as by | reason |
 |---|---|---|
 {exceptions}
 
-Pivot tables are not in this table: LibreOffice computes every pivot table as it opens a file. Excel
-does so if the cache says `refreshOnLoad`, and shows the stored cells otherwise. The judge follows
-Excel: cells of an output in a table of the first kind are not calculated (NC), those of the second
-kind are what is stored, though LibreOffice may show others.
+Pivot tables are not in this table: LibreOffice computes every pivot table when it opens a file.
+Excel does so only if the cache says `refreshOnLoad`, and otherwise shows the stored cells. The
+judge follows Excel: cells of an output are not calculated (NC) in a table that Excel refreshes;
+in any other table the stored values count, although LibreOffice may show different ones.
 
-Written by `.venv/bin/python benchmarks/package_forms.py`; with `--record`, LibreOffice (from the
-sandbox, `judge sandbox build --office`) and openpyxl read all of them again, and with
-`--record --before TREE` an older judge does, too. `--record --new` leaves out what is recorded.
+Written by `.venv/bin/python benchmarks/package_forms.py`. With `--record`, LibreOffice (from
+the sandbox, `judge sandbox build --office`) and openpyxl read all forms again; an older judge
+does so as well with `--record --before TREE`. `--record --new` skips recorded forms.
 
 """
 

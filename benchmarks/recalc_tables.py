@@ -55,9 +55,9 @@ def battery(report: Mapping[str, Any]) -> list[str]:
         "# Function battery",
         "",
         (
-            f"{known['probes']} formulas, each alone in a workbook, with the result that "
-            "Microsoft's function reference gives on the page named. A column is empty where that "
-            "is the result; otherwise it says what was computed (None: nothing)."
+            f"{known['probes']} formulas, each in its own workbook, with the result that the named "
+            "page of Microsoft's function reference gives. A column is empty if the engine gave "
+            "that result; otherwise it shows the engine's result (None: no value)."
         ),
         "",
         "```",

@@ -464,7 +464,7 @@ class Archive:
         ]
 
     def history(self, task_id: str | None = None) -> list[dict[str, Any]]:
-        """Records of all saves and undone saves, in order, for one task or all."""
+        """Records of every save and of every undoing of a save, in order, for one task or all."""
         return [
             record
             for record in self._read()

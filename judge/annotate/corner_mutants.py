@@ -290,7 +290,7 @@ def _is_number(value: object) -> bool:
 
 
 def _named_words(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Puts in, one by one, words that the question quotes or the gold's formulas compare with."""
+    """Puts in words that the question quotes or the gold's formulas test for, one at a time."""
     held = {str(value).strip().casefold() for value in group.values() if isinstance(value, str)}
     present = [word for word in subject.words if word.casefold() in held]
     if group.kind is not Kind.TEXT or not (present or len(group.cells) == 1):
@@ -335,7 +335,7 @@ MAX_FEW = 5
 
 
 def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Sets numbers to a limit of the question, to just above it, and to just below it."""
+    """Sets numbers to a limit, such as one that the question names, and to just above and below."""
     numbers = [float(value) for value in group.values() if _is_number(value)]  # type: ignore[arg-type]
     if group.kind is not Kind.NUMBER or not numbers:
         return

@@ -96,9 +96,9 @@ def derivation_of_formulas(written: frozenset[str], gold: frozenset[str]) -> str
 
 
 def derivation_of_program(submission: Submission) -> str:
-    """The derivation of a program that writes values.
+    """The derivation of a program that writes values: its code without comments and layout.
 
-    Programs that differ only in comments and layout have the same derivation.
+    Programs with the same derivation are not independent of each other.
     """
     code = submission.code or ""
     try:

@@ -382,9 +382,10 @@ class Suggester(Closable):
         return self._only_errors(together, proposal, kills), rows
 
     def _only_errors(self, together: _Together, proposal: Proposal, kills: Sequence[Trial]) -> str:
-        """Why ideas are rejected if programs differ only in cells where the answer is an error.
+        """The reason to reject ideas on which programs differ only where the answer is an error.
 
-        Empty until enough of such ideas were suggested: then each would be rejected anyway.
+        Empty as long as too few ideas whose answers become errors have been suggested. Once there
+        are enough of them, each further one would be rejected even if it was examined alone.
         """
         groups = {_ERRORS_DISPUTED if idea.disputed else _ERRORS for idea in together.ideas}
         if any(self._kills.get(group, 0) < _ENOUGH_ERRORS[group] for group in groups):

@@ -201,9 +201,11 @@ class SelfComparison:
             pass
 
     def broken(self, idea: Idea, programs: Mapping[str, Submission]) -> tuple[Trial, ...]:
-        """The programs whose answer to an idea matches that of none of its twins.
+        """The programs whose answer to the idea's input contradicts what each of its twins expects.
 
-        Programs for which the idea's premise does not hold are left out.
+        A twin with edits expects what the program itself answers to the twin's input; a twin
+        without edits expects the gold of the base case. Left out are programs for which the idea's
+        premise does not hold.
 
         Raises:
             WorkbookError: the edits do not fit the workbook.

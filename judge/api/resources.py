@@ -1,4 +1,4 @@
-"""Resources of judging besides the runs: a sandbox, calculation engines, prepared suites."""
+"""Resources for judging, other than runs: a sandbox, calculation engines, prepared suites."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_judging(options: JudgingOptions) -> None:
     """Checks the names in options, and that they do not contradict each other.
 
     Raises:
-        UsageError: something has no such name, or an option contradicts a published profile.
+        UsageError: a name does not exist, or an option contradicts a published profile.
     """
     profile = get_profile(options.profile)
     check_style_names(options.style)
@@ -50,15 +50,15 @@ def check_judging(options: JudgingOptions) -> None:
 
 
 class JudgingResources:
-    """Sandbox and engines, each opened once and only if needed, and prepared suites.
+    """Sandbox and engines, opened once and only if needed, and prepared suites.
 
     Safe to use from several threads.
 
     Args:
         options: how to judge.
         stack: closes what is opened.
-        sandbox: one that is open already, in place of those that the options name; its owner
-            closes it.
+        sandbox: an open sandbox to use in place of the one that the options name; its owner closes
+            it.
     """
 
     def __init__(
@@ -80,42 +80,42 @@ class JudgingResources:
         """The suite with the corrections and the comparison options that were requested.
 
         Args:
-            suite: as its files have it.
-            options: what was requested, if it is not the same for all suites.
+            suite: the suite as defined by its files.
+            options: the requested options, if they are not the same for all suites.
         """
         options = options or self._options
         if options.corrections is None:
             return suite.with_checker_options(options.checker)
-        from judge.suites.corrections import corrected_suite  # noqa: PLC0415  likewise
+        from judge.suites.corrections import corrected_suite  # noqa: PLC0415  most runs need no cluster
 
         corrected = corrected_suite(suite, options.corrections)
         adapted = corrected.suite.with_checker_options(options.checker)
-        # As long as the suite is in use, and no longer: a server judges many.
+        # Only as long as the suite is in use, as a server judges many suites.
         self._corrections[id(adapted)] = corrected.records
         weakref.finalize(adapted, self._corrections.pop, id(adapted), None).atexit = False
         return adapted
 
     def corrections_of(self, suite: Suite) -> list[dict[str, object]]:
-        """The corrections that :meth:`adapt` applied to a suite, as run.json describes them."""
+        """The corrections that :meth:`adapt` applied to a suite, in the form of run.json."""
         return self._corrections.get(id(suite), [])
 
     def settings_for(
         self, tasks: Iterable[Task], *, runs: bool, remembered: str | None = None
     ) -> Settings:
-        """Opens what judging answers of these tasks takes: no sandbox if nothing needs one.
+        """Opens what is needed to judge answers to these tasks; no sandbox if nothing needs one.
 
         Args:
             tasks: the tasks.
-            runs: whether there are submissions, rather than answers that were made elsewhere.
+            runs: whether there are submissions to run, rather than answers made elsewhere.
             remembered: see :meth:`settings`.
         """
-        asked = list(tasks)
+        listed = list(tasks)
         rules = Rules(get_profile(self._options.profile), self._options.style)
         return self.settings(
-            needs_sandbox=runs and any(task.answer.is_file for task in asked),
+            needs_sandbox=runs and any(task.answer.is_file for task in listed),
             needs_engines=any(
                 checker_of(task.checker).needs(task, case, rules).engines
-                for task in asked
+                for task in listed
                 for case in task.cases
             ),
             remembered=remembered,
@@ -127,10 +127,10 @@ class JudgingResources:
         """Opens sandbox and engines when they are first needed.
 
         Args:
-            needs_sandbox: whether programs are to be run.
+            needs_sandbox: whether programs have to be run.
             needs_engines: whether formulas may have to be computed.
-            remembered: the backend that the run was begun with. ``auto`` means that one then:
-                another would run everything again, and mix results of both.
+            remembered: the backend with which the run was started; ``auto`` then selects this one.
+                Another would run everything again, or mix results of both.
         """
         options = self._options
         kind = remembered or "auto" if options.sandbox == "auto" else options.sandbox
@@ -138,8 +138,8 @@ class JudgingResources:
         key = (kind, isolates)
         with self._opening:
             if key not in self._settings:
-                # Finished outputs run nothing, but the engines that compute their formulas read
-                # files that nobody vouches for, and so need a sandbox as well.
+                # Finished outputs run no programs, but the engines that compute their formulas
+                # read untrusted files, and so need a sandbox as well.
                 sandbox = self._given or self._open_sandbox(kind) if isolates else None
                 recipe = self._recipe(kind)
                 self._settings[key] = recipe.settings(sandbox, self._stack)
@@ -158,7 +158,7 @@ class JudgingResources:
         """The same settings for the cluster, if the options name one.
 
         Args:
-            settings: what :meth:`settings` gave.
+            settings: the result of :meth:`settings`.
             suite: the suite of the run.
             folder: its results directory; None if nothing is kept.
 
@@ -169,7 +169,7 @@ class JudgingResources:
         return settings if seats is None else replace(settings, executor_of=seats)
 
     def checks(self, settings: Settings, suite: Suite) -> CheckAll | None:
-        """Executor that checks cases of a suite on the cluster, if the options name one.
+        """The executor that checks cases of a suite on the cluster, if the options name one.
 
         Raises:
             ClusterError: the cluster cannot be reached.

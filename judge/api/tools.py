@@ -1,4 +1,4 @@
-"""Sets of tools for chat models: checking one without a model."""
+"""Checks sets of tools for chat models, without a model."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from judge.tools.sets import EpisodeTools, ServerTools, SharedCalculator, ToolSe
 
 @dataclass(frozen=True, slots=True)
 class CheckedTools:
-    """A set of tools as a model would be offered it.
+    """A set of tools as it would be offered to a model.
 
     Attributes:
         definitions: the definition of each tool, with an estimate of the tokens that it takes in
             every request.
         servers: MCP servers, with times.
-        start_s: until the root for agents is ready; None if nothing runs there.
-        problem: why a server cannot be used; empty if all can.
+        start_s: seconds until the root for agents is ready; None if nothing runs there.
+        problem: why a server cannot be used; empty if all servers can be used.
     """
 
     definitions: tuple[tuple[Mapping[str, Any], int], ...]
@@ -59,7 +59,7 @@ class CheckedTools:
 
 
 def named_set(asked: str, answer: str, sandbox: Any) -> ToolSet:
-    """The set of tools of a name, as ``--tools`` takes it.
+    """The set of tools with a name that ``--tools`` accepts.
 
     Args:
         asked: the name.
@@ -76,10 +76,10 @@ def named_set(asked: str, answer: str, sandbox: Any) -> ToolSet:
 
 
 def check_tools(asked: str, sandbox: str = "auto") -> CheckedTools:
-    """Starts tools, and lists what a model would be offered.
+    """Starts tools, and lists what would be offered to a model.
 
     Args:
-        asked: as ``--tools`` of ``judge infer`` takes it.
+        asked: the tools, as for ``--tools`` of ``judge infer``.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``.
 
     Raises:

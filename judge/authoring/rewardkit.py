@@ -71,9 +71,10 @@ def judge_item(workspace: Path, item: str, words: str) -> float:
 def rewardkit_files(options: Mapping[str, object]) -> dict[str, str]:
     """The files of a rewardkit folder for a checklist: path -> content.
 
-    Deterministic items become criteria: rewardkit's own as literal calls, all others as a criterion
-    that runs ``judge compare``. Groups with weights become folders, and items for a model are in a
-    judge TOML. Items for people and programs are only in ``checklist.json``.
+    A deterministic item becomes a call of the equivalent criterion of rewardkit, or, if there is
+    none, of a criterion that runs ``judge compare``. Each group becomes a folder with a weight.
+    Items that a model judges are in a TOML file with a ``[judge]`` table; items that people or
+    programs judge are only in ``checklist.json``.
 
     Raises:
         UsageError: it is not a checklist, or an item takes points off, which rewardkit does not

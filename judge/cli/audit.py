@@ -155,8 +155,8 @@ def _lines(rates: AuditRates) -> list[str]:
         )
     if rates.rejudged_cases:
         lines.append(
-            f"{rates.rejudged_cases} cases have a different verdict by now; the rates are those of "
-            "the verdicts that were marked"
+            f"{rates.rejudged_cases} cases got another verdict after the sample was drawn; the "
+            "rates use the earlier one, which is the one that was marked"
         )
     return lines
 

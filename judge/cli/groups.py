@@ -313,8 +313,8 @@ _GROUPS = __name__
                 _OPERATIONS,
                 "outvoted",
                 (
-                    "Dispute the golds of SUITE that submissions of several accounts outvote; "
-                    "run it each night."
+                    "Open disputes over golds of SUITE that several accounts' submissions outvote; "
+                    "run it nightly."
                 ),
             ),
             "phase": (_GROUPS, "phase", "Phases: when, and how often, a suite takes submissions."),

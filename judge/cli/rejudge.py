@@ -95,8 +95,8 @@ def rejudge(
     RUN's own run.json are listed, but apply only with --as-recorded.
 
     With --rerun, the programs are also run again, on this machine and within the limits of this
-    command: if somebody else made the folder, its outputs prove no more than its verdicts do. Name
-    the suite too.
+    command. Use it if somebody else made the folder: its outputs could be forged as easily as its
+    verdicts. In that case, name the suite too.
 
     With --case, --verdict, --by and --why, changes one verdict by hand. Such a change survives
     re-scoring, and every report shows who made it and why.

@@ -187,9 +187,10 @@ def webhooks(allowed: tuple[str, ...], denied: tuple[str, ...], **options: Any) 
 @click.argument("name", metavar="SUITE")
 @_PLACE
 def outvoted(name: str, **options: Any) -> None:
-    """Dispute the golds of SUITE that submissions of several accounts outvote; run it each night.
+    """Open disputes over golds of SUITE that several accounts' submissions outvote; run it nightly.
 
-    It only compares the values stored in the workbooks; nothing is run or computed.
+    Reviewers decide the disputes. Only the values stored in the workbooks are compared; nothing is
+    run or computed.
     """
     with server_of(options) as server:
         made = dispute_outvoted(server, name, acting())

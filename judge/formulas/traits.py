@@ -194,7 +194,7 @@ _COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "<>"))
 
 
 class _Reading:
-    """One pass over the tokens with the stack of open calls."""
+    """Goes over the tokens once, with a stack of open calls."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -234,7 +234,7 @@ class _Reading:
         self.logical = self._top_comparison or (self._top_first in LOGICAL and not self._top_other)
 
     def _space(self, _: str) -> None:
-        """Spaces do not matter here (an intersection of two ranges is seen as two ranges)."""
+        """Spaces do not matter here (an intersection of two ranges counts as two ranges)."""
 
     def _quoted(self, _: str) -> None:
         """A quoted name that is not followed by a sheet reference does not matter here."""

@@ -278,7 +278,8 @@ class RoundRules:
 
     Attributes:
         rounds: how often the model may answer.
-        explicit_stop: whether the model ends the conversation, rather than the first workbook.
+        explicit_stop: whether the conversation ends when the model says so; otherwise, it ends
+            with the first workbook.
         feedback: the wording between rounds.
         output_path: the path at which the prompt asks for the workbook.
         unseen: the wording if the model is not shown how its programs ran; None if it is shown.

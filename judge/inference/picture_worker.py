@@ -59,7 +59,7 @@ def shrunk(image: Any, longest_side: int) -> Any:
 
 
 def encoded(image: Any, most_bytes: int | None, *, lossless: bool) -> bytes:
-    """Encodes a picture: as PNG if that fits, else as JPEG, of falling quality and size."""
+    """Encodes a picture: as PNG if that fits, else as JPEG, degraded until it fits."""
     if lossless:
         buffer = io.BytesIO()
         image.save(buffer, "PNG")

@@ -189,7 +189,8 @@ class InferencePlan:
         params: request parameters other than temperature and top_p.
         samples: how many solutions each task gets.
         session: whether a task has one interpreter, rather than a fresh process in each round.
-        explicit_stop: whether the model ends the conversation, rather than the first workbook.
+        explicit_stop: whether the conversation ends when the model says so; otherwise, it ends
+            with the first workbook.
         execution_feedback: whether the model is shown how its programs ran.
         background: additions to the question.
         limits: limits of the programs between rounds.

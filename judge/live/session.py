@@ -167,7 +167,7 @@ class LiveSession:
 
     def state(self) -> dict[str, Any]:
         """The state of the session, for the page."""
-        phase = self._phase  # read first: if it is over, there is a result
+        phase = self._phase  # read before the result, which exists once the phase is over
         result, failure = self._result, self.failure
         if result is not None:
             phase = Phase.OVER

@@ -411,8 +411,8 @@ def _map(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
     if any((part.rows, part.columns) != (rows, columns) for part in parts):
         raise UnsureError
-    each = zip(*map(values_of, parts), strict=True)
-    results = [_one(call(evaluation, [*map(single, values)])) for values in each]
+    groups = zip(*map(values_of, parts), strict=True)
+    results = [_one(call(evaluation, [*map(single, values)])) for values in groups]
     return _filled(rows, columns, results)
 
 

@@ -165,7 +165,7 @@ class Question:
 
     @property
     def quick_s(self) -> float:
-        """Processor seconds for a quick engine in whose place LibreOffice can be asked."""
+        """Processor seconds for a quick engine if LibreOffice can be asked instead."""
         formulas, size = self.dependencies.cells, len(self.package_for(PAIR_ENGINES[0]))
         enough_s = QUICK_S + QUICK_S_OF_FORMULA * formulas + QUICK_S_OF_BYTE * size
         return min(enough_s, self.timeout_s)
@@ -198,7 +198,7 @@ class Asking:
 
     @property
     def quick_s(self) -> float:
-        """Processor seconds for a quick engine in whose place LibreOffice can be asked."""
+        """Processor seconds for a quick engine if LibreOffice can be asked instead."""
         return self._question.quick_s
 
     @property
@@ -228,7 +228,8 @@ class Asking:
         """An engine's value for a cell, or why it has none."""
         answer = self.answers.get(name)
         if answer is None:
-            return EngineWord(why_not=self.silent.get(name, "not asked: it could change nothing"))
+            unasked = "not asked: its answer could not change the value"
+            return EngineWord(why_not=self.silent.get(name, unasked))
         if cell in answer.values:
             return EngineWord(answer.values[cell])
         return EngineWord(why_not=answer.failed.get(cell, "it has no value"))

@@ -72,13 +72,13 @@ class ResultCache:
             return None
         path = self._path(key)
         try:
-            found = _from_json(read_kept(path))
+            result = _from_json(read_kept(path))
         except (ValueError, KeyError, TypeError, OverflowError):
             return None
         with contextlib.suppress(OSError):
             os.utime(path, follow_symlinks=False)
-        self._remember(key, found)
-        return found
+        self._remember(key, result)
+        return result
 
     def put(self, key: str, values: ComputedValues, *, lasting: bool) -> None:
         """Keeps a result. If the disk is full, the entry is lost but the run continues.

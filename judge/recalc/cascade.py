@@ -235,17 +235,17 @@ class _Inquiry:
         """Asks the other engines about a cell, and explains its value."""
         outcome, choice = self.run(), self._decided[cell]
         answers = {name: self._asked(name, cell) for name in _IN_ORDER if name in self._engines}
-        for name, asked in answers.items():
+        for name, asking in answers.items():
             # The slowest engine is not asked for a cell that is decided without it.
             if name != FORMULAS:
-                asked.ask(name, self._question.timeout_s)
+                asking.ask(name, self._question.timeout_s)
         return Explanation(
             cell,
             self._question.formulas[cell],
             outcome.values.get(cell),
             choice.engines if isinstance(choice, _Choice) else (),
             choice.why if isinstance(choice, _Choice) else outcome.failed[cell],
-            {name: asked.word_of(name, cell) for name, asked in answers.items()},
+            {name: asking.word_of(name, cell) for name, asking in answers.items()},
             tuple(outcome.notes),
         )
 
@@ -296,7 +296,7 @@ class _Inquiry:
                 if isinstance(choice, _Open)
                 for name in choice.engines
             }
-            asked = next(
+            following = next(
                 (
                     (name, asking)
                     for (name, _), asking in sorted(needed.items(), key=_in_order)
@@ -304,19 +304,19 @@ class _Inquiry:
                 ),
                 None,
             )
-            if asked is None:
+            if following is None:
                 return
-            name, asking = asked
+            name, asking = following
             asking.ask(name, self._question.timeout_s)
 
     def _decide_all(self) -> None:
         """Decides the requested cells and, if engines disagree, the cells that these depend on."""
-        asked = self._question.requested
+        requested = self._question.requested
         self._words.clear()
         self._late.clear()
-        self._decided = {cell: self._decide(cell) for cell in asked}
+        self._decided = {cell: self._decide(cell) for cell in requested}
         walk = self._question.dependencies.walk
-        if walk is None or not (self._absent or any(map(self._is_disputed, asked))):
+        if walk is None or not (self._absent or any(map(self._is_disputed, requested))):
             return
         overruled = Overruled()
         for step in walk.steps:
@@ -327,7 +327,7 @@ class _Inquiry:
                 continue
             doubted = overruled.reading(cell.sheet, step.reads, walk.index.named)
             choice = self._decide(cell, doubted)
-            if cell in asked:
+            if cell in requested:
                 self._decided[cell] = choice
             if isinstance(choice, _Open):
                 overruled.add(_OPEN if choice.engines else _ABSENT, cell)
@@ -383,13 +383,13 @@ class _Inquiry:
         else:
             # LibreOffice is needed in any case, so it runs in parallel with the others.
             with ThreadPoolExecutor(max_workers=1) as beside:
-                asked = beside.submit(asking.ask, LIBREOFFICE, question.timeout_s)
+                pending = beside.submit(asking.ask, LIBREOFFICE, question.timeout_s)
                 if any_sure:
                     apart.ask_pair(apart.quick_s, second_alone=False)
                 if self._pair and apart is not (asking if any_sure else None):
                     # The second engine of the pair is asked later, if it could change a value.
                     asking.ask(self._pair[0], min(SECOND_OPINION_S, question.timeout_s))
-                asked.result()
+                pending.result()
 
     def _settle(self, cell: CellRef) -> None:
         """Records the value of a cell, or why it has none."""
@@ -672,38 +672,40 @@ class _Inquiry:
         valueless = self._support.valueless(cell)
         if valueless:
             return f"its value in Excel is not known: {valueless}"
-        said = []
+        reasons = []
         if self._support.reads_spilled(cell):
-            said.append(
+            reasons.append(
                 "it may read cells to which a dynamic array formula spills, and the file does not "
                 "say which these are (write the range that it fills as its reference)"
             )
         if cell in self._question.intersecting:
-            said.append("Excel takes one cell of a range here, which only LibreOffice can compute")
+            reasons.append(
+                "Excel takes one cell of a range here, which only LibreOffice can compute"
+            )
         for name in self._engines:
             asking = self._asked(name, cell)
             answer = asking.answers.get(name)
             if answer is None:
                 if name in asking.silent:
-                    said.append(asking.silent[name])
+                    reasons.append(asking.silent[name])
                 continue
             if cell in answer.failed:
-                said.append(f"{name}: {answer.failed[cell]}")
+                reasons.append(f"{name}: {answer.failed[cell]}")
             elif cell in answer.values:
-                said.append(f"{name} says {_shown(answer.values[cell])}")
+                reasons.append(f"{name} says {_shown(answer.values[cell])}")
             else:
-                said.append(f"{name} has no value")
-        if choice is not None and said:
+                reasons.append(f"{name} has no value")
+        if choice is not None and reasons:
             names = " and ".join(sorted(choice.engines or self._absent))
             here = "" if choice.engines else ", not available here,"
-            said.append(f"the value depends on what {names}{here} would say")
+            reasons.append(f"the value depends on what {names}{here} would say")
         functions = sorted(traits(self._question.formulas[cell]).functions)
         formula = f" ({', '.join(functions)})" if functions else ""
-        return "; ".join(said) + formula if said else f"no engine is available{formula}"
+        return "; ".join(reasons) + formula if reasons else f"no engine is available{formula}"
 
 
-def _in_order(asked: tuple[tuple[str, bool], Asking]) -> tuple[int, bool]:
-    (name, is_sure), _ = asked
+def _in_order(item: tuple[tuple[str, bool], Asking]) -> tuple[int, bool]:
+    (name, is_sure), _ = item
     return _IN_ORDER.index(name), is_sure
 
 

@@ -26,7 +26,7 @@ from judge.recalc.scratch import ScratchFormula, with_formulas
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, CellRef, CellValue, ComputedValues
 from judge.workbook.reader import Workbook, open_workbook
 
-_VOLATILE = "a condition depends on a value that changes by itself, such as TODAY"
+_VOLATILE = "a condition depends on a volatile function, such as TODAY"
 
 
 def answer_conditions(
@@ -175,6 +175,6 @@ class EngineCompute:
                 return engine
         what = "LibreOffice" if office else "the engines of the Python root"
         raise RecalcError(
-            f"{what} would have to read a file, but the sandbox has none, or none is to be used",
+            f"cannot read a file with {what}: not in the sandbox, or excluded by the options",
             hint=f"Run `{INSTALL_COMMAND}`, and leave --recalc and --engine as they are.",
         )

@@ -134,6 +134,6 @@ class TeamedEngine(Engine, Protocol):
         Each of them may take ``timeout_s``.
 
         Returns:
-            Both results; if the second engine fails, the reason takes the place of its result.
+            Both results; if the second engine fails, the error instead of its result.
         """
         ...

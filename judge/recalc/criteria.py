@@ -375,7 +375,7 @@ def table_rows(table: Cells, conditions: Cells) -> list[int]:
         UnsureError: a condition does not belong to a column of the database.
     """
     names = names_of(table)
-    found: set[int] = set()
+    matching: set[int] = set()
     rows = range(1, table.rows)
     for line in range(1, conditions.rows):
         meeting = set(rows)
@@ -387,8 +387,8 @@ def table_rows(table: Cells, conditions: Cells) -> list[int]:
             if name not in names:
                 raise UnsureError
             meeting &= _rows_meeting(table, names[name], condition)
-        found |= meeting
-    return sorted(found)
+        matching |= meeting
+    return sorted(matching)
 
 
 def names_of(table: Cells) -> dict[str, int]:

@@ -45,7 +45,7 @@ def lambdas(workbook_part: bytes) -> dict[str, Lambda]:
     """
     if b"LAMBDA" not in workbook_part.upper():
         return {}
-    found: dict[str, Lambda] = {}
+    functions: dict[str, Lambda] = {}
     for match in _NAME.finditer(workbook_part):
         name = _NAME_OF.search(match[1])
         if name is None or b"localSheetId" in match[1]:
@@ -60,8 +60,8 @@ def lambdas(workbook_part: bytes) -> dict[str, Lambda]:
         *parameters, body = arguments
         if all(map(_PARAMETER.fullmatch, parameters)):
             stripped = tuple(parameter.strip() for parameter in parameters)
-            found[html.unescape(name[1].decode("utf-8", "replace")).upper()] = stripped, body
-    return found
+            functions[html.unescape(name[1].decode("utf-8", "replace")).upper()] = stripped, body
+    return functions
 
 
 def expanded(

@@ -1,4 +1,4 @@
-"""Computes one workbook after the other for another program: it writes a line and reads a line."""
+"""Computes one workbook after the other for another program: reads and answers line by line."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _check_fields(document: dict[str, object]) -> None:
     if document.get("explain") is not None and (
         document.get("at") is not None or document.get("output") is not None
     ):
-        raise UsageError("explain is asked alone, without at and output")
+        raise UsageError("explain cannot be combined with at or output")
 
 
 def _computed(recalculating: Recalculating, request: RecalcRequest) -> dict[str, object]:
@@ -106,6 +106,6 @@ def _computed(recalculating: Recalculating, request: RecalcRequest) -> dict[str,
     if cells > MAX_CELLS:
         raise UsageError(
             f"{request['path']}: {cells:,} formula cells; an answer has at most {MAX_CELLS:,}",
-            hint="Ask for a part of them with at.",
+            hint="Request a part of them with at.",
         )
     return {**recalculation_as_json(result)}

@@ -79,7 +79,7 @@ def _is_equal(value: Scalar, sought: Scalar) -> bool:
 
 
 def _equal(sought: Scalar, line: Sequence[Scalar]) -> int | None:
-    """Position, from 0, of the first equal value; the text that is looked up may have wildcards."""
+    """Position, from 0, of the first equal value; text to look up may have wildcards."""
     if isinstance(sought, str) and any(letter in sought for letter in "*?~"):
         pattern = sought.lower()
         fitting = (at for at, value in enumerate(line) if isinstance(value, str))
@@ -186,7 +186,7 @@ def _in_table(*, by_rows: bool) -> Function:
 
 
 def _mode(evaluation: Evaluation, arguments: Sequence[Node], at: int, default: int) -> int:
-    """The argument for the match mode or the search mode."""
+    """The value of the argument for the match mode or the search mode."""
     if len(arguments) <= at or isinstance(arguments[at], Missing):
         return default
     value = evaluation.scalar(arguments[at])

@@ -128,12 +128,12 @@ def untrusted_cells(
     """
     if mode == "never":
         return [], []
-    found, unseen = wanted_cells(workbook, ranges)
+    wanted, unseen = wanted_cells(workbook, ranges)
     if unseen and origin is Origin.SOLUTION:
         with workbook.package.blamed():
             raise WorkbookError(unseen[0])
     trusted = mode != "always" and origin is not Origin.SOLUTION and calculates(workbook.facts)
-    return [cell for cell in found if not (trusted and cell.has_cached_value)], unseen
+    return [cell for cell in wanted if not (trusted and cell.has_cached_value)], unseen
 
 
 def replaced_cells(
@@ -292,12 +292,12 @@ class Recalculator:
         """Takes the values from the cache, or computes them."""
         started = time.perf_counter()
         key = self._key(workbook.digest, cells)
-        known = self._cache.get(key)
-        if known is None:
-            known, lasting = self._compute(workbook, cells)
-            known = replace(known, notes=(*unseen, *known.notes))
-            self._cache.put(key, known, lasting=lasting)
-        return replace(known, seconds=time.perf_counter() - started)
+        result = self._cache.get(key)
+        if result is None:
+            result, lasting = self._compute(workbook, cells)
+            result = replace(result, notes=(*unseen, *result.notes))
+            self._cache.put(key, result, lasting=lasting)
+        return replace(result, seconds=time.perf_counter() - started)
 
     def changing_cells(self, workbook: Workbook, cells: Sequence[CellRef]) -> set[CellRef]:
         """The formula cells, out of some, that depend on a volatile function.
@@ -308,20 +308,22 @@ class Recalculator:
             WorkbookError: the cells cannot be read.
         """
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
-        asked = {
+        sources = {
             ref: (ref.sheet, workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column)))
             for ref in cells
         }
-        if not dependencies_or_doubt(list(asked.values()), index).volatile:
+        if not dependencies_or_doubt(list(sources.values()), index).volatile:
             return set()
-        if len(asked) > FOLLOWED_ALONE:
-            return set(asked)
-        return {ref for ref, cell in asked.items() if dependencies_or_doubt([cell], index).volatile}
+        if len(sources) > FOLLOWED_ALONE:
+            return set(sources)
+        return {
+            ref for ref, cell in sources.items() if dependencies_or_doubt([cell], index).volatile
+        }
 
     def _key(self, digest: str, cells: Sequence[WantedCell]) -> str:
         # This version of the package does not reuse values that another version kept.
-        asked = repr((digest, self.identity, code_digest(), sorted(cell.ref for cell in cells)))
-        return hashlib.sha256(asked.encode()).hexdigest()
+        content = repr((digest, self.identity, code_digest(), sorted(cell.ref for cell in cells)))
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def explain(self, workbook: Workbook, ref: CellRef, *, origin: Origin) -> Explanation:
         """Computes one cell as :meth:`fill` does, and returns the answers of all engines.
@@ -344,22 +346,22 @@ class Recalculator:
             formula, value = (stored.formula, stored.value) if stored else (None, None)
             if ref in refused:
                 return Explanation(ref, formula, None, (), refused[ref])
-            why = "no formula gives it a value that is computed, so the value in the file counts"
+            why = "the value in the file counts, since no formula of the cell is computed"
             return Explanation(ref, formula, value, (), why)
         (cell,) = cells
         if not self._engines:
             why = _NOBODY + self._install_hint()
             return Explanation(ref, cell.source.formula, None, (), why)
-        asked = self._prepared(workbook, cells)
-        answer = self._cascade.explain(asked.question, ref)
-        corrected = dict(asked.known)
+        prepared = self._prepared(workbook, cells)
+        answer = self._cascade.explain(prepared.question, ref)
+        corrected = dict(prepared.known)
         outcome = CascadeResult(values={ref: answer.value})
-        corrected |= self._corrected(workbook, cells, asked, {}, outcome)[0]
+        corrected |= self._corrected(workbook, cells, prepared, {}, outcome)[0]
         if ref in corrected:
             why = "conversions and criteria are computed by the judge itself"
             answer = replace(answer, value=corrected[ref], believed=(JUDGE,), why=why)
         value = _finished(answer.value, cell, date_1904=workbook.facts.date_1904)
-        return replace(answer, value=value, notes=(*asked.notes, *answer.notes))
+        return replace(answer, value=value, notes=(*prepared.notes, *answer.notes))
 
     def hear(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
@@ -370,8 +372,8 @@ class Recalculator:
             WorkbookError: the ranges cannot be read.
             EngineUnavailableError: an installed engine cannot be started.
         """
-        found, _ = untrusted_cells(workbook, ranges, "always", origin)
-        cells = _with_tables_written_out(workbook, found)
+        wanted, _ = untrusted_cells(workbook, ranges, "always", origin)
+        cells = _with_tables_written_out(workbook, wanted)
         refused = _too_long(cells)
         cells = [cell for cell in cells if cell.ref not in refused]
         if not cells or not self._engines:
@@ -392,19 +394,19 @@ class Recalculator:
         self, workbook: Workbook, cells: Sequence[WantedCell]
     ) -> tuple[ComputedValues, bool]:
         """Computes values; also returns whether another run would compute the same."""
-        asked = self._prepared(workbook, cells)
-        left = asked.question.requested - asked.known.keys()
+        prepared = self._prepared(workbook, cells)
+        left = prepared.question.requested - prepared.known.keys()
         outcome = CascadeResult()
         if left:
             outcome = _nobody(left)
             if self._engines:
-                outcome = self._cascade.compute(replace(asked.question, wanted=left))
+                outcome = self._cascade.compute(replace(prepared.question, wanted=left))
         wanted = {cell.ref: cell for cell in cells}
-        own = {ref: value for ref, value in asked.known.items() if ref in wanted}
-        corrected, stale = self._corrected(workbook, cells, asked, own, outcome)
+        own = {ref: value for ref, value in prepared.known.items() if ref in wanted}
+        corrected, stale = self._corrected(workbook, cells, prepared, own, outcome)
         own |= corrected
         if stale:
-            outcome = _replaced(outcome, self._asked_again(workbook, asked, corrected, stale))
+            outcome = _replaced(outcome, self._asked_again(workbook, prepared, corrected, stale))
         values = outcome.values | own
         failed = {ref: why for ref, why in outcome.failed.items() if ref not in own}
         used = outcome.used | ({JUDGE} if own else set())
@@ -419,15 +421,15 @@ class Recalculator:
             ),
             not_calculated=MappingProxyType({ref: why + hint for ref, why in failed.items()}),
             engines=self._used(used),
-            notes=(*asked.notes, *outcome.notes),
+            notes=(*prepared.notes, *outcome.notes),
         )
-        return computed, outcome.complete and not asked.question.dependencies.volatile
+        return computed, outcome.complete and not prepared.question.dependencies.volatile
 
     def _corrected(
         self,
         workbook: Workbook,
         cells: Sequence[WantedCell],
-        asked: _Prepared,
+        prepared: _Prepared,
         own: Mapping[CellRef, CellValue],
         outcome: CascadeResult,
     ) -> tuple[dict[CellRef, CellValue], frozenset[CellRef]]:
@@ -439,10 +441,10 @@ class Recalculator:
         """
         if not self._computes_itself:
             return {}, frozenset()
-        known = {**own, **outcome.values}
-        believed = {ref: value for ref, value in known.items() if value is not None}
+        results = {**own, **outcome.values}
+        believed = {ref: value for ref, value in results.items() if value is not None}
 
-        reads_logical = asked.question.reads_logical
+        reads_logical = prepared.question.reads_logical
         sources = {cell.ref: cell.source for cell in cells}
 
         def is_suspect(ref: CellRef) -> bool:
@@ -457,13 +459,13 @@ class Recalculator:
                 )
             )
 
-        left = {ref: source for ref, source in sources.items() if ref not in asked.known}
+        left = {ref: source for ref, source in sources.items() if ref not in prepared.known}
         return corrected_values(
             workbook,
-            asked.index,
+            prepared.index,
             left,
             believed,
-            asked.question.dependencies.walk,
+            prepared.question.dependencies.walk,
             suspects=is_suspect,
             rounded={ref for ref in outcome.office_alone if isinstance(believed[ref], float)},
         )
@@ -471,13 +473,13 @@ class Recalculator:
     def _asked_again(
         self,
         workbook: Workbook,
-        asked: _Prepared,
+        prepared: _Prepared,
         corrected: Mapping[CellRef, CellValue],
         stale: frozenset[CellRef],
     ) -> CascadeResult:
         """Asks the engines again about stale cells, with the corrected values in the workbook."""
         parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
-        question = asked.question
+        question = prepared.question
         slim = with_known(question.slim, parts, corrected) if question.slim is not None else None
         again = replace(
             question,
@@ -505,8 +507,8 @@ class Recalculator:
         rests_on = dependencies_or_doubt(
             [(ref.sheet, source) for ref, source in sources.items()], index
         )
-        asked = {**_below(rests_on, index), **sources}
-        intersecting = _intersecting(asked)
+        involved = {**_below(rests_on, index), **sources}
+        intersecting = _intersecting(involved)
         requested = intersecting & sources.keys()
         notes = self._notes(rests_on)
         if requested:
@@ -535,12 +537,12 @@ class Recalculator:
         slim = with_sheets(slimmed(package), parts, rewritten)
         question = Question(
             workbook=package,
-            formulas={ref: source.formula or "" for ref, source in asked.items()},
+            formulas={ref: source.formula or "" for ref, source in involved.items()},
             dependencies=rests_on,
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
             intersecting=intersecting,
-            arrays={ref for ref, source in asked.items() if _is_filled(source)},
+            arrays={ref for ref, source in involved.items() if _is_filled(source)},
             wanted=sources.keys(),
             reads_text=None if is_ascii_only(slim) else text_beyond_ascii(workbook),
             reads_logical=logical_constants(workbook, slim),
@@ -611,10 +613,10 @@ def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
     steps = rests_on.walk.steps if rests_on.walk is not None else ()
     if len(steps) > MAX_BELOW:
         return {}
-    found = ((step.ref, index.cell(step.ref)) for step in steps)
+    pairs = ((step.ref, index.cell(step.ref)) for step in steps)
     return {
         ref: cell
-        for ref, cell in found
+        for ref, cell in pairs
         if cell is not None and cell.formula is not None and not is_too_long(cell.formula)
     }
 
@@ -664,11 +666,11 @@ _NO_VALUE = ErrorValue("#VALUE!")
 
 
 def _hidden(
-    known: Mapping[CellRef, CellValue], rests_on: Dependencies
+    values: Mapping[CellRef, CellValue], rests_on: Dependencies
 ) -> Mapping[CellRef, CellValue]:
     """The cells, out of some, whose formula text no other formula reads."""
     if _SHOWS_FORMULAS.isdisjoint(rests_on.functions):
-        return known
+        return values
     if rests_on.walk is None:
         return {}
     index = rests_on.walk.index
@@ -680,7 +682,7 @@ def _hidden(
     ]
     return {
         ref: value
-        for ref, value in known.items()
+        for ref, value in values.items()
         if not any(
             sheet == ref.sheet
             and read.min_row <= ref.row <= read.max_row

@@ -300,7 +300,7 @@ def last_rows(workbook: Workbook, index: FormulaIndex) -> Callable[[str, str | N
             return None
         try:
             if workbook.sheet(sheet).fills:
-                return None  # how far its array formulas reach may change
+                return None  # its array formulas may fill a different range after the calculation
             used = workbook.used_range(sheet)
         except WorkbookError:
             return None
@@ -313,7 +313,7 @@ _MAIN = "xl/workbook.xml"
 
 
 def _without(content: bytes, element: bytes) -> bytes:
-    """A part without the first element that has some name."""
+    """A part without the first element that has the given name."""
     start = re.search(rb"<(\w+:)?%s\b[^<>]*(?<!/)>" % element, content)
     if start is None:
         return content

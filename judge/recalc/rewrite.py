@@ -221,24 +221,24 @@ def _edit(xml: bytes, change: _Changes, *, date_1904: bool) -> bytes:
     """
     pieces: list[bytes] = []
     written = skip_to = row = column = 0
-    for found in _TAG.finditer(xml):
-        if found.start() < skip_to:
+    for match in _TAG.finditer(xml):
+        if match.start() < skip_to:
             continue
-        ref = _REF.search(found["attributes"])
-        if found["tag"] == b"row":
+        ref = _REF.search(match["attributes"])
+        if match["tag"] == b"row":
             row, column = (int(ref["row"]) if ref else row + 1), 0
             continue
         column += 1
         if ref and ref["letters"]:
             row, column = int(ref["row"]), column_number(ref["letters"].decode())
-        prefix = found["prefix"] or b""
-        body, skip_to = _body(xml, found, b"</" + prefix + b"c>")
+        prefix = match["prefix"] or b""
+        body, skip_to = _body(xml, match, b"</" + prefix + b"c>")
         new = change(row, column, body)
         if isinstance(new, _Keep):
             continue
         kind, value = _as_xml(new, date_1904=date_1904)
-        pieces.append(xml[written : found.start()])
-        pieces.append(b"<" + prefix + b"c" + _TYPE.sub(b"", found["attributes"]) + kind + b">")
+        pieces.append(xml[written : match.start()])
+        pieces.append(b"<" + prefix + b"c" + _TYPE.sub(b"", match["attributes"]) + kind + b">")
         pieces.append(_without_value(body))
         if value is not None:
             pieces.append(b"<" + prefix + b"v>" + value + b"</" + prefix + b"v>")
@@ -252,27 +252,27 @@ def _without_value(body: bytes) -> bytes:
     """The content of a cell without its value. Searches once for each tag and once for its end."""
     pieces = []
     position = 0
-    while (found := _VALUE.search(body, position)) is not None:
-        stop = found.end()
-        if not found["end"]:
-            closing = b"</" + (found["prefix"] or b"") + found["tag"]
+    while (match := _VALUE.search(body, position)) is not None:
+        stop = match.end()
+        if not match["end"]:
+            closing = b"</" + (match["prefix"] or b"") + match["tag"]
             end = body.find(closing, stop)
             stop = body.find(b">", end) + 1 if end >= 0 else 0
             if not stop:
                 raise WorkbookError("a value of the sheet does not end")
-        pieces.append(body[position : found.start()])
+        pieces.append(body[position : match.start()])
         position = stop
     return b"".join((*pieces, body[position:]))
 
 
-def _body(xml: bytes, found: re.Match[bytes], end: bytes) -> tuple[bytes, int]:
+def _body(xml: bytes, match: re.Match[bytes], end: bytes) -> tuple[bytes, int]:
     """The content of a cell, and the position where the cell ends."""
-    if found["empty"]:
-        return b"", found.end()
-    stop = xml.find(end, found.end())
+    if match["empty"]:
+        return b"", match.end()
+    stop = xml.find(end, match.end())
     if stop < 0:
         raise WorkbookError("a cell of the sheet does not end")
-    return xml[found.end() : stop], stop + len(end)
+    return xml[match.end() : stop], stop + len(end)
 
 
 def _as_xml(value: CellValue, *, date_1904: bool) -> tuple[bytes, bytes | None]:

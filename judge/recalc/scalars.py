@@ -361,14 +361,14 @@ def _numbervalue(
     if "%" in text or (negative and text.startswith("-")):
         return VALUE
     text, exponent, power = text.partition("E" if "E" in text else "e")
-    whole, found, part = text.partition(point)
-    if found and (comma in part or point in part):
+    whole, separator, part = text.partition(point)
+    if separator and (comma in part or point in part):
         return VALUE
     whole = whole.replace(comma, "")
     digits = whole.removeprefix("-") + part
     if not digits.isascii() or not digits.isdigit():
         raise UnsureError
-    number = text_number((f"{whole or '0'}.{part}" if found else whole) + exponent + power)
+    number = text_number((f"{whole or '0'}.{part}" if separator else whole) + exponent + power)
     if number is None:
         return VALUE
     return (-number if negative else number) / float(100**percents)
@@ -472,7 +472,7 @@ def _length(evaluation: Evaluation, value: Scalar) -> Scalar:
 
 def _units(text: str) -> int:
     if any(ord(letter) > 0xFFFF for letter in text):
-        raise UnsureError  # Excel counts them twice, or once, by its version
+        raise UnsureError  # some versions of Excel count them twice, others once
     return len(text)
 
 

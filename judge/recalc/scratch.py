@@ -110,8 +110,8 @@ def _cell(prefix: bytes, row: int, formula: ScratchFormula) -> bytes:
 
 def _last_row(xml: bytes) -> int:
     last = row = 0
-    for found in _ROW.finditer(xml):
-        number = _NUMBER.search(found[1])
+    for match in _ROW.finditer(xml):
+        number = _NUMBER.search(match[1])
         row = int(number[1]) if number else row + 1
         last = max(last, row)
     return last

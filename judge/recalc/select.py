@@ -106,12 +106,12 @@ def open_recalculator(
 
 def available_engines(sandbox: Sandbox) -> tuple[str, ...]:
     """Names of the engines that the sandbox has; starts none of them."""
-    found = []
+    installed = []
     if sandbox.has_root(OFFICE_ROOT):
-        found.append(LIBREOFFICE)
+        installed.append(LIBREOFFICE)
     if sandbox.has_root(PYTHON_ROOT):
-        found.extend(EMBEDDED)
-    return tuple(found)
+        installed.extend(EMBEDDED)
+    return tuple(installed)
 
 
 def recalc_cache_folder() -> Path:

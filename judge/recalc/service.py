@@ -34,7 +34,7 @@ service, which reports how they end; so if the service itself ends, it was ended
 class ServicePool:
     """Channels to one service program, opened on demand; a dead one is replaced.
 
-    Safe to use from several threads: each call has a channel of its own, at most ``size`` at once.
+    Safe to use from several threads: each call has its own channel, at most ``size`` at once.
 
     Args:
         open_channel: starts the program inside the sandbox.

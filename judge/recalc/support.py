@@ -78,7 +78,7 @@ class Support:
         judged: dict[int, bool] = {}
 
         def is_unsure(step: Followed) -> bool:
-            # Formulas that differ only in numbers have the same object.
+            # Formulas that differ only in numbers have the same object as ``calls``.
             if id(step.calls) not in judged:
                 judged[id(step.calls)] = not self._trust.pair_is_sure(step.calls)
             return (
@@ -256,10 +256,10 @@ class _FreeCells:
     def cover(self, home: str, reference: Reference) -> bool:
         """Whether every cell of a rectangle is free."""
         key = (home if reference.sheet is None else reference.sheet, reference)
-        known = self._covered.get(key)
-        if known is None:
-            known = self._covered[key] = self._cover(key[0], reference)
-        return known
+        covered = self._covered.get(key)
+        if covered is None:
+            covered = self._covered[key] = self._cover(key[0], reference)
+        return covered
 
     def _cover(self, sheet: str, reference: Reference) -> bool:
         name = self._index.named(sheet)

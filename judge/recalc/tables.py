@@ -91,16 +91,16 @@ class Tables:
                     yield from self._of_part(part, tab.name)
 
     def _of_part(self, part: str, sheet: str) -> Iterable[tuple[str, Table]]:
-        found: list[tuple[str, Mapping[str, str]]] = []
+        elements: list[tuple[str, Mapping[str, str]]] = []
         scan_part(
-            self._workbook.package, part, lambda tag, values: found.append((tag, dict(values)))
+            self._workbook.package, part, lambda tag, values: elements.append((tag, dict(values)))
         )
-        root = next((values for tag, values in found if tag == "table"), {})
+        root = next((values for tag, values in elements if tag == "table"), {})
         window = parse_window(root.get("ref", ""))
         name = root.get("displayName") or root.get("name")
         if window is None or not name:
             return
-        names = [values.get("name", "") for tag, values in found if tag == "tableColumn"]
+        names = [values.get("name", "") for tag, values in elements if tag == "tableColumn"]
         columns = {folded(column): window.min_column + at for at, column in enumerate(names)}
         if len(names) != window.max_column - window.min_column + 1 or len(columns) != len(names):
             return

@@ -41,23 +41,23 @@ def wanted_cells(
     Raises:
         WorkbookError: the ranges cannot be read.
     """
-    found: dict[CellRef, WantedCell] = {}
+    by_ref: dict[CellRef, WantedCell] = {}
     for area in ranges:
         for cell in workbook.formula_cells(area):
             ref = CellRef(area.sheet, cell.row, cell.column)
-            found[ref] = WantedCell(ref, cell, cell.has_cached_value, cell.number_format)
+            by_ref[ref] = WantedCell(ref, cell, cell.has_cached_value, cell.number_format)
     notes = []
     for sheet in dict.fromkeys(area.sheet for area in ranges):
         areas = [area for area in ranges if area.sheet == sheet]
         try:
             sources = filling_cells(workbook, sheet)
             for wanted in _filled(workbook, areas, sources):
-                own = found.get(wanted.ref)
+                own = by_ref.get(wanted.ref)
                 if own is None or _is_filled(own.source, wanted.source):
-                    found[wanted.ref] = wanted
+                    by_ref[wanted.ref] = wanted
         except WorkbookError as error:
             notes.append(f"cells filled by array formulas were not searched for: {error.message}")
-    return list(found.values()), notes
+    return list(by_ref.values()), notes
 
 
 def _is_filled(own: Cell, source: Cell) -> bool:
@@ -127,9 +127,9 @@ def _filled(
             "the range"
         )
     # Read all areas at once: each separate read would go through the sheet again.
-    asked = list(dict.fromkeys(area for _, area, _ in overlaps))
-    workbook.preload(asked, blanks=True)
-    stored = {area: workbook.cells(area) for area in asked}
+    needed = list(dict.fromkeys(area for _, area, _ in overlaps))
+    workbook.preload(needed, blanks=True)
+    stored = {area: workbook.cells(area) for area in needed}
     for source, area, part in overlaps:
         beyond = replace(source, formula=UNCOMPUTED_TABLE)
         computed = _computed_window(workbook, part.sheet, source)

@@ -125,7 +125,7 @@ def _mean(shares: Sequence[float]) -> float | None:
 
 
 def judges_line(by_judge: Mapping[str, PointsRecord]) -> str:
-    """The points by who judges: ``deterministic 15 of 18 points, LLM 0 of 5 (0 judged)``."""
+    """The points by kind of judge: ``deterministic 15 of 18 points, LLM 0 of 5 (0 judged)``."""
     parts: list[str] = []
     for judge, word in JUDGES.items():
         points = by_judge.get(judge)

@@ -146,7 +146,7 @@ MARKS = ("", "agrees", *(kind.value for kind in DifferenceClass), UNKNOWN)
 _MARK_INDEX = {name: index for index, name in enumerate(MARKS)}
 _AGREES = 1
 _DIFFERS = _MARK_INDEX[DifferenceClass.WRONG_VALUE.value]
-"""The mark of a difference of another checker's kind, which the list of differences names."""
+"""The mark for other checkers' kinds of differences; the list of differences names the kind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ class ToolsSummary:
 
     @property
     def overall(self) -> ToolFigures:
-        """All episodes."""
+        """The figures on all episodes."""
         return self.groups[0]
 
 

@@ -141,7 +141,7 @@ def _check_position(task: Task, position: str) -> None:
     try:
         parse_position(position)
     except PositionError:
-        return  # reading its correction reports this
+        return  # the error is reported when the correction is read
     spec = range_spec(position)
     for case in task.cases:
         try:

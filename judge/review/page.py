@@ -85,7 +85,7 @@ class ReviewPage(LocalPage):
 def _typed(body: Mapping[str, Any]) -> Typed:
     cells, left_out = body.get("cells") or {}, body.get("left_out") or []
     if not isinstance(cells, dict) or not isinstance(left_out, list):
-        raise UsageError("cells are by case, and cases that are left out are a list")
+        raise UsageError("cells must be given by case, and left-out cases as a list")
     numbers = {_number(str(number)): str(text) for number, text in cells.items()}
     return Typed(
         cells={number: text for number, text in numbers.items() if number is not None},

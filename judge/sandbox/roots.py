@@ -75,7 +75,7 @@ def is_complete(root: Path) -> bool:
 
 # -- contents of roots of Debian packages ----------------------------------------------------------
 
-# LibreOffice does not start for a user without an entry.
+# LibreOffice does not start for a user without an entry in passwd.
 _ACCOUNTS = (
     "printf 'root:x:0:0::/:/bin/sh\\nsolution:x:1000:1000::/home/solution:/bin/sh\\n"
     'nobody:x:65534:65534::/:/bin/sh\\n\' > "$1"/etc/passwd'

@@ -35,19 +35,19 @@ _FIELDS = ("id", "solution", "input_path", "output_path")
 
 
 def add_demo(server: Server) -> Iterator[str]:
-    """Adds the sample suites once; yields lines that say where they are.
+    """Adds the sample suites, unless they exist; yields lines that say where they are.
 
     Args:
-        server: whose dispatcher is ready, so that a board knows its conditions.
+        server: the server; its dispatcher is ready, so that the conditions of a board are known.
     """
     with server.database.reading() as connection:
-        known = connection.scalar(sa.select(t.board.c.id).where(t.board.c.name == _BOARD))
+        existing = connection.scalar(sa.select(t.board.c.id).where(t.board.c.name == _BOARD))
         operator = connection.scalar(
             sa.select(t.account.c.id).where(
                 sa.cast(t.account.c.roles, sa.Text).contains(Role.OPERATOR.value)
             )
         )
-    if known is None:
+    if existing is None:
         with server.database.writing(_ACTOR) as transaction:
             for name, title in _SUITES.items():
                 add_revision(server, transaction, NewSuite(name, name, str(operator), title=title))
@@ -72,7 +72,7 @@ def _short(path: Path) -> Path:
 
 
 def _submit(server: Server, team: str, place: int) -> None:
-    """One answer of each task of the sample suite, another one for each team."""
+    """One answer to each task of the sample suite; different teams get different answers."""
     by_task: dict[str, list[dict[str, object]]] = {}
     path = data_folder() / _BOARD / "submissions.jsonl"
     suite = load_suite(_BOARD)

@@ -39,7 +39,7 @@ MAX_MEMBERS = 200_000
 """How many files and folders an archive may have (the largest published suite has 5,464)."""
 
 MAX_HEADER_BYTES = 64 * 1024
-"""Largest header of one member; a larger one is refused unread. A path takes 4 KiB."""
+"""Largest header of one member; a larger one is refused unread. The longest path takes 4 KiB."""
 
 MAX_HEADERS_BYTES = 64 * 1024**2
 """Largest total size of an archive's long headers (the largest published suite has none)."""
@@ -71,7 +71,7 @@ class _Headers:
         self._is_listing = True
 
     def member(self, size: int) -> None:
-        """Notes that a member was listed: the next one has headers of its own."""
+        """Notes that a member was listed; reads for the headers of the next one count afresh."""
         self._reads_left = _MAX_READS
         if size < 0:
             raise _RefusedError("a member has a negative size")

@@ -127,7 +127,7 @@ def check_task(task: Task, root: Path, definition: str) -> list[SuiteFinding]:
 
 
 def _shown_path(file: str | Path, root: Path) -> str:
-    """The path of a file relative to the suite; only the name of a file outside the suite."""
+    """The path of a file relative to the suite; for a file outside the suite, only its name."""
     if isinstance(file, str):
         return file
     return str(file.relative_to(root)) if file.is_relative_to(root) else file.name

@@ -202,7 +202,9 @@ class McpClient:
     # -- the start --------------------------------------------------------------------------------
 
     def start(self, limit_s: float = START_S) -> None:
-        """Finds out the server's era of the protocol, and initializes the connection.
+        """Initializes the connection, after finding out how the server begins a session.
+
+        Older versions of the protocol begin with a handshake; newer ones are stateless.
 
         Raises:
             ServerError: the server does not answer, or supports no version known here.

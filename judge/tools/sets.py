@@ -481,7 +481,9 @@ class EpisodeTools(Closable):
         return ""
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
-        """Executes a call. Faults are outcomes; :attr:`dead` is set if the tools cannot continue.
+        """Executes a call; faults are not raised, but reported in the outcome.
+
+        If the tools cannot continue after it, :attr:`dead` is set.
 
         Args:
             name: the name of the tool.

@@ -127,7 +127,7 @@ class ValueReader:
         return number
 
     def days(self, texts: list[str], style: int) -> list[dt.datetime] | None:
-        """The dates of many cells of one format at once; None if not all are plain days."""
+        """Reads many dates of the same cell format together; None if not all are plain days."""
         if style in self._elapsed:
             return None
         try:
@@ -167,7 +167,7 @@ class ValueReader:
         """The index of a cell format that the workbook has."""
         number = self.index(text)
         if number >= self._formats:
-            self._fail(f"the cell format {number}, of which the workbook has {self._formats}")
+            self._fail(f"the cell format {number}, but the workbook has only {self._formats}")
         return number
 
 
@@ -215,7 +215,7 @@ class InlineText:
             return
         misplaced = tag not in _CHILDREN.get(above, ())
         if not above:
-            # The plain part comes first, and once.
+            # The plain part comes first, and only once.
             misplaced = misplaced or (tag == "t" and bool(self._seen))
             self._seen.add(tag)
             self._in_run.clear()

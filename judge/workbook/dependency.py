@@ -304,8 +304,8 @@ class Search:
     def __init__(self, index: FormulaIndex) -> None:
         self._index = index
         self._seen: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
-        """For each column: position of a cell that was seen -> a later position. It leads past all
-        cells that were seen, as in a union-find structure."""
+        """For each column: index of a cell that was visited -> a later index, to skip all visited
+        cells, as in a union-find structure."""
         self._rectangles: set[tuple[str, Reference]] = set()
         self.sheets: set[str] = set()
         """Every sheet that was searched."""
@@ -403,7 +403,7 @@ class _Follower:
         self._sum.add(cell, traits)
         self._opaque = self._opaque or traits.opaque
         self._sum.named_cells += sum(reference.size for reference in named)
-        # A data table has no text of its own.
+        # A data table has no formula text.
         fills = cell.array_range is not None or cell.formula in ("", "=")
         anywhere = traits.opaque or traits.unbounded
         reads = () if traits.opaque else readable(cell.formula, traits, named)

@@ -522,7 +522,7 @@ class _RuleCollector:
 def read_sheet_features(package: Package, tab: Tab, features: Features) -> None:
     """Adds the rules and merged cells of a worksheet.
 
-    The second part of a data bar, which only says how it is drawn, is not a rule of its own.
+    The second part of a data bar, which only says how it is drawn, is not a separate rule.
 
     Args:
         package: the workbook.

@@ -50,7 +50,7 @@ def is_elapsed_format(code: str) -> bool:
 def from_serial(
     serial: float, *, date_1904: bool = False, elapsed: bool = False
 ) -> dt.datetime | dt.time | dt.timedelta:
-    """The date, time or duration that a serial number stands for.
+    """Converts a serial number to a date, time or duration.
 
     Args:
         serial: days since the workbook's epoch.
@@ -59,8 +59,8 @@ def from_serial(
 
     Returns:
         A duration for elapsed time, a time of day for serials from 0 up to 1, otherwise a
-        date-time; all to the millisecond. Serials 1 to 59 count from 1900-01-01, since for Excel
-        1900-02-29 existed.
+        date-time; all to the millisecond. Serials 1 to 59 count from 1900-01-01, since Excel
+        includes 1900-02-29.
 
     Raises:
         OverflowError, ValueError: the serial is outside the range of dates.
@@ -68,7 +68,7 @@ def from_serial(
     if elapsed:
         span = dt.timedelta(days=serial)
         if span.microseconds:
-            # Whole seconds towards minus infinity, the rest rounded to milliseconds.
+            # Seconds are rounded down to whole ones, and the rest is rounded to milliseconds.
             span = dt.timedelta(
                 seconds=span.total_seconds() // 1, microseconds=round(span.microseconds, -3)
             )
@@ -125,8 +125,8 @@ def to_serial(
     """The serial number of a date, time or duration with its fraction, in days.
 
     Args:
-        value: the value. 1900-02-28 becomes 59, although Excel shows 60 as well, since for Excel
-            1900-02-29 existed (see :func:`from_serial`).
+        value: the value. 1900-02-28 becomes 59, although 60 is read as the same date, since Excel
+            includes 1900-02-29 (see :func:`from_serial`).
         date_1904: whether dates count from 1904; times and durations are the same in both systems.
     """
     if isinstance(value, dt.timedelta):

@@ -541,7 +541,7 @@ class Package:
 
 
 def _check_checksum(entry: Entry, checksum: int) -> None:
-    """Called when a part was read to its end: data that was damaged on the way is not an answer."""
+    """Called when a part was read to its end: refuses a part whose data is damaged."""
     if checksum != entry.checksum:
         raise WorkbookError(
             f"{entry.name} is damaged: its checksum is not that of the archive",

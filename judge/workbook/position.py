@@ -438,7 +438,7 @@ def resolve_position(
 def _typed_sheet(
     part: PositionPart, position: Position, names: Sequence[str], notes: list[str]
 ) -> str:
-    """The sheet that has some name, as spreadsheet programs find it: case does not matter."""
+    """The sheet with the given name, as spreadsheet programs find it: case does not matter."""
     meant = position.answer_sheet if part.sheet is None else part.sheet
     if meant is None:
         return _default_sheet(position, names, notes)
@@ -503,7 +503,7 @@ def _output_sheet(gold_sheet: str, names: Sequence[str], notes: list[str]) -> st
 
 
 def same_sheet(meant: str, names: Sequence[str]) -> str | None:
-    """The sheet that has some name, exactly or with different case and spacing.
+    """The sheet with the given name, exactly or with different case and spacing.
 
     Returns:
         The sheet's real name, or None if no sheet or several sheets have it.

@@ -156,7 +156,7 @@ class Workbook:
 
     @property
     def active_sheet(self) -> str | None:
-        """The worksheet in front when the workbook is opened; None for a sheet of another kind."""
+        """The sheet that is active when the workbook is opened; None if it is not a worksheet."""
         index = self._part.active_tab
         tab = self.tabs[index] if index < len(self.tabs) else None
         return tab.name if tab is not None and tab.is_worksheet else None

@@ -424,7 +424,9 @@ def _linked(links: Mapping[str, Relationship], kind: str, package: Package) -> s
         return target
     if kind != "theme" and folded(target) in map(folded, package.names):
         # Names of parts are not case-sensitive, except to openpyxl.
-        raise WorkbookError(f"the workbook points to {target[:80]}, which has other letters")
+        raise WorkbookError(
+            f"the workbook points to {target[:80]}, whose name has a different case"
+        )
     return None
 
 

@@ -79,7 +79,7 @@ _DRAWING_NAMES = frozenset(
         *("srgbClr", "sysClr", "t", "tailEnd", "headEnd", "tint", "xfrm"),
     }
 )
-"""Elements of DrawingML within drawings and charts, which have no elements of these names."""
+"""Elements of DrawingML that occur in drawings and charts, whose own elements have other names."""
 
 
 _MAX_NAMES = 10_000
@@ -110,7 +110,7 @@ class Names(dict[str, str]):
     def _is_own(self, prefix: str, local: str) -> bool:
         if prefix not in self._own:
             return False
-        # Two namespaces of one part: each of them has the names that are its own.
+        # If a part has two namespaces, each of them has its own names.
         return len(self._own) == 1 or (prefix == "a") is (local in _DRAWING_NAMES)
 
     def attributes(self, given: dict[str, str]) -> dict[str, str]:
@@ -144,7 +144,7 @@ DRAWING_NAMES = Names({"xdr", "c", "cx", "a", "mc"})
 """Drawings: places of charts, pictures and shapes."""
 
 CHART_NAMES = Names({"c", "cx", "a", "mc"})
-"""Charts, those of the newer kinds included."""
+"""Charts, including the newer kinds."""
 
 THEME_NAMES = Names({"a"})
 THREAD_NAMES = Names({"tc"})
@@ -237,7 +237,7 @@ class PartParser:
         """
         parser = self.expat
         if not self._fed and chunk.startswith(_NOT_UTF8):
-            raise WorkbookError(f"{self._name} is not in UTF-8, in which parts of workbooks are")
+            raise WorkbookError(f"{self._name} is not in UTF-8, as parts of workbooks must be")
         try:
             parser.Parse(chunk, final)
         except expat.ExpatError as error:

@@ -358,7 +358,7 @@ def _formulas(workbook: Workbook, sheet: str, values: Mapping[int, object]) -> d
 
 
 def _chart_props(facts: SheetFacts) -> tuple[str, ...]:
-    """The properties of new charts to compare in addition to their data."""
+    """For charts that are new in the gold, the properties to compare besides their data."""
     props = ["type"]
     if any(chart.title is not None and chart.title.text for chart in facts.charts):
         props.append("title")

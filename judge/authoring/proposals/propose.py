@@ -399,7 +399,7 @@ def text_of(proposals: Proposals, cases: int) -> str:
     """Proposals as a YAML file for ``--rules`` or ``--items``, each with its words as a comment."""
     lists = rule_lists(proposals.listed, cases)
     lines = ["# Proposed from what differs between input and gold: delete what should not count."]
-    lines.extend(f"# No rule says: {difference}" for difference in proposals.unsaid)
+    lines.extend(f"# No rule covers: {difference}" for difference in proposals.unsaid)
     lines.append(f"{proposals.noun}:")
     for number, (proposal, rule) in enumerate(
         zip(proposals.listed, lists[0], strict=True), start=1

@@ -275,7 +275,7 @@ class BatchClient:
                 if state.batch_id != batch.batch_id:
                     raise CallError(
                         "gave-up",
-                        f"asked about the batch {batch.batch_id}, the server tells of "
+                        f"asked about the batch {batch.batch_id}, the server answered about "
                         f"{state.batch_id}",
                     )
                 total = len(batch.requests)

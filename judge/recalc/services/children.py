@@ -150,7 +150,7 @@ def work(compute: Compute, task: int, answer: int) -> None:
     if payload is None:
         return
     request, workbook = split_request(payload)
-    # For each of two engines, should the parent process not end this one in time.
+    # Enough for two engines, in case the parent process does not end this one in time.
     cpu_s = 2 * int(float(str(request["timeout_s"]))) + 10 + int(time.process_time())
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     with os.fdopen(answer, "wb") as stream_out:

@@ -1,6 +1,6 @@
 """IronCalc, formualizer and formulas as one service: runs inside the sandbox's python root.
 
-This file is a program of its own: its text is passed to the sandbox, which runs it with the
+This file is a separate program: its text is passed to the sandbox, which runs it with the
 solutions' interpreter. Each calculation is a process forked from this one, with its own time and
 memory limit and its own temporary folder. So an engine that aborts, hangs or is taken over by the
 workbook that it reads ends with that workbook, and leaves nothing behind. This process itself
@@ -298,7 +298,7 @@ class Service:
 
     def get_ready(self) -> None:
         """Forks the children that the next request will need."""
-        # What cannot be started now is reported when it is needed.
+        # If a child cannot be started now, that is reported when it is needed.
         with contextlib.suppress(CannotStartError):
             for engines, memory_bytes in self.wanted.items():
                 if engines not in self.children:

@@ -50,7 +50,7 @@ class TemporaryFolder:
             )
 
     def is_full(self) -> bool:
-        """Whether the current calculation may have failed for lack of space."""
+        """Whether the current calculation may have failed because of a lack of space."""
         try:
             free, files = self._room()
         except CannotStartError:

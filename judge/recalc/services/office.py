@@ -1,6 +1,6 @@
 """LibreOffice as a service: runs inside the sandbox's office root.
 
-This file is a program of its own: its text is passed to the sandbox, which runs it with
+This file is a separate program: its text is passed to the sandbox, which runs it with
 LibreOffice's own interpreter (standard library and ``uno`` only). One soffice process is kept
 warm; it is restarted after a crash, a time-out, and a fixed number of workbooks.
 """

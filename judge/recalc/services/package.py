@@ -149,7 +149,7 @@ def renaming(names: Mapping[str, str]) -> Step:
 
 
 def edit_formulas(content: bytes, steps: Sequence[Step]) -> bytes:
-    """Applies some steps to the text of every formula of a part."""
+    """Applies rewriting steps to the text of every formula of a part."""
     if not steps:
         return content
 

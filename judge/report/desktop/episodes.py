@@ -308,5 +308,5 @@ def setting_parts(setting: str) -> tuple[str, str]:
 
 
 def ending_in_words(ended: str | None) -> str:
-    """How an episode ended."""
+    """The end of an episode, in words."""
     return ENDINGS.get(ended, ended[:_MAX_NAME_LENGTH]) if ended else "interrupted"

@@ -15,7 +15,7 @@ _MAX_CLICK_DISTANCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One mark.
+    """One mark on a screenshot.
 
     Attributes:
         kind: ``click``, ``drag``, ``scroll``, ``type``, ``keys`` or ``move``.

@@ -88,7 +88,7 @@ class TaskPages:
         return len(self._entries)
 
     def page(self, number: int, bounds: GridBounds | None = None) -> dict[str, Any]:
-        """One page.
+        """Builds the page of one submission.
 
         Args:
             number: 0-based position in the report's ``tasks``.
@@ -214,7 +214,7 @@ class TaskPages:
                 task, case.golds, answer, Rules(get_profile(self._rules.profile))
             )
         except JudgeError:
-            return []  # the verdict says what is wrong
+            return []  # the verdict already shows the fault
         return [
             {**asdict(value), "expected": _written(value.expected), "found": _written(value.found)}
             for value in values
@@ -350,7 +350,7 @@ def _requirements(task: Task, gold: Gold | None) -> Requirements | None:
     try:
         return checker_of(task.checker).requirements(task, gold)
     except JudgeError:
-        return Requirements()  # the verdict says what is wrong
+        return Requirements()  # the verdict already shows the fault
 
 
 def _reply(submission: LoadedSubmission) -> str | None:

@@ -92,7 +92,7 @@ def pack_all(
 
 
 def _too_large(packed: Sequence[str], limit: int) -> list[int]:
-    """The fewest of the largest pages that have to shrink for all pages to fit."""
+    """The largest pages, just as many as have to shrink for all pages to fit."""
     total = sum(map(len, packed))
     chosen = []
     for number in sorted(range(len(packed)), key=lambda number: -len(packed[number])):

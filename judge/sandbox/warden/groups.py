@@ -77,7 +77,8 @@ def find_container_group(bound_bytes: int | None) -> meters.GroupFiles | None:
             memory, cpu = (_keep_open(folder) for folder in choice)
             files = meters.GroupFiles(memory, cpu)
             found = files.bound_bytes()
-            if found is None or abs(found - bound_bytes) >= meters.PAGE_BYTES:  # in whole pages
+            # The kernel rounds to whole pages.
+            if found is None or abs(found - bound_bytes) >= meters.PAGE_BYTES:
                 continue
             files.usage_bytes()
             files.cpu_s()

@@ -133,7 +133,7 @@ class SharedGroupMeter:
         return max(0.0, self._files.cpu_s() - self._cpu_s - warden), used
 
     def peak_bytes(self) -> int:
-        """The most of all samples."""
+        """The highest sample."""
         return self._peak
 
     def memory_kills(self) -> int:
@@ -170,7 +170,7 @@ class ProcessMeter:
         return sum(self._cpu_s.values()), used_bytes
 
     def peak_bytes(self) -> int:
-        """The most of all samples."""
+        """The highest sample."""
         return self._peak
 
     def memory_kills(self) -> int:

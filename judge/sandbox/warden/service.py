@@ -78,7 +78,8 @@ def execute(config: dict[str, Any]) -> None:
 
 
 def _bound(processes: int | None, *, few_descriptors: bool) -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the host's program for them would be run
+    # A core dump would start the host's program for core dumps.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if few_descriptors:
         resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, _DESCRIPTORS))
     if processes is not None:
@@ -94,7 +95,7 @@ def _stand_apart() -> None:
     """
     if os.getpid() != 1:
         raise PermissionError("this service must be process 1 of its namespace")
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the interpreter handles it
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the interpreter installs a handler
     kernel.end_with_parent()  # the change of user cancelled this
     kernel.forbid_inspection()
     requests, replies = (os.dup(descriptor) for descriptor in (0, 1))  # not inherited

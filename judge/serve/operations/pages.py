@@ -113,12 +113,12 @@ async def maintenance_posted(server: ThisServer, viewer: SignedIn, form: Posted)
     return go(server, "/admin")
 
 
-# -- one's own webhooks ---------------------------------------------------------------------------
+# -- the viewer's own webhooks --------------------------------------------------------------------
 
 
 @router.get("/me/webhooks")
 def webhooks_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
-    """One's webhooks with their deliveries."""
+    """The viewer's webhooks with their deliveries."""
     return _webhooks(request, server, viewer, None)
 
 
@@ -145,13 +145,13 @@ def _webhooks(
 async def webhook_posted(
     request: Request, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """Makes a webhook, and shows its secret this once."""
+    """Makes a webhook, and shows its secret once."""
     kinds = [kind for kind in KINDS if form.get(f"kind-{kind}")]
     try:
-        asked = AskedWebhook(url=field(form, "url", 500), kinds=kinds)
+        new = AskedWebhook(url=field(form, "url", 500), kinds=kinds)
     except ValueError as error:
         raise Problem("invalid", "A webhook needs an address, and at least one kind.") from error
-    made = await run_in_threadpool(post_webhook, asked, viewer, server)
+    made = await run_in_threadpool(post_webhook, new, viewer, server)
     return await run_in_threadpool(_webhooks, request, server, viewer, made)
 
 
@@ -164,15 +164,15 @@ async def webhook_action_posted(
     viewer: SignedIn,
     form: Posted,
 ) -> Response:
-    """Removes a webhook, gives it a new secret, or has a delivery tried again."""
+    """Removes a webhook, gives it a new secret, or tries a delivery again."""
     made = None
     if action == "remove":
         await run_in_threadpool(delete_webhook, webhook, viewer, server)
     elif action == "rotate":
         made = await run_in_threadpool(post_rotate, webhook, viewer, server)
     elif action == "redeliver":
-        asked = Redelivery(delivery=field(form, "delivery", 31))
-        await run_in_threadpool(post_redeliver, webhook, asked, viewer, server)
+        redelivery = Redelivery(delivery=field(form, "delivery", 31))
+        await run_in_threadpool(post_redeliver, webhook, redelivery, viewer, server)
     else:
         raise Problem("not-found")
     if made is not None:

@@ -71,7 +71,7 @@ _XF = re.compile(rb"<(?:\w+:)?xf\b" + QUOTED + rb"(?:/>|(?<!/)>.*?</(?:\w+:)?xf\
 
 
 class StylesXml:
-    """The XML of a style sheet.
+    """The XML of a style sheet, to which cell formats can be added.
 
     Args:
         xml: the part.

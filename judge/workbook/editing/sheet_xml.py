@@ -232,7 +232,7 @@ class SheetXml:
         return b"<" + tag + f' r="{number}">'.encode() + cells + b"</" + tag + b">"
 
     def _written(self, row: int, column: int, new: NewContent, attributes: bytes) -> bytes:
-        # cm and vm describe what an array formula or a rich value left: no longer true.
+        # cm and vm describe an array formula or a rich value that the cell no longer holds.
         kept = without_attributes(attributes, "t", "cm", "vm")
         if new.style is not None:
             kept = without_attributes(kept, "s") + f' s="{new.style}"'.encode()

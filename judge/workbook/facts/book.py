@@ -165,7 +165,7 @@ class BookFacts:
         return self.workbook.tabs
 
     def tab(self, name: str) -> Tab | None:
-        """The first sheet that has some name; None if there is none."""
+        """The first sheet with the given name; None if there is none."""
         return self._by_name.get(name)
 
     @cached_property

@@ -64,7 +64,8 @@ class Labels:
     """Data labels of a chart or a series: what they show.
 
     Attributes:
-        shows: of ``value``, ``category``, ``series``, ``percent``, ``legend_key``, ``bubble_size``.
+        shows: some of ``value``, ``category``, ``series``, ``percent``, ``legend_key`` and
+            ``bubble_size``.
         position: ``outEnd``, ``ctr`` …; None for the default.
     """
 

@@ -295,7 +295,7 @@ def row_lines_of(rows: Mapping[int, Mapping[str, str]]) -> tuple[Line, ...]:
     by_attributes: dict[int, tuple[bool, float | None, int, bool]] = {}
     row_facts = []
     for row, attributes in rows.items():
-        # Rows with equal attributes share them, so that they are looked at once.
+        # Rows with equal attributes share one mapping, so each mapping is checked only once.
         parsed = by_attributes.get(id(attributes))
         if parsed is None:
             parsed = by_attributes[id(attributes)] = _said(attributes, "ht")

@@ -242,7 +242,7 @@ class PlainRows:
 
     Args:
         windows: the rectangles whose cells are kept; at least one.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: also keep stored cells without value and formula, and all cell formats; otherwise
             only the cell formats of formulas are kept.
@@ -310,7 +310,7 @@ class PlainRows:
         Returns:
             How many characters were kept; None if everything is to be read cell by cell.
         """
-        # Learning how rows look costs more than it saves before there are many of them.
+        # Learning shapes saves time only if there are many rows.
         if self._several or self._chars < _MIN_CHARS:
             return None
         rest, taken = self._shapes.take(rows)
@@ -485,7 +485,7 @@ class PlainRows:
 
 
 def _check_markup(rows: str) -> None:
-    """Leaves cells whose address is not their first attribute, and unknown formulas, to others."""
+    """Raises an error for unknown formulas, and for cells that do not begin with their address."""
     if rows.count("<c") != rows.count('<c r="'):
         raise _UnusualError
     if "<f " in rows and _ODD_FORMULA.search(rows) is not None:
@@ -493,7 +493,7 @@ def _check_markup(rows: str) -> None:
 
 
 def _check_texts(numbers: Sequence[str], indices: Sequence[str]) -> None:
-    """Leaves what Python takes for a number, and a workbook does not, to the parser."""
+    """Raises an error for text that is a number to Python, but not in a workbook."""
     if ODD_NUMBER.search("\0".join(numbers)) or _NOT_DIGITS.search("\0".join(indices)):
         raise _UnusualError
 

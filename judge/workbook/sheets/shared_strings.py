@@ -30,7 +30,7 @@ _PLAIN = re.compile(f"\\s*{_TEXT}{_REST}")
 _RUN = re.compile(f"\\s*<r>\\s*(?:<rPr>(?:\\s*<[^<>]*>)*?\\s*</rPr>)?\\s*{_TEXT}\\s*</r>")
 _END = re.compile(_REST)
 
-# The same as bytes, for strings that are only passed over: what is read is among what matches.
+# The same as bytes, for strings that are only skipped; it matches every string that is read.
 _ANY_TEXT = rb'\s*+<t(?: xml:space="preserve")?+(?:/>|>[^<]*+</t>)'
 _FORMAT = rb"<rPr>(?:\s*+<[A-Za-z]++%b ?/>)*+\s*+</rPr>" % attributes_once(b"look")
 _ANY_RUN = rb"\s*+<r>\s*+(?:%b)?+%b\s*+</r>" % (_FORMAT, _ANY_TEXT)

@@ -93,7 +93,7 @@ class Sheet:
         )
         if read.strings:
             strings = self._strings.load(read.strings.values())
-            # Every cell is compared, however often its string is shared.
+            # Every cell counts, however many cells share its string.
             self._package.budget.take_chars(
                 sum(len(strings[string]) for string in read.strings.values())
             )

@@ -137,7 +137,7 @@ class CellCollector:
 
     Args:
         windows: the rectangles.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: also keep stored cells without a value or formula, for their styles.
         part: name of the part, for messages.

@@ -93,7 +93,7 @@ class NotPlainError(Exception):
 
 
 class RowGrammar:
-    """Finds the rows of one worksheet, in one piece of it after the other.
+    """Finds the rows of one worksheet, whose bytes come in pieces.
 
     Args:
         check: called with the attributes of rows, once for each combination of them.
@@ -152,7 +152,7 @@ class RowGrammar:
         Raises:
             NotPlainError: they are not, or a cell is outside of the sheet.
         """
-        # The tag of a row has no letters, so two commas separate the cells of two rows.
+        # The tag of a row yields no letters, so two commas separate the cells of two rows.
         columns_of_rows = b",".join(_LETTERS.findall(rows)).split(b",,")
         for columns in {*columns_of_rows} - self._known_columns:
             numbers = [column_number(column.decode()) for column in columns.split(b",") if column]
@@ -224,7 +224,7 @@ def scan_sheet(
         package: the workbook.
         part: name of the worksheet's part.
         windows: the rectangles.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: keep stored cells without value and formula too, for their looks.
 
@@ -251,7 +251,7 @@ def scan_first_rows(
         package: the workbook.
         part: name of the worksheet's part.
         rows: how many rows, counted from row 1.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
 
     Raises:
@@ -275,7 +275,7 @@ class SheetScanner:
         package: the workbook.
         part: name of the worksheet's part.
         windows: the rectangles whose cells are kept.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: keep stored cells without value and formula too, for their looks.
     """
@@ -485,7 +485,7 @@ class SheetScanner:
 
 
 def _note_formulas(rows: bytes, collector: CellCollector) -> None:
-    """Takes note of formulas that concern other cells than their own, in rows in plain form."""
+    """Records formulas in plain rows that other cells share or that fill other cells."""
     if not collector.cells.fills and any(mark in rows for mark in _FILLING):
         collector.cells.fills = True
     if b'"shared"' in rows:
@@ -508,7 +508,7 @@ def _check_root(declaration: bytes, root: bytes) -> None:
 
 def _check_plain(data: bytes) -> None:
     """Makes sure that no comment, CDATA section or processing instruction begins among bytes."""
-    # The second characters are rare, and single ones are found many times as fast as pairs.
+    # Searching for the second characters alone is many times as fast, and they are rare.
     if (b"!" in data and b"<!" in data) or (b"?" in data and b"<?" in data):
         raise NotPlainError
 

@@ -56,7 +56,7 @@ def read_number_formats(package: Package, part: str | None) -> NumberFormats:
     plain = _read_plainly(data)
     if plain is None:
         return _parse(package, part)
-    # Only the formats were looked at: a fault elsewhere makes the part unreadable all the same.
+    # Only the formats were checked, but a fault elsewhere also makes the part unreadable.
     PartParser(package, part).feed(data, final=True)
     return plain
 
@@ -199,7 +199,7 @@ class _FormatReader:
         misplaced = local in _LISTS and len(path) != 1
         misplaced = misplaced or (local in _PARENTS and above not in _PARENTS[local])
         if len(path) == 1 and local in _SECTIONS:
-            # openpyxl reads them whatever their namespace is.
+            # openpyxl reads these elements in any namespace.
             misplaced = misplaced or name != local or name in self._seen
             self._seen.add(name)
         elif len(path) == 2 and above in _SECTIONS:

@@ -18,9 +18,9 @@ from judge.workbook.tree import Element, read_tree
 from judge.workbook.xml_parts import THEME_NAMES, whole_number
 
 AUTOMATIC_FONT = "000000"
-_CHANNEL_TOLERANCE = 3  # Excel computes tints in whole steps of its own
+_CHANNEL_TOLERANCE = 3  # Excel computes tints in its own whole steps
 
-# Colours of the Office theme, for workbooks without one; in the order in which cells count.
+# Colours of the Office theme, for workbooks without one; in the order of their indices.
 OFFICE_THEME: tuple[str, ...] = (
     "FFFFFF",
     "000000",
@@ -57,7 +57,7 @@ class Palette:
     """The palette that a workbook's colours refer to.
 
     Attributes:
-        theme: colours of the theme in the order in which cells count: light 1, dark 1, light 2,
+        theme: colours of the theme in the order of their indices: light 1, dark 1, light 2,
             dark 2, six accents, link, followed link.
         indexed: the indexed colours.
     """
@@ -224,7 +224,7 @@ def canonical_number_format(code: str) -> str:
 
 
 _MAX_ELEMENTS = 500_000
-"""Excel has at most 65,490 cell formats, of a few elements each."""
+"""Most elements of a style sheet: Excel allows 65,490 cell formats, with a few elements each."""
 
 _Item = TypeVar("_Item")
 _ON = {"1", "true", "on", "t"}

@@ -259,7 +259,7 @@ def test_the_page_asks_and_decides(suite: Suite) -> None:
         ({"place": True, "finding": "fine"}, "which suspect"),
         ({"place": 0, "finding": "guilty"}, "one of fault, fine, unclear"),
         ({"place": 0, "finding": "fault", "cells": []}, "a reason is missing"),
-        ({"place": 0, "finding": "fault", "cells": [1]}, "cells are by case"),
+        ({"place": 0, "finding": "fault", "cells": [1]}, "cells must be given by case"),
         ({"place": 0, "finding": "fault", "cells": {"x": "B3=1"}}, "'x' is not a number"),
     ],
 )

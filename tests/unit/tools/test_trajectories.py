@@ -567,5 +567,5 @@ def test_a_run_is_written_as_atif_and_comes_in_again(tmp_path: Path) -> None:
 def test_a_run_without_episodes_of_tools_is_not_for_atif(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "suite", [TaskSpec("101", cases=1)])
     run = make_run(tmp_path / "run", suite, [Solution("101", ["AC"])])
-    with pytest.raises(UsageError, match="no episodes of tools"):
+    with pytest.raises(UsageError, match="no episodes with tools"):
         api.write_atif(run, tmp_path / "out")

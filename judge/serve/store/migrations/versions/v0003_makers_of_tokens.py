@@ -1,4 +1,4 @@
-"""Which token made a token, so that both end together."""
+"""Adds the token that made a token, so that both end together."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ _INDEX = "ix_token_maker"
 
 
 def upgrade() -> None:
-    """Adds the column, unless the first version has just made the tables as they are now."""
+    """Adds the column, unless migration 0001 has just created the tables in their current form."""
     columns = {column["name"] for column in sa.inspect(op.get_bind()).get_columns(token.name)}
     if "maker" not in columns:
         op.add_column(token.name, sa.Column("maker", token.c.maker.type))
@@ -20,6 +20,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Removes it; tokens that were made by tokens then live on their own."""
+    """Removes the column; tokens that were made with tokens then stay valid independently."""
     op.drop_index(_INDEX, token.name)
     op.drop_column(token.name, "maker")
