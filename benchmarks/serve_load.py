@@ -510,7 +510,7 @@ def memory(kind: str) -> dict[str, Any]:
         with httpx.Client(base_url=rig.url, headers=_headers(rig.tokens[0])) as client:
             client.get("/v1/submissions")
             empty = _resident(server)
-            tokens = _accounts(rig, 20)
+            tokens = _accounts(rig, 50)  # an account may listen four times
             accounts = _ids(rig, 20)
             for _ in range(20):
                 _queue(rig, [accounts[place % 20] for place in range(500)])

@@ -21,7 +21,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from judge.errors import JudgeError, StoreError, SubmissionError
+from judge.errors import JudgeError, StoreError, SubmissionError, SuiteError
 from judge.files.json_lines import read_placed_json_lines
 from judge.files.writing import folder_beside, naming_what_is_written, sync_folder
 from judge.serve.access.rights import (
@@ -238,20 +238,28 @@ def _put(inside: Path, target: Path) -> None:
 
 
 @contextmanager
-def _as_problems(path: Path) -> Iterator[None]:
+def _as_problems(path: Path, what: str = "the submission") -> Iterator[None]:
     """Raises the library's errors about a body as a problem, without the server's paths."""
     try:
         yield
     except StoreError:
         raise
     except JudgeError as error:
-        text = error.message
-        for place in (str(path), str(path.resolve()), str(path.parent)):
-            text = text.replace(place, "the submission")
+        faults = error.faults if isinstance(error, SuiteError) else ()
+        text, *details = (_without_places(one, path, what) for one in (error.message, *faults))
         hint = "" if error.hint is None else f" ({error.hint})"
         lines = re.findall(r"\bline (\d{1,6})\b:? ?([^\n]*)", text)[:_MAX_ERRORS]
-        errors = [{"line": int(line), "detail": detail[:300]} for line, detail in lines]
+        errors: list[dict[str, Any]] = [
+            {"line": int(line), "detail": detail[:300]} for line, detail in lines
+        ]
+        errors += [{"detail": detail[:300]} for detail in details[:_MAX_ERRORS]]
         raise Problem("invalid", (text + hint)[:_SHOWN], errors) from error
+
+
+def _without_places(text: str, path: Path, what: str) -> str:
+    for place in (str(path), str(path.resolve()), str(path.parent)):
+        text = text.replace(place, what)
+    return text
 
 
 _J, _S, _I = t.judging.c, t.submission.c, t.idempotency.c
@@ -492,7 +500,7 @@ def take_in_suite(
         inside = sorted(root.iterdir())
         if len(inside) == 1 and inside[0].is_dir():
             root = inside[0]
-        with _as_problems(root):
+        with _as_problems(root, "the suite"):
             before = _last_revision(server, name)
             split = _hidden_of(server, before, root, hidden)
             check_suite(str(root), None, split, verify=True)
