@@ -32,7 +32,7 @@ from judge.errors import JudgeError
 from judge.serve.access.accounts import create_account, create_token
 from judge.serve.boards.versions import RENEWED, Boards, NewBoard, document_of, setting_of
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
-from judge.serve.client import Client, Handed
+from judge.serve.client import Client, SubmissionContent
 from judge.serve.context import Server
 from judge.serve.options import PlaceOptions
 from judge.serve.queue.checking import faults_of
@@ -214,7 +214,7 @@ class Rig:
                 Client(self.url, self.tokens[place % ACCOUNTS], sleep=lambda _: time.sleep(0.2))
             ) as client:
                 try:
-                    client.submit(Handed(path, "open", claims))
+                    client.submit(SubmissionContent(path, "open", claims))
                 except JudgeError:
                     time.sleep(0.2)
                 else:

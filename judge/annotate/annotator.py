@@ -160,7 +160,7 @@ class Annotator(Closable):
             else:
                 submissions.append(submission_of_program(path, task, self.book.suite.conventions))
             origins += [path] * (len(submissions) - len(origins))
-        return told_apart(submissions, origins)
+        return with_unique_names(submissions, origins)
 
     def preview(
         self,
@@ -325,7 +325,9 @@ def _doubts(proposal: Proposal, *, by_hand: bool) -> tuple[str, ...]:
     return tuple(doubts)
 
 
-def told_apart(submissions: Sequence[Submission], origins: Sequence[Path]) -> list[Submission]:
+def with_unique_names(
+    submissions: Sequence[Submission], origins: Sequence[Path]
+) -> list[Submission]:
     """References with unique names: files of the same name are distinguished by their paths."""
     names = [reference_name(submission) for submission in submissions]
     distinct = []

@@ -65,12 +65,12 @@ class ModelAsked:
 
 
 async def ask_for_ideas(
-    asked: ModelAsked, task: Task, base: CaseData, program: Submission, *, most: int = 10
+    model_asked: ModelAsked, task: Task, base: CaseData, program: Submission, *, most: int = 10
 ) -> tuple[list[Idea], list[str]]:
     """Asks a chat model for inputs on which a program may be wrong.
 
     Args:
-        asked: the chat model to ask.
+        model_asked: the chat model to ask.
         task: the task.
         base: the case whose input is to be changed.
         program: a program that all cases accept.
@@ -83,9 +83,11 @@ async def ask_for_ideas(
         InferenceError: no reply could be obtained.
         WorkbookError: the base case cannot be read.
     """
-    request = ChatRequest(asked.name, prompt_for(task, base, program, most=most), asked.params)
+    request = ChatRequest(
+        model_asked.name, prompt_for(task, base, program, most=most), model_asked.params
+    )
     try:
-        reply = await asked.chat_model.complete(request)
+        reply = await model_asked.chat_model.complete(request)
     except CallError as error:
         raise InferenceError(f"the chat model gave no proposals: {error.message}") from error
     return read_ideas(reply.text, task, base)

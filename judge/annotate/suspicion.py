@@ -13,7 +13,9 @@ from judge.suspects.material import TaskMaterial
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellRef, CellValue
 
-TOLD_ELSEWHERE = frozenset({"readable", "first-change", "answers-differ", "near-a1", "recorded"})
+RULES_OF_OTHER_SIGNS = frozenset(
+    {"readable", "first-change", "answers-differ", "near-a1", "recorded"}
+)
 """Rules that another sign covers, or that do not concern golds."""
 
 
@@ -61,7 +63,7 @@ class ManualRules:
         )
         by_case: dict[int, list[BrokenRule]] = {}
         for rule in violations:
-            covered = rule.rule in TOLD_ELSEWHERE or (
+            covered = rule.rule in RULES_OF_OTHER_SIGNS or (
                 rule.rule == "second-change" and rule.message.startswith("no cell")
             )
             if not covered:

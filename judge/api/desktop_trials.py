@@ -36,7 +36,7 @@ from judge.files.paths import GivenPath, as_path, hold_paths
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.conversation import MAX_SANDBOXES
 from judge.inference.desktop.setting import desktop_task
-from judge.live.session import Asked, Ending, LiveSession, Result
+from judge.live.session import Ending, LiveSession, Result, SessionTask
 from judge.suites import Suite, load_suite
 
 STEP_LIST = "step-list"
@@ -111,9 +111,9 @@ class Trial:
         self.sample = self._free_sample()
 
     @property
-    def asked(self) -> Asked:
+    def assignment(self) -> SessionTask:
         """The task that the person is asked to do."""
-        return Asked(self._suite.name, self.task.id, self.case.number, self.task.instruction)
+        return SessionTask(self._suite.name, self.task.id, self.case.number, self.task.instruction)
 
     def writer(self, desktop: Desktop) -> EpisodeWriter:
         """Begins the record of the episode.
@@ -269,7 +269,7 @@ def live_session(trial: Trial, host: DesktopHost, options: TrialOptions) -> Iter
     """
     with open_desktop(host, trial, options) as desktop:
         session = LiveSession(
-            desktop, options.desktop, trial.asked, trial.writer(desktop), aftermath=trial
+            desktop, options.desktop, trial.assignment, trial.writer(desktop), aftermath=trial
         )
         with contextlib.closing(session):
             yield session

@@ -314,14 +314,14 @@ def tool_mode(options: InferOptions, assignments: Sequence[Assignment]) -> ToolM
                 f"task {assignment.question.id} cannot be asked with --mode tools: {problem}",
                 hint="Choose tasks with --ids, or use another mode.",
             )
-    asked = options.tools or PRESETS[0]
-    preset = load_preset(asked if asked in PRESETS else PRESETS[0])
+    requested = options.tools or PRESETS[0]
+    preset = load_preset(requested if requested in PRESETS else PRESETS[0])
     answer = options.answer or "workbook"
     if answer not in preset.prompts:
-        raise UsageError(f"--answer {answer}: --tools {asked} submits a workbook")
+        raise UsageError(f"--answer {answer}: --tools {requested} submits a workbook")
     setting = replace(
         preset.setting,
-        name=f"{TOOLS}/{asked}",
+        name=f"{TOOLS}/{requested}",
         pictures=options.tool_pictures or "after",
         **{name: value for name in _TOOL_CHANGES if (value := getattr(options, name)) is not None},
     )
@@ -330,7 +330,7 @@ def tool_mode(options: InferOptions, assignments: Sequence[Assignment]) -> ToolM
         def opened() -> Sandbox:
             return stack.enter_context(contextlib.closing(open_sandbox(options.sandbox)))
 
-        tools = named_set(asked, answer, opened)
+        tools = named_set(requested, answer, opened)
     return ToolMode(
         setting,
         preset,

@@ -574,7 +574,7 @@ def _report(
         without_submission=loaded.tasks_without_submission,
         suite_tasks=suite.tasks,
         overrides=read_overrides(store) if overrides is None else overrides,
-        asked=[submission.asking for submission in loaded.submissions],
+        usages=[submission.usage for submission in loaded.submissions],
         suspicions=loaded.suspicions,
         marks=marks_in(store),
     )

@@ -195,7 +195,7 @@ class _ToolReplayer(_Replayer):
         )
         with tools:
             tools.start()
-            turns = [turn for each in episode.turns for turn in _again(tools, each)]
+            turns = [turn for turn_record in episode.turns for turn in _again(tools, turn_record)]
             left = tools.collect()
         end = episode.end
         before = KeptOutput(

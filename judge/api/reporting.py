@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.core.conversation import asking_of
+from judge.core.conversation import recorded_usage
 from judge.core.records.reports import ReportDocument
 from judge.core.records.runs import RunDocument
 from judge.core.score import SubmissionScore, best_samples, score_submission
@@ -98,7 +98,7 @@ class RunReporter:
         self._settings = settings
         self._overrides = read_overrides(store)
         self._outcome = outcome
-        unchanged = None if outcome.judged else outcome.known
+        unchanged = None if outcome.judged else outcome.recorded
         self._known = unchanged or KnownCases(store)
         self._slots = array("Q")
         self._places = array("I")
@@ -131,7 +131,7 @@ class RunReporter:
             for part in together:
                 counts = not best_of or (part.task.id, part.score.sample) in best
                 entries.add(builder.add(part.task, part.score, part.present, counts=counts))
-                builder.add_asking(asking_of(part.submission.provenance))
+                builder.add_usage(recorded_usage(part.submission.provenance))
         self._check_records()
         head = builder.head(
             without_submission=len(self._suite.tasks) - pairs.facts.tasks,

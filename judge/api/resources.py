@@ -28,7 +28,7 @@ from judge.suites import Suite
 
 if TYPE_CHECKING:
     from judge.api.options import JudgingOptions
-    from judge.cluster.session import ClusterSeats, ClusterSession
+    from judge.cluster.session import ClusterExecutorFactory, ClusterSession
 
 
 def check_judging(options: JudgingOptions) -> None:
@@ -43,10 +43,10 @@ def check_judging(options: JudgingOptions) -> None:
     check_recalculation(options.recalc, options.engine)
     check_contradictions(profile, options.checker, style=options.style, recalc=options.recalc)
     if options.cluster is not None:
-        from judge.cluster.config import parse_place  # noqa: PLC0415  most runs need no cluster
+        from judge.cluster.config import parse_cluster  # noqa: PLC0415  most runs need no cluster
         from judge.cluster.session import check_installed  # noqa: PLC0415
 
-        check_installed(parse_place(options.cluster, insecure=options.insecure_cluster).kind)
+        check_installed(parse_cluster(options.cluster, insecure=options.insecure_cluster).kind)
 
 
 class JudgingResources:
@@ -165,8 +165,8 @@ class JudgingResources:
         Raises:
             ClusterError: the cluster cannot be reached.
         """
-        seats = self._seats(settings, suite, folder)
-        return settings if seats is None else replace(settings, executor_of=seats)
+        factory = self._executor_factory(settings, suite, folder)
+        return settings if factory is None else replace(settings, executor_of=factory)
 
     def checks(self, settings: Settings, suite: Suite) -> CheckAll | None:
         """The executor that checks cases of a suite on the cluster, if the options name one.
@@ -174,22 +174,26 @@ class JudgingResources:
         Raises:
             ClusterError: the cluster cannot be reached.
         """
-        seats = self._seats(settings, suite, None)
-        return None if seats is None else seats(settings).verify
+        factory = self._executor_factory(settings, suite, None)
+        return None if factory is None else factory(settings).verify
 
-    def _seats(self, settings: Settings, suite: Suite, folder: Path | None) -> ClusterSeats | None:
+    def _executor_factory(
+        self, settings: Settings, suite: Suite, folder: Path | None
+    ) -> ClusterExecutorFactory | None:
         options = self._options
         if options.cluster is None:
             return None
-        from judge.cluster.config import parse_place  # noqa: PLC0415
-        from judge.cluster.session import ClusterSeats, ClusterSession  # noqa: PLC0415
+        from judge.cluster.config import parse_cluster  # noqa: PLC0415
+        from judge.cluster.session import ClusterExecutorFactory, ClusterSession  # noqa: PLC0415
 
         with self._opening:
             if self._session is None:
-                cluster_place = parse_place(options.cluster, insecure=options.insecure_cluster)
-                self._session = ClusterSession(cluster_place, self._stack, _tell)
+                cluster_spec = parse_cluster(options.cluster, insecure=options.insecure_cluster)
+                self._session = ClusterSession(cluster_spec, self._stack, _tell)
         assert settings.recipe is not None, "settings() opens them from a recipe"
-        return ClusterSeats(self._session, replace(settings.recipe, threads=1), suite, folder)
+        return ClusterExecutorFactory(
+            self._session, replace(settings.recipe, threads=1), suite, folder
+        )
 
     def _open_sandbox(self, kind: str) -> Sandbox:
         try:

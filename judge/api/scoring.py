@@ -22,7 +22,7 @@ from judge.api.reporting import (
     suspicions_in,
 )
 from judge.api.resources import JudgingResources
-from judge.core.conversation import asking_of
+from judge.core.conversation import recorded_usage
 from judge.core.records.runs import (
     JudgingRules,
     RunDocument,
@@ -464,8 +464,8 @@ class RunScorer:
             without_submission=without,
             suite_tasks=suite.tasks,
             overrides=overrides,
-            asked=[
-                asking_of(attempt)
+            usages=[
+                recorded_usage(attempt)
                 for attempt in attempts
                 if (str(attempt["id"]), attempt["sample"]) in judged
             ],

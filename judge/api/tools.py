@@ -58,11 +58,11 @@ class CheckedTools:
         }
 
 
-def named_set(asked: str, answer: str, sandbox: Any) -> ToolSet:
+def named_set(name: str, answer: str, sandbox: Any) -> ToolSet:
     """The set of tools with a name that ``--tools`` accepts.
 
     Args:
-        asked: the name.
+        name: the name.
         answer: ``workbook`` or ``program``.
         sandbox: opens the sandbox, if there are servers.
 
@@ -70,16 +70,16 @@ def named_set(asked: str, answer: str, sandbox: Any) -> ToolSet:
         UsageError: it names nothing.
         SandboxError: a server was not built.
     """
-    if asked in PRESETS and asked != PRESETS[0]:
-        return ToolSet(asked, load_preset(asked).tools, answer="published")
-    return open_set(asked, load_preset(PRESETS[0]).tools, answer, sandbox)
+    if name in PRESETS and name != PRESETS[0]:
+        return ToolSet(name, load_preset(name).tools, answer="published")
+    return open_set(name, load_preset(PRESETS[0]).tools, answer, sandbox)
 
 
-def check_tools(asked: str, sandbox: str = "auto") -> CheckedTools:
+def check_tools(name: str, sandbox: str = "auto") -> CheckedTools:
     """Starts tools, and lists what would be offered to a model.
 
     Args:
-        asked: the tools, as for ``--tools`` of ``judge infer``.
+        name: the tools, as for ``--tools`` of ``judge infer``.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``.
 
     Raises:
@@ -87,11 +87,11 @@ def check_tools(asked: str, sandbox: str = "auto") -> CheckedTools:
         SandboxError: a server was not built, or a root is missing.
     """
     with contextlib.closing(open_sandbox(sandbox)) as opened:
-        tools = named_set(asked, "workbook", lambda: opened)
+        tools = named_set(name, "workbook", lambda: opened)
         start_s = None
         if tools.needs_agent:
             began = time.monotonic()
-            native = ToolSet(asked, tools.native, answer=tools.answer)
+            native = ToolSet(name, tools.native, answer=tools.answer)
             paths = f"{HOME}/in/none.xlsx", f"{HOME}/out/none.xlsx"
             with EpisodeTools(native, opened, {}, *paths, SharedCalculator(sandbox)) as episode:
                 episode.start()

@@ -96,7 +96,7 @@ def _left(task: Task, case: int, path: Path | None) -> tuple[bytes | None, bool]
     if path is None:
         return None, False
     left = path.read_bytes()[:_MAX_WORKBOOK_BYTES]
-    own = next(each for each in task.cases if each.number == case)
+    own = next(test_case for test_case in task.cases if test_case.number == case)
     return left, not own.inputs or left != own.input_path.read_bytes()
 
 
@@ -167,17 +167,17 @@ def import_trajectories(
         return wanted if "{task}" not in path and len(wanted.tasks) == 1 else suite
 
     folder, pattern = folder_and_pattern(given)
-    found = _workbooks(folder, outputs, suite if outputs is None else named_in(outputs))
+    workbooks = _workbooks(folder, outputs, suite if outputs is None else named_in(outputs))
     attempts: dict[tuple[str, int], dict[str, Any]] = {}
     left: dict[tuple[str, int], dict[str, EpisodeOutput]] = defaultdict(dict)
     count = 0
     with empty_records(store) as records:
         layout = Layout(PATTERN, pattern).record()
-        each = _trajectories(
+        trajectories = _trajectories(
             folder, named_in(given), layout, given if _is_log(given) else pattern, wanted
         )
-        for task, sample, case, trajectory in each:
-            data, changed = _left(task, case, found.of_sample(task.id, sample, case))
+        for task, sample, case, trajectory in trajectories:
+            data, changed = _left(task, case, workbooks.of_sample(task.id, sample, case))
             path = _keep(store, task, sample, case, trajectory, data, changed=changed)
             left[task.id, sample][str(case)] = {
                 **_output_of(store, data, changed=changed),
@@ -191,9 +191,9 @@ def import_trajectories(
         if not count:
             raise _no_match(folder, "--import-trajectory", given)
         for task in wanted.tasks:
-            for sample in found.samples_of(task.id):
+            for sample in workbooks.samples_of(task.id):
                 if outputs is not None or (task.id, sample) in left:
-                    _add_workbooks(store, task, sample, found, left[task.id, sample])
+                    _add_workbooks(store, task, sample, workbooks, left[task.id, sample])
         _write_run(records, suite, source, given, left, attempts)
     books = sum(one["sha256"] is not None for by_case in left.values() for one in by_case.values())
     return ImportedTrajectories(len(left), count, books)
@@ -225,12 +225,12 @@ def _add_workbooks(
     store: RunDirectory,
     task: Task,
     sample: int,
-    found: FoundOutputs,
+    workbooks: FoundOutputs,
     outputs: dict[str, EpisodeOutput],
 ) -> None:
     """Adds the workbooks of the cases that have no trajectory."""
     for case in (own.number for own in task.cases if str(own.number) not in outputs):
-        data, changed = _left(task, case, found.of_sample(task.id, sample, case))
+        data, changed = _left(task, case, workbooks.of_sample(task.id, sample, case))
         outputs[str(case)] = _output_of(store, data, changed=changed)
 
 
@@ -278,7 +278,7 @@ def _trajectories(
         if task_id not in wanted:
             continue
         task = suite.task(task_id)
-        if case not in {each.number for each in task.cases}:
+        if case not in {test_case.number for test_case in task.cases}:
             raise SubmissionError(f"{path}: there is no case {case} of task {task_id}")
         yield task, number, case, read_trajectory(path)
 
@@ -305,8 +305,8 @@ def _add_to(
     attempt = attempts.setdefault((task.id, sample), fresh)
     tokens = {"prompt": one.tokens.get("prompt"), "completion": one.tokens.get("completion")}
     if any(value is not None for value in tokens.values()):
-        known = attempt["tokens"] or {}
-        attempt["tokens"] = {name: _plus(known.get(name), tokens[name]) for name in tokens}
+        counts = attempt["tokens"] or {}
+        attempt["tokens"] = {name: _plus(counts.get(name), tokens[name]) for name in tokens}
     attempt["cost"] = _plus(attempt["cost"], one.cost)
     attempt["seconds"] = _plus(attempt["seconds"], one.seconds)
 

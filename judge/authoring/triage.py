@@ -141,9 +141,9 @@ class TriageState:
             UsageError: a decision names a post that does not exist; nothing is recorded.
         """
         by_id = {post.post.id: post for post in triaged}
-        strangers = [name for name in decisions if name not in by_id]
-        if strangers:
-            raise UsageError(f"there is no post with the id {', '.join(strangers[:10])}")
+        unknown_ids = [name for name in decisions if name not in by_id]
+        if unknown_ids:
+            raise UsageError(f"there is no post with the id {', '.join(unknown_ids[:10])}")
         fresh = 0
         for name, (decision, note) in decisions.items():
             entry = by_id[name]

@@ -321,9 +321,9 @@ def _proposed(
             params: Mapping[str, Any],
             program: Submission = program,
         ) -> Awaitable[tuple[list[Idea], list[str]]]:
-            asked = annotation.ModelAsked(chat_model, model, params)
+            model_asked = annotation.ModelAsked(chat_model, model, params)
             return annotation.ask_for_ideas(
-                asked, annotator.task(task), base, program, most=options["proposals"]
+                model_asked, annotator.task(task), base, program, most=options["proposals"]
             )
 
         proposed, problems = api.ask_model(whom, question)

@@ -84,8 +84,10 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
     ]
     template, by = load_template(llm_judge.TEMPLATE), f"model {options['model']}"
     done = {mark.get("prompt") for mark in read_marks(store) if mark["by"] == by}
-    asked = InferOptions(**options)
-    price = find_spec(asked, key_said=bool(asked.base_url and asked.api_key_env)).price
+    infer_options = InferOptions(**options)
+    price = find_spec(
+        infer_options, key_said=bool(infer_options.base_url and infer_options.api_key_env)
+    ).price
     marks: list[MarkRecord] = []
 
     def cost_of(prompt: int, completion: int) -> float | None:
@@ -107,7 +109,7 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
         failures = await llm_judge.ask_about(fresh, judge, by, keep, jobs=jobs, cost_of=cost_of)
         return failures, len(fresh)
 
-    failures, fresh = api.ask_model(asked, question) if items else ([], 0)
+    failures, fresh = api.ask_model(infer_options, question) if items else ([], 0)
     for line in failures:
         click.echo(f"no mark: {line}", err=True)
     tokens = sum(mark.get("prompt_tokens", 0) + mark.get("completion_tokens", 0) for mark in marks)
@@ -149,7 +151,7 @@ def run(run: Path, sandbox: str) -> None:
 
     loaded, store = _opened(run)
     done = {mark.get("prompt") for mark in read_marks(store) if mark["by"] == RATER}
-    known = marked = missing = 0
+    marked_before = marked = missing = 0
     with contextlib.closing(api.open_sandbox(sandbox)) as opened:
         for item, output in _with_outputs(loaded, store, "program"):
             program = program_of(item, output)
@@ -157,7 +159,7 @@ def run(run: Path, sandbox: str) -> None:
                 missing += 1
                 continue
             if program.digest in done:
-                known += 1
+                marked_before += 1
                 continue
             with contextlib.closing(opened.session()) as session:
                 mark = run_item(item, program, session, Limits())
@@ -167,7 +169,7 @@ def run(run: Path, sandbox: str) -> None:
             store.append(MARKS_FILE, mark)
             marked += 1
     without = f"; {missing} have no program that can be run here" if missing else ""
-    click.echo(f"{marked} items marked, {known} known before{without}")
+    click.echo(f"{marked} items marked, {marked_before} known before{without}")
     _renew(loaded, store)
 
 

@@ -399,7 +399,7 @@ def triage(posts: Path, **options: Any) -> None:
 
 
 def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, Any]) -> None:
-    asked = InferOptions(
+    infer_options = InferOptions(
         model=options["model"], base_url=options["base_url"], api_key_env=options["api_key_env"]
     )
     template = load_template("triage")
@@ -413,7 +413,7 @@ def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, 
             lambda post, judgements: state.keep_judgements(post.post, judgements),
         )
 
-    failures = api.ask_model(asked, ask) if number else []
+    failures = api.ask_model(infer_options, ask) if number else []
     for line in failures:
         click.echo(f"no answer: {line}", err=True)
     click.echo(f"{options['model']}: {number - len(failures)} of {number} open posts answered")

@@ -121,9 +121,10 @@ class Choice:
         """
         listed = proposals.listed
         if not listed:
-            unsaid = f" that a rule says ({', '.join(proposals.unsaid)})" * bool(proposals.unsaid)
+            uncovered = proposals.uncovered
+            gaps = f" that a rule says ({', '.join(uncovered)})" * bool(uncovered)
             raise UsageError(
-                f"nothing differs between input and gold{unsaid}, so there is no rule to propose",
+                f"nothing differs between input and gold{gaps}, so there is no rule to propose",
                 hint="State the rules with --rules FILE.",
             )
         if self.propose is not None:
@@ -133,7 +134,7 @@ class Choice:
             noun = proposals.noun
             click.echo(f"{self.propose}: {len(listed)} {noun}; edit it and give it as --{noun}")
             return None
-        for line in proposals.unsaid:
+        for line in proposals.uncovered:
             click.echo(f"no {proposals.noun.removesuffix('s')} says: {line}")
         asks = terminal and not self.yes and self.keep is None
         kept = tuple(

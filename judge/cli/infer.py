@@ -101,7 +101,7 @@ def infer(context: click.Context, /, **options: Any) -> None:
         )
     if resumed.taken:
         imports = any(value for name, value in shown.items() if name.startswith("import_"))
-        resumed = ask_for_word(resumed, asks_model=not imports)
+        resumed = confirm_options(resumed, asks_model=not imports)
     if shown["import_log"]:
         _import(resumed.options, shown["import_log"], as_json=shown["as_json"])
         return
@@ -505,7 +505,7 @@ def tool_line(plan: InferencePlan, definition: Mapping[str, Any]) -> str:
     return f"{shown[0]}, about {tokens:,} tokens: {shown[1]}"
 
 
-def ask_for_word(resumed: Resumed, *, asks_model: bool) -> Resumed:
+def confirm_options(resumed: Resumed, *, asks_model: bool) -> Resumed:
     """Shows the options taken from a folder, and asks whether to continue with them.
 
     With ``--trust-folder``, nothing is asked.

@@ -42,11 +42,11 @@ def mcp(folder: Path, read_only: bool, names: str | None, sandbox: str) -> None:
         tools = api.WorkbookTools(api.ToolFolder(folder, read_only=read_only), calculator).tools()
         if names is not None:
             chosen = [name.strip() for name in names.split(",")]
-            known = {tool.name for tool in tools}
+            offered = {tool.name for tool in tools}
             for name in chosen:
-                if name not in known:
+                if name not in offered:
                     raise UsageError(
-                        f"there is no tool {name!r}", hint=f"Tools: {', '.join(sorted(known))}."
+                        f"there is no tool {name!r}", hint=f"Tools: {', '.join(sorted(offered))}."
                     )
             tools = tuple(tool for tool in tools if tool.name in chosen)
         outgoing = sys.stdout.buffer

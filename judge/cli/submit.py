@@ -94,7 +94,8 @@ def submit(
     about = [value for value in (status, cancel, result) if value is not None]
     if len(about) + (solutions is not None) != 1:
         raise UsageError("give SOLUTIONS, or one of --status, --cancel and --result")
-    from judge.serve.client import Client, Handed, read_token  # noqa: PLC0415  `--help` needs none
+    # `--help` needs none of these.
+    from judge.serve.client import Client, SubmissionContent, read_token  # noqa: PLC0415
 
     notice = lambda text: click.echo(visible(text), err=True)  # noqa: E731
     with contextlib.closing(Client(to, read_token(token_file), on_notice=notice)) as client:
@@ -108,7 +109,7 @@ def submit(
             if phase is None:
                 raise UsageError("a submission needs --phase PHASE, the phase to submit to")
             stated = {name: text for name, text in claims.items() if text}
-            view = client.submit(Handed(solutions, phase, stated, again=again))
+            view = client.submit(SubmissionContent(solutions, phase, stated, again=again))
         else:
             view = client.status(_checked(str(status)))
         if wait:

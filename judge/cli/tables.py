@@ -282,8 +282,8 @@ def _print_usage(console: Console, report: ReportDocument) -> None:
             parts.append(f"${usage['cost_usd']:.4f}")
         if latency := usage["latency_s"]:
             parts.append(f"{latency['median']:.1f} s a call (median)")
-        asked = "chat model" if calls else "agents"
-        console.print(styled((f"{asked}: {', '.join(parts)}", "dim")))
+        who = "chat model" if calls else "agents"
+        console.print(styled((f"{who}: {', '.join(parts)}", "dim")))
 
 
 def _print_expectations(console: Console, run: ScoredRun) -> None:

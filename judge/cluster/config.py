@@ -70,7 +70,7 @@ def _is_open(key: os.stat_result) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterSpec:
     """Where the workers are, or how they are started.
 
     Attributes:
@@ -96,7 +96,7 @@ class Place:
         return self.address or f"{self.kind}:{self.workers}"
 
 
-def parse_place(text: str, *, insecure: bool = False) -> Place:
+def parse_cluster(text: str, *, insecure: bool = False) -> ClusterSpec:
     """Reads the value of ``--cluster``.
 
     Args:
@@ -107,7 +107,7 @@ def parse_place(text: str, *, insecure: bool = False) -> Place:
         UsageError: the value is none of these, or would not be safe.
     """
     if (local := re.fullmatch(r"local:([1-9]\d{0,3})", text)) is not None:
-        return Place("local", workers=int(local[1]))
+        return ClusterSpec("local", workers=int(local[1]))
     if text.startswith(("tcp://", "tls://")):
         folder = os.environ.get(CERTIFICATES_VARIABLE)
         return at_address(text, None if folder is None else Path(folder), insecure=insecure)
@@ -123,8 +123,8 @@ def at_address(
     insecure: bool,
     workers: int = 1,
     wait_s: float = 60.0,
-) -> Place:
-    """Makes the place for a scheduler at an address, whether or not it is already running.
+) -> ClusterSpec:
+    """Makes the specification of a scheduler at an address, whether or not it is already running.
 
     Args:
         address: the address: ``tcp://`` or ``tls://``, a host and a port.
@@ -151,13 +151,15 @@ def at_address(
                 "(`judge cluster certificates FOLDER` makes one), or give a .yaml file with "
                 "`certificates`.",
             )
-        return Place("address", address, Certificates.in_folder(certificates), workers, wait_s)
+        return ClusterSpec(
+            "address", address, Certificates.in_folder(certificates), workers, wait_s
+        )
     if not insecure and not is_loopback(parts.hostname or ""):
         raise UsageError(
             f"{address}: without TLS, anyone who can reach it can run code on the workers",
             hint="Use tls:// with certificates, or give --insecure-cluster if nobody else can.",
         )
-    return Place("address", address, None, workers, wait_s)
+    return ClusterSpec("address", address, None, workers, wait_s)
 
 
 def is_loopback(host: str) -> bool:
@@ -170,7 +172,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _of_file(path: Path, *, insecure: bool) -> Place:
+def _of_file(path: Path, *, insecure: bool) -> ClusterSpec:
     document = read_yaml(path, UsageError)
     if not isinstance(document, dict):
         raise UsageError(f"{path}: expected fields such as `address: tls://HOST:PORT`")
@@ -197,7 +199,7 @@ def _of_file(path: Path, *, insecure: bool) -> Place:
     options = document[kinds[0]]
     if options is not None and not isinstance(options, dict):
         raise UsageError(f"{path}: {kinds[0]} must hold fields, found {written(options)}")
-    return Place(
+    return ClusterSpec(
         kinds[0],
         certificates=None if certificates is None else Certificates.in_folder(certificates),
         workers=workers,

@@ -99,12 +99,12 @@ class Piece:
 
     Attributes:
         work: the work.
-        deaths: how many workers died from it or could not answer because of it.
+        worker_deaths: how many workers died from it or could not answer because of it.
         single: whether it is a single case that is tried for the last time.
     """
 
     work: Job | Check
-    deaths: int = 0
+    worker_deaths: int = 0
     single: bool = False
 
     @property
@@ -199,7 +199,7 @@ class _Chunk:
 
     @property
     def alone(self) -> bool:
-        return self.pieces[0].deaths > 0
+        return self.pieces[0].worker_deaths > 0
 
     @property
     def patience_s(self) -> float:
@@ -208,7 +208,7 @@ class _Chunk:
 
 
 @dataclass(slots=True)
-class _Seat:
+class _WorkerState:
     """A worker that may get work.
 
     Attributes:
@@ -274,7 +274,7 @@ class Dispatcher:
         self._clock = clock
         self._name = secrets.token_hex(8)  # identifies this run among all runs that use the cluster
         self._numbers = itertools.count()
-        self._seats: dict[str, _Seat] = {}
+        self._workers: dict[str, _WorkerState] = {}
         self._greeted: dict[str, str] = {}  # key of the handshake -> worker
         self._refused: dict[str, str] = {}
         self._suspects: deque[Piece] = deque()
@@ -295,7 +295,7 @@ class Dispatcher:
         deadline = self._clock() + self._terms.wait_s
         while True:
             self._look()
-            ready = len(self._seats) >= self._terms.workers
+            ready = len(self._workers) >= self._terms.workers
             if ready and not self._greeted:
                 return
             if self._clock() >= deadline:
@@ -317,10 +317,10 @@ class Dispatcher:
         """
         waited = f"within {self._terms.wait_s:g} s"
         silent = sorted(self._greeted.values())
-        if not self._seats:
+        if not self._workers:
             reason = f"; worker {silent[0]} did not introduce itself" if silent else ""
             raise ClusterError(
-                f"{len(self._seats)} of {self._terms.workers} workers came {waited}{reason}",
+                f"{len(self._workers)} of {self._terms.workers} workers came {waited}{reason}",
                 hint="Start workers (`judge cluster worker ADDRESS`), or wait longer: `wait_s` of "
                 "the cluster's file.",
             )
@@ -331,12 +331,12 @@ class Dispatcher:
         """Finds out which workers have come and which have gone."""
         self._looked = self._clock()
         present = self._cluster.workers()
-        for address in [seat for seat in self._seats if seat not in present]:
+        for address in [address for address in self._workers if address not in present]:
             self._bury(address)
         self._greeted = {
             key: address for key, address in self._greeted.items() if address in present
         }
-        addresses = {*self._seats, *self._greeted.values(), *self._refused}
+        addresses = {*self._workers, *self._greeted.values(), *self._refused}
         for address, facts in present.items():
             if address in addresses:
                 continue
@@ -360,7 +360,7 @@ class Dispatcher:
         if problem:
             self._refuse(address, problem)
         else:
-            self._seats[address] = _Seat(shares=worker.shares)
+            self._workers[address] = _WorkerState(shares=worker.shares)
 
     def _refuse(self, address: str, problem: str) -> None:
         self._refused[address] = problem
@@ -387,7 +387,7 @@ class Dispatcher:
             self._cluster.cancel([*self._greeted, *self._under_way()])
 
     def _under_way(self) -> Iterator[str]:
-        return (chunk.key for seat in self._seats.values() for chunk in seat.chunks)
+        return (chunk.key for worker in self._workers.values() for chunk in worker.chunks)
 
     def _dispatch(self, source: Iterator[Piece]) -> Generator[Outcome]:
         lost_since: float | None = None
@@ -397,13 +397,13 @@ class Dispatcher:
             self._leave_out_the_stuck()
             yield from self._given_up()
             self._fill(source)
-            busy = any(seat.chunks for seat in self._seats.values())
+            busy = any(worker.chunks for worker in self._workers.values())
             if not busy and not self._suspects and not self._again:
                 head = next(source, None)
                 if head is None:
                     return
                 self._again.append(head)
-            if self._seats:
+            if self._workers:
                 lost_since = None
             elif lost_since is None:
                 lost_since = self._clock()
@@ -419,14 +419,14 @@ class Dispatcher:
 
     def _fill(self, source: Iterator[Piece]) -> None:
         """Sends work to workers with room; a suspect piece is sent alone, to an idle worker."""
-        seats = sorted(self._seats.items(), key=lambda item: len(item[1].chunks))
-        while self._suspects and seats and not seats[0][1].chunks:
-            address, seat = seats.pop(0)
-            self._send(address, seat, (self._suspects.popleft(),))
+        workers = sorted(self._workers.items(), key=lambda item: len(item[1].chunks))
+        while self._suspects and workers and not workers[0][1].chunks:
+            address, worker = workers.pop(0)
+            self._send(address, worker, (self._suspects.popleft(),))
         # While suspects wait for idle workers, the least busy workers get no new work.
-        for address, seat in seats[len(self._suspects) :]:
-            while seat.room and (chunk := self._chunk(source)):
-                self._send(address, seat, chunk)
+        for address, worker in workers[len(self._suspects) :]:
+            while worker.room and (chunk := self._chunk(source)):
+                self._send(address, worker, chunk)
 
     def _chunk(self, source: Iterator[Piece]) -> tuple[Piece, ...]:
         """Takes the next pieces that together take about as long as a chunk should."""
@@ -441,14 +441,14 @@ class Dispatcher:
             size += piece.size_bytes
         return tuple(pieces)
 
-    def _send(self, address: str, seat: _Seat, pieces: tuple[Piece, ...]) -> None:
+    def _send(self, address: str, worker: _WorkerState, pieces: tuple[Piece, ...]) -> None:
         self._begun = True
         chunk = _Chunk(self._key("chunk"), pieces)
-        folder = self._terms.folder if seat.shares else None
+        folder = self._terms.folder if worker.shares else None
         work = tuple(lean(piece.work) for piece in pieces)
-        if not seat.chunks:
-            seat.since = self._clock()
-        seat.chunks.append(chunk)
+        if not worker.chunks:
+            worker.since = self._clock()
+        worker.chunks.append(chunk)
         request = Request(chunk.key, self._terms.recipe, work, folder)
         self._cluster.send(address, chunk.key, work_request(request))
 
@@ -462,10 +462,10 @@ class Dispatcher:
         owner = self._whose(answered.key)
         if owner is None:
             return  # the worker has died since
-        address, seat, chunk = owner
+        address, worker, chunk = owner
         if answered.data is None:
             self._look()
-            if address in self._seats:  # the worker is alive, but its answer is invalid
+            if address in self._workers:  # the worker is alive, but its answer is invalid
                 self._leave_out(address, chunk, answered.problem)
             return
         try:
@@ -479,15 +479,15 @@ class Dispatcher:
         if not reply.gone and not reply.checks and not any(reply.judged.values()):
             self._leave_out(address, chunk, "it did none of the requested work")
             return
-        seat.chunks.remove(chunk)
-        seat.since = self._clock()
+        worker.chunks.remove(chunk)
+        worker.since = self._clock()
         yield from self._outcomes(address, chunk, reply)
 
-    def _whose(self, key: str) -> tuple[str, _Seat, _Chunk] | None:
-        for address, seat in self._seats.items():
-            for chunk in seat.chunks:
+    def _whose(self, key: str) -> tuple[str, _WorkerState, _Chunk] | None:
+        for address, worker in self._workers.items():
+            for chunk in worker.chunks:
                 if chunk.key == key:
-                    return address, seat, chunk
+                    return address, worker, chunk
         return None
 
     def _outcomes(self, address: str, chunk: _Chunk, reply: Reply) -> Iterator[Outcome]:
@@ -514,7 +514,7 @@ class Dispatcher:
 
     def _bury(self, address: str) -> None:
         """Removes a worker that is gone; only the chunk that it worked on becomes suspect."""
-        chunks = self._seats.pop(address).chunks
+        chunks = self._workers.pop(address).chunks
         at_work = bool(chunks) and self._cluster.is_next(address, chunks[0].key)
         self._cluster.cancel([chunk.key for chunk in chunks])
         self._notice(f"worker {address} is gone")
@@ -525,41 +525,41 @@ class Dispatcher:
 
     def _leave_out_the_stuck(self) -> None:
         """Leaves out workers that have not answered for longer than an honest worker would take."""
-        for address, seat in list(self._seats.items()):
-            if seat.chunks and not self._cluster.is_next(address, seat.chunks[0].key):
-                seat.since = self._clock()  # it is working for another run
-            elif seat.chunks and self._clock() - seat.since > seat.chunks[0].patience_s:
-                waited = f"it has not answered for {self._clock() - seat.since:.0f} s"
-                self._leave_out(address, seat.chunks[0], waited)
+        for address, worker in list(self._workers.items()):
+            if worker.chunks and not self._cluster.is_next(address, worker.chunks[0].key):
+                worker.since = self._clock()  # it is working for another run
+            elif worker.chunks and self._clock() - worker.since > worker.chunks[0].patience_s:
+                waited = f"it has not answered for {self._clock() - worker.since:.0f} s"
+                self._leave_out(address, worker.chunks[0], waited)
 
     def _leave_out(self, address: str, at_fault: _Chunk | None, problem: str) -> None:
         """Stops using a worker; a chunk that may be at fault becomes suspect, the others do not."""
         self._notice(f"worker {address} is no longer used: {problem}")
         self._refused[address] = problem
-        chunks = self._seats.pop(address).chunks
+        chunks = self._workers.pop(address).chunks
         self._cluster.cancel([chunk.key for chunk in chunks])
         for chunk in chunks:
             (self._suspect if chunk is at_fault else self._requeue)(chunk.pieces)
 
     def _requeue(self, pieces: Sequence[Piece]) -> None:
         for piece in pieces:
-            (self._suspects if piece.deaths else self._again).append(piece)
+            (self._suspects if piece.worker_deaths else self._again).append(piece)
 
     def _suspect(self, pieces: Sequence[Piece]) -> None:
         for piece in pieces:
-            self._suspects.append(replace(piece, deaths=piece.deaths + 1))
+            self._suspects.append(replace(piece, worker_deaths=piece.worker_deaths + 1))
 
     def _given_up(self) -> Iterator[Lost]:
         """Splits pieces from which too many workers died; gives up such single cases."""
         waiting, self._suspects = self._suspects, deque()
         for piece in waiting:
-            if piece.deaths >= DEATHS and not piece.single:
+            if piece.worker_deaths >= DEATHS and not piece.single:
                 parts = split(piece.work)
                 self._suspects.extend(replace(piece, work=part, single=True) for part in parts)
-            elif piece.deaths > DEATHS:
+            elif piece.worker_deaths > DEATHS:
                 yield Lost(
                     piece.work,
-                    f"{piece.deaths} workers died, or gave no answer, while it was judged",
+                    f"{piece.worker_deaths} workers died, or gave no answer, while it was judged",
                 )
             else:
                 self._suspects.append(piece)

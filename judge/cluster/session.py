@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.cluster.config import Place
+from judge.cluster.config import ClusterSpec
 from judge.cluster.dispatch import Dispatcher, Terms
 from judge.cluster.messages import Check, Identity, Question
 from judge.core.task import Task, TestCase
@@ -34,7 +34,7 @@ class ClusterSession:
     """The cluster of one command.
 
     Args:
-        place: where the workers are, or how they are started.
+        cluster_spec: where the workers are, or how they are started.
         stack: closes the connection, and ends the workers that were started for it.
         on_notice: called with notices for people.
 
@@ -44,14 +44,17 @@ class ClusterSession:
     """
 
     def __init__(
-        self, cluster_place: Place, stack: contextlib.ExitStack, on_notice: Callable[[str], None]
+        self,
+        cluster_spec: ClusterSpec,
+        stack: contextlib.ExitStack,
+        on_notice: Callable[[str], None],
     ) -> None:
-        check_installed(cluster_place.kind)
+        check_installed(cluster_spec.kind)
         from judge.cluster.engine.connection import reached  # noqa: PLC0415  an extra, and slow
 
-        self._place = cluster_place
+        self._spec = cluster_spec
         self._notice = on_notice
-        self._connection: Connection = stack.enter_context(reached(cluster_place))
+        self._connection: Connection = stack.enter_context(reached(cluster_spec))
         self._prepared: WorkerRecipe | None = None
         self._preparing = threading.Lock()
 
@@ -78,8 +81,8 @@ class ClusterSession:
                 Question(str(suite.root.resolve()), None if probe is None else str(probe)),
                 Identity.of(settings, suite.digest),
                 None if folder is None else str(folder.resolve()),
-                self._place.workers,
-                self._place.wait_s,
+                self._spec.workers,
+                self._spec.wait_s,
             )
             yield Dispatcher(self._connection.for_run(), terms, on_notice=self._notice)
 
@@ -88,7 +91,7 @@ def check_installed(kind: str) -> None:
     """Checks that the packages that a cluster needs are installed.
 
     Args:
-        kind: the kind of the place.
+        kind: the kind, as in :class:`judge.cluster.config.ClusterSpec`.
 
     Raises:
         UsageError: a package is missing; the hint names the extra to install.
@@ -116,7 +119,7 @@ def _probe(folder: Path) -> Iterator[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSeats:
+class ClusterExecutorFactory:
     """Makes executors on a cluster, for :attr:`judge.grading.batch.Settings.executor_of`.
 
     Attributes:
@@ -219,11 +222,11 @@ def _without_reused(jobs: Iterable[Job], reused: list[JudgedCase]) -> Iterator[J
     """Yields the jobs without recorded cases, which are appended to ``reused``."""
     for job in jobs:
         reused.extend(
-            JudgedCase(case.keys, case.known, reused=True)
+            JudgedCase(case.keys, case.recorded, reused=True)
             for case in job.cases
-            if case.known is not None
+            if case.recorded is not None
         )
-        cases = tuple(case for case in job.cases if case.known is None)
+        cases = tuple(case for case in job.cases if case.recorded is None)
         if cases:
             yield replace(job, cases=cases)
 

@@ -122,7 +122,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class RecordedUsage:
     """Cost of the requests for one submission.
 
     Attributes:
@@ -153,11 +153,11 @@ class Asking:
     calls: tuple[Call, ...] = ()
 
 
-NOT_ASKED = Asking()
+NO_USAGE = RecordedUsage()
 """The value for a submission whose requests are not on record."""
 
 
-def asking_of(record: Mapping[str, object]) -> Asking:
+def recorded_usage(record: Mapping[str, object]) -> RecordedUsage:
     """Reads the fields of a ``submissions.jsonl`` record that are about the requests.
 
     Args:
@@ -168,7 +168,7 @@ def asking_of(record: Mapping[str, object]) -> Asking:
     calls = record.get("calls")
     stands_alone = record.get("stands_alone")
     rounds = _number(record.get("rounds"))
-    return Asking(
+    return RecordedUsage(
         model=_text(record.get("model")),
         setting=_text(record.get("setting")),
         rounds=rounds if isinstance(rounds, int) else None,
@@ -187,14 +187,14 @@ def asking_of(record: Mapping[str, object]) -> Asking:
     )
 
 
-def fault_of_asking(record: Mapping[str, object]) -> str | None:
+def usage_fault(record: Mapping[str, object]) -> str | None:
     """Finds a number about the requests that is impossibly large; None if there is none.
 
     The numbers are added up, where such a value would overflow. A field of the wrong type counts
     as unknown and is accepted.
 
     Args:
-        record: as for :func:`asking_of`.
+        record: as for :func:`recorded_usage`.
 
     Returns:
         A message with the name of the first such field and its bound.

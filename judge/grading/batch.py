@@ -85,7 +85,7 @@ class BatchResult:
         failed: how many cases have judge errors (JE).
         stopped: why the batch stopped early; None if it did not.
         judged: how many cases were judged.
-        known: the records that existed when the batch began.
+        recorded: the records that existed when the batch began.
         keys: the comparison keys of the cases, by their number among all cases of the batch.
     """
 
@@ -94,7 +94,7 @@ class BatchResult:
     failed: int = 0
     stopped: JudgeError | None = None
     judged: int = 0
-    known: KnownCases | None = None
+    recorded: KnownCases | None = None
     keys: BatchKeys | None = None
 
 
@@ -269,7 +269,7 @@ def grade(
     for result in cases.on_record(read=keep):
         batch.take_recorded(result)
     ended = batch.judge(cases.jobs(), settings.executor())
-    ended.known, ended.keys = cases.known, cases.short_keys
+    ended.recorded, ended.keys = cases.recorded, cases.short_keys
     return ended
 
 
@@ -283,7 +283,7 @@ class _Cases:
 
     Attributes:
         total: how many cases there are.
-        known: the existing records.
+        recorded: the existing records.
         short_keys: the comparison keys, by the number of the case.
     """
 
@@ -301,7 +301,7 @@ class _Cases:
         self._digests = FileDigests()
         self.total = self._first_numbers[-1]
         self._done = bytearray(self.total)
-        self.known = KnownCases(store)
+        self.recorded = KnownCases(store)
         self.short_keys = BatchKeys(self.total)
 
     def on_record(self, *, read: bool) -> Iterator[CaseResult]:
@@ -310,8 +310,8 @@ class _Cases:
         Args:
             read: whether the records are read; if not, the results have only the verdict.
         """
-        lookup = self.known.complete if read else self.known.verdict
-        for position in range(len(self._pairs)) if len(self.known.index) else ():
+        lookup = self.recorded.complete if read else self.recorded.verdict
+        for position in range(len(self._pairs)) if len(self.recorded.index) else ():
             task, submission = self._pairs[position]
             for number, case in self._numbered(position):
                 keys = case_keys(task, submission, case, self._settings, self._digests)
@@ -320,7 +320,7 @@ class _Cases:
                 if result is not None:
                     self._done[number] = True
                     # Use the key on record: earlier versions of the judge computed other keys.
-                    self.short_keys.put(number, self.known.short_key(key))
+                    self.short_keys.put(number, self.recorded.short_key(key))
                     yield result
 
     def jobs(self) -> Iterator[Job]:
@@ -348,7 +348,9 @@ class _Cases:
             trusts_values = self._settings.trusts_values
             outcome = kept_outcome(output_for(submission, case), trusts_values=trusts_values)
             return CaseJob(case, keys, outcome)
-        return CaseJob(case, keys, _stored_outcome(self.known, _case_key(submission, case), keys))
+        return CaseJob(
+            case, keys, _stored_outcome(self.recorded, _case_key(submission, case), keys)
+        )
 
     def _numbered(self, position: int) -> Iterator[tuple[int, TestCase]]:
         """Yields the cases of a submission, each with its number in the batch."""
@@ -379,7 +381,7 @@ def grade_outputs(
     Args, returns and raises as :func:`grade`. A case without an output gets the verdict NO, a case
     for which the engines were not available JE; the others are not affected.
     """
-    known, digests = KnownCases(store), FileDigests()
+    recorded_cases, digests = KnownCases(store), FileDigests()
     batch = _Batch(store, len(outputs), on_event)
 
     def jobs() -> Iterator[Job]:
@@ -391,8 +393,10 @@ def grade_outputs(
                 run, output.task, output.case, settings.rules, digests, distrusts=not trusts
             )
             keys = CaseKeys(run, rule_key)
-            recorded = known.complete((output.task.id, output.sample, output.case.number), keys)
-            job = CaseJob(output.case, keys, outcome, known=recorded)
+            recorded = recorded_cases.complete(
+                (output.task.id, output.sample, output.case.number), keys
+            )
+            job = CaseJob(output.case, keys, outcome, recorded=recorded)
             yield Job(output.task, None, (job,), settings.limits, output.sample)
 
     return batch.judge(jobs(), settings.executor())

@@ -41,13 +41,13 @@ class CaseJob:
         case: the test case.
         keys: its reuse keys.
         outcome: the outcome of the run; None if the program still has to be run.
-        known: the result on record, if it is still valid and nothing has to be judged.
+        recorded: the result on record, if it is still valid and nothing has to be judged.
     """
 
     case: TestCase
     keys: CaseKeys
     outcome: RunOutcome | None = None
-    known: CaseResult | None = None
+    recorded: CaseResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class Worker:
             for case_job in job.cases if cases is None else cases:
                 if self.stop.is_set():
                     return
-                if case_job.known is not None:
-                    emit(JudgedCase(case_job.keys, case_job.known, reused=True))
+                if case_job.recorded is not None:
+                    emit(JudgedCase(case_job.keys, case_job.recorded, reused=True))
                     continue
                 outcome = case_job.outcome
                 if outcome is None:

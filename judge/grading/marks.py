@@ -247,13 +247,13 @@ def agreements(marks: Iterable[MarkRecord], kind: str = "") -> list[RaterAgreeme
     by_rater: dict[str, dict[ItemKey, bool]] = {}
     for mark in marks:
         by_rater.setdefault(mark["by"], {})[key_of(mark)] = mark["score"] >= HOLDS_FROM
-    found = []
+    pair_agreements = []
     for first, second in combinations(sorted(by_rater), 2):
         shared = by_rater[first].keys() & by_rater[second].keys()
         pairs = [(by_rater[first][key], by_rater[second][key]) for key in sorted(shared)]
         if pairs:
             same = sum(one == two for one, two in pairs)
-            found.append(
+            pair_agreements.append(
                 RaterAgreement(first, second, wilson(same, len(pairs)), cohens_kappa(pairs), kind)
             )
-    return found
+    return pair_agreements

@@ -191,15 +191,15 @@ class RecordedResults(Sequence[CaseResult]):
 
     Args:
         path: the results directory.
-        known: the index of its records.
+        recorded_cases: the index of its records.
         slots: the numbers of the records in the index.
         overrides: verdicts that a person changed.
     """
 
     def __init__(
-        self, path: Path, known: KnownCases, slots: Sequence[int], overrides: Overrides
+        self, path: Path, recorded_cases: KnownCases, slots: Sequence[int], overrides: Overrides
     ) -> None:
-        self._known = known.reopened(RunDirectory(path))
+        self._known = recorded_cases.reopened(RunDirectory(path))
         self._slots = slots
         self._overrides = overrides
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from judge.closable import Closable
-from judge.core.conversation import fault_of_asking
+from judge.core.conversation import usage_fault
 from judge.core.records.runs import RunDocument
 from judge.errors import StoreError
 from judge.files.documents import (
@@ -290,7 +290,7 @@ class RunDirectory(Closable):
                 object or contains a number of requests that is too large to count.
         """
         for number, record in read_json_lines(self.path / name, StoreError, whole=True):
-            if name in _ASKED_FILES and (fault := fault_of_asking(record)) is not None:
+            if name in _ASKED_FILES and (fault := usage_fault(record)) is not None:
                 raise StoreError(
                     f"{self.path / name}, line {number}: {fault}",
                     hint="It was not written by this judge. Correct the field, or remove it.",

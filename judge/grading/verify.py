@@ -237,8 +237,8 @@ def _dynamic(judge: CaseJudge, task: Task, case: TestCase) -> DynamicCheck | Non
         workbook = open_workbook(data)
         ranges = checker_of(task.checker).areas(task, workbook, None).gold
         fixed = constant_answer(workbook, ranges, judge.compute)
-        found = None if fixed is None else _dynamic_record(judge, task, case, fixed.data)
-        as_constants = None if found is None else found["class"]
+        fixed_record = None if fixed is None else _dynamic_record(judge, task, case, fixed.data)
+        as_constants = None if fixed_record is None else fixed_record["class"]
     return DynamicCheck(own["class"], own.get("reason", ""), as_constants)
 
 

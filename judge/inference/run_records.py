@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from judge.core.conversation import asking_of
+from judge.core.conversation import recorded_usage
 from judge.errors import StoreError
 from judge.files.writing import FileLock, HeldError, open_to_write, take_lock
 from judge.grading.store import (
@@ -295,16 +295,16 @@ class InferenceSummary:
 
     def count(self, record: Mapping[str, object]) -> None:
         """Counts a submission, given its record."""
-        asking = asking_of(record)
+        usage = recorded_usage(record)
         self.finished += 1
-        self.truncated += asking.is_truncated
+        self.truncated += usage.is_truncated
         answers = ("solution", "response", "outputs")
         self.no_code += not any(record.get(name) for name in answers) and (
             record.get("solution") is None
         )
-        self.not_alone += asking.stands_alone is False
-        self.calls += len(asking.calls)
-        for call in asking.calls:
+        self.not_alone += usage.stands_alone is False
+        self.calls += len(usage.calls)
+        for call in usage.calls:
             self.retries += max(round(call.attempts) - 1, 0)
             self.prompt_tokens += round(call.prompt_tokens or 0)
             self.completion_tokens += round(call.completion_tokens or 0)

@@ -31,7 +31,7 @@ class LivePage(LocalPage):
     def index(self) -> str:
         """The page with its token; the clock starts when it is first loaded."""
         self._session.begin()
-        task = self._session.asked
+        task = self._session.task
         context = {
             "token": self.token,
             "command": _COMMAND,

@@ -58,7 +58,7 @@ class Phase(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SessionTask:
     """The task of a session.
 
     Attributes:
@@ -109,13 +109,13 @@ class LiveSession:
     Args:
         desktop: the desktop, which the session closes.
         options: its options.
-        asked: the task.
+        task: the task.
         writer: records the episode.
         aftermath: keeps and judges the episode.
         clock: a monotonic clock, in seconds.
 
     Attributes:
-        asked: the task.
+        task: the task.
         on_result: called with the verdict.
         failure: why the desktop broke, or why the episode could not be judged; None if nothing
             has failed.
@@ -125,13 +125,13 @@ class LiveSession:
         self,
         desktop: Desktop,
         options: DesktopOptions,
-        asked: Asked,
+        task: SessionTask,
         writer: EpisodeWriter,
         aftermath: EpisodeJudge,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.asked = asked
+        self.task = task
         self.on_result: Callable[[Result], None] = lambda _: None
         self.failure: Exception | None = None
         self._desktop = desktop
@@ -172,10 +172,10 @@ class LiveSession:
         if result is not None:
             phase = Phase.OVER
         return {
-            "suite": self.asked.suite,
-            "task": self.asked.task,
-            "case": self.asked.case,
-            "instruction": self.asked.instruction,
+            "suite": self.task.suite,
+            "task": self.task.task,
+            "case": self.task.case,
+            "instruction": self.task.instruction,
             "width": self._options.width,
             "height": self._options.height,
             "phase": phase.value,

@@ -194,7 +194,7 @@ def _count(run: LoadedRun, files: CaseFilesByCase) -> _Counted:
         results = list(submission.results.values())
         counts = best is None or submission.key in best
         tally.add(submission.tallied, score, results, counts=counts)
-        tally.usage.add(submission.asking)
+        tally.usage.add(submission.usage)
         groups = _groups(divisions, facts[submission.task_id])
         entry = task_entry(submission, score, run.overrides, files, groups, run.suspicions)
         if tally.certified is not None:
@@ -323,7 +323,7 @@ def _task_facts(
             input_bytes=first.input_bytes,
             answer_cells=first.answer_cells,
             groups={} if submission.task is None else submission.task.groups,
-            rounds=submission.asking.rounds,
+            rounds=submission.usage.rounds,
             has_workbook=submission.task is None or submission.task.answer.is_file,
             aspects=() if submission.task is None else aspects_of(submission.task.checker),
         )

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, median
 
-from judge.core.conversation import Asking
+from judge.core.conversation import RecordedUsage
 from judge.core.records.cases import CaseComparison
 from judge.core.records.reports import (
     ChartsReport,
@@ -224,22 +224,22 @@ class UsageTally:
         self._retries = self._prompt = self._completion = 0.0
         self._costs, self._seconds, self._latencies = array("d"), array("d"), array("d")
 
-    def add(self, asking: Asking) -> None:
+    def add(self, usage: RecordedUsage) -> None:
         """Adds the recorded usage of the requests for a submission."""
-        if not asking.is_counted:
+        if not usage.is_counted:
             return
         self._counts["submissions"] += 1
-        self._counts["calls"] += len(asking.calls)
-        self._counts["truncated"] += asking.is_truncated
-        self._counts["not_alone"] += asking.stands_alone is False
-        self._retries += sum(max(call.attempts - 1, 0) for call in asking.calls)
-        self._prompt += asking.prompt_tokens or 0
-        self._completion += asking.completion_tokens or 0
-        self._seconds.append(asking.seconds or 0)
-        if asking.cost_usd is not None:
-            self._costs.append(asking.cost_usd)
+        self._counts["calls"] += len(usage.calls)
+        self._counts["truncated"] += usage.is_truncated
+        self._counts["not_alone"] += usage.stands_alone is False
+        self._retries += sum(max(call.attempts - 1, 0) for call in usage.calls)
+        self._prompt += usage.prompt_tokens or 0
+        self._completion += usage.completion_tokens or 0
+        self._seconds.append(usage.seconds or 0)
+        if usage.cost_usd is not None:
+            self._costs.append(usage.cost_usd)
         self._latencies.extend(
-            float(call.latency_s) for call in asking.calls if call.latency_s is not None
+            float(call.latency_s) for call in usage.calls if call.latency_s is not None
         )
 
     def report(self) -> UsageReport | None:

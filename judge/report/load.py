@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
-from judge.core.conversation import NOT_ASKED, Asking, asking_of
+from judge.core.conversation import NO_USAGE, RecordedUsage, recorded_usage
 from judge.core.records.cases import CaseComparison, CaseRun
 from judge.core.records.reports import ReportOnRecord
 from judge.core.records.runs import RunDocument, SubmissionRecord
@@ -123,7 +123,7 @@ class LoadedSubmission:
         task: the task; None if the suite is not available.
         cases: numbers of the task's cases, in order.
         record: its record of submissions.jsonl; None for finished outputs.
-        asking: the recorded usage of the requests to the chat model.
+        usage: the recorded usage of the requests to the chat model.
         results: case number -> the result that counts, with changes by hand; cases that were not
             run are left out.
         automatic: case number -> the judge's own result.
@@ -136,7 +136,7 @@ class LoadedSubmission:
     task: Task | None
     cases: tuple[int, ...]
     record: SubmissionRecord | None
-    asking: Asking
+    usage: RecordedUsage
     results: Mapping[int, CaseResult]
     automatic: Mapping[int, CaseResult]
     episodes: Mapping[int, EpisodeEntry] = field(default_factory=dict)
@@ -520,7 +520,7 @@ def _submission(
         task=None if records.suite is None else records.suite.task(entry.task_id),
         cases=tuple(entry.cases),
         record=records.submissions.get(key),
-        asking=NOT_ASKED if attempt is None else asking_of(attempt),
+        usage=NO_USAGE if attempt is None else recorded_usage(attempt),
         results={result.case: result for result in records.overrides.apply(automatic.values())},
         automatic=automatic,
         episodes={case: episodes[*key, case] for case in entry.cases if (*key, case) in episodes},

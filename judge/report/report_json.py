@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, cast, overload
 
-from judge.core.conversation import Asking
+from judge.core.conversation import RecordedUsage
 from judge.core.records.reports import (
     ChangeReport,
     ExcludedCase,
@@ -82,7 +82,7 @@ def build_report(
     without_submission: int = 0,
     suite_tasks: Sequence[Task] = (),
     overrides: Overrides = NO_OVERRIDES,
-    asked: Iterable[Asking] = (),
+    usages: Iterable[RecordedUsage] = (),
     suspicions: Suspicions | None = None,
     marks: Sequence[MarkRecord] = (),
 ) -> ReportDocument:
@@ -97,7 +97,7 @@ def build_report(
         suite_tasks: all tasks of the suite, for scores in which tasks without a submission count as
             not accepted.
         overrides: verdicts that a person changed; they count instead of the automatic ones.
-        asked: the recorded usage of the chat model for the reported submissions.
+        usages: the recorded usage of the chat model for the reported submissions.
         suspicions: golds that may be at fault; the scores are also given without their cases.
         marks: marks on checklist items by models, people and programs.
 
@@ -125,8 +125,8 @@ def build_report(
         builder.add(task, score, present, counts=best is None or (task.id, score.sample) in best)
         for task, score, present in scored
     ]
-    for asking in asked:
-        builder.add_asking(asking)
+    for usage in usages:
+        builder.add_usage(usage)
     head = builder.head(without_submission=without_submission, suite_tasks=suite_tasks)
     return {**head, "tasks": entries}
 
@@ -182,9 +182,9 @@ class ReportBuilder:
             _add_excluded(self._excluded.setdefault(task.id, {}), task, score.sample, present)
         return _task_entry(task, score, present, self._overrides)
 
-    def add_asking(self, asking: Asking) -> None:
+    def add_usage(self, usage: RecordedUsage) -> None:
         """Adds the recorded usage of a submission's requests."""
-        self._tally.usage.add(asking)
+        self._tally.usage.add(usage)
 
     def head(self, *, without_submission: int = 0, suite_tasks: Sequence[Task] = ()) -> ReportHead:
         """Everything but the entries.

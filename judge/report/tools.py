@@ -326,10 +326,10 @@ def _uses(
 
 def _definition_tokens(run: LoadedRun, digest: str) -> int | None:
     try:
-        known = read_definitions(run.path, digest)
+        definitions = read_definitions(run.path, digest)
     except StoreError:
         return None
-    return estimate_tokens(dump_json(known)) if known else None
+    return estimate_tokens(dump_json(definitions)) if definitions else None
 
 
 def _tokens_of(episode: ToolEpisode) -> dict[str, int]:
@@ -338,9 +338,9 @@ def _tokens_of(episode: ToolEpisode) -> dict[str, int]:
     whole = (None if end is None else end.get("tokens")) or TokenRecord()
     tokens: dict[str, int] = {}
     for name in ("prompt", "cached", "completion"):
-        known = whole.get(name)
-        if isinstance(known, int):
-            tokens[name] = known
+        recorded = whole.get(name)
+        if isinstance(recorded, int):
+            tokens[name] = recorded
             continue
         counts = [(turn.get("tokens") or TokenRecord()).get(name) for turn in episode.turns]
         counted = [count for count in counts if isinstance(count, int)]

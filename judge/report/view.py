@@ -59,13 +59,13 @@ class Progress:
         done: how many cases are on record.
         total: how many cases its submissions have in all; None if the suite is not available.
         verdicts: code -> number of cases.
-        going: whether a process is judging right now.
+        running: whether a process is judging right now.
     """
 
     done: int
     total: int | None
     verdicts: Mapping[str, int]
-    going: bool
+    running: bool
 
     def to_json(self) -> dict[str, Any]:
         """The progress as a JSON object."""
@@ -73,7 +73,7 @@ class Progress:
             "done": self.done,
             "total": self.total,
             "verdicts": dict(self.verdicts),
-            "going": self.going,
+            "going": self.running,
         }
 
 
@@ -294,7 +294,7 @@ class RunShelf:
                 done=len(tail.verdicts),
                 total=self._total(path),
                 verdicts=dict(verdicts),
-                going=is_going(path),
+                running=is_judging(path),
             )
 
     def _total(self, path: Path) -> int | None:
@@ -323,7 +323,7 @@ class RunShelf:
         return self._suites[name]
 
 
-def is_going(path: Path) -> bool:
+def is_judging(path: Path) -> bool:
     """Whether a process is judging into a results directory; its lock is not taken."""
     held = is_held(path / LOCK_FILE)
     return _moved_lately(path / CASES_FILE) if held is None else held

@@ -74,7 +74,7 @@ class WardenLink:
         """Sends the trusted programs into the sandbox."""
         self._send(boot_frame("zygote", self._config), _after(_BOOT_S))
 
-    def await_hello(self) -> None:
+    def await_greeting(self) -> None:
         """Waits until the interpreter is warm."""
         header, _ = self._receive(_after(_BOOT_S))
         try:

@@ -270,7 +270,7 @@ def _fill(
         _try_entry(source, channel, report)
     document = {
         "argv": source.argv,
-        "environment": dict(each.split("=", 1) for each in source.variables),
+        "environment": dict(variable.split("=", 1) for variable in source.variables),
         "packages": packages,
         "python": facts["python"],
         "content": _content_of(work),

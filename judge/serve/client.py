@@ -35,7 +35,7 @@ class ServerAnswerError(JudgeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class SubmissionContent:
     """A submission to be made.
 
     Attributes:
@@ -104,7 +104,7 @@ class Client:
             follow_redirects=False,
         )
 
-    def submit(self, handed: Handed) -> dict[str, Any]:
+    def submit(self, submission: SubmissionContent) -> dict[str, Any]:
         """Submits a file.
 
         Returns:
@@ -114,12 +114,12 @@ class Client:
             SubmissionError: the server does not accept it; the message is the server's.
             ServerAnswerError: the server cannot be reached.
         """
-        content, kind = _content_of(handed.solutions)
-        key = secrets.token_hex(16) if handed.again else _key(content, handed)
+        content, kind = _content_of(submission.solutions)
+        key = secrets.token_hex(16) if submission.again else _key(content, submission)
         answer = self._ask(
             "POST",
             "/v1/submissions",
-            params={"phase": handed.phase, **handed.claims},
+            params={"phase": submission.phase, **submission.claims},
             content=content,
             headers={"Content-Type": kind, "Idempotency-Key": key},
         )
@@ -244,8 +244,8 @@ def _zipped(folder: Path) -> bytes:
     return buffer.getvalue()
 
 
-def _key(content: bytes, handed: Handed) -> str:
+def _key(content: bytes, submission: SubmissionContent) -> str:
     digest = hashlib.sha256(content)
-    for part in (handed.phase, repr(sorted(handed.claims.items()))):
+    for part in (submission.phase, repr(sorted(submission.claims.items()))):
         digest.update(b"\0" + part.encode())
     return digest.hexdigest()[:40]

@@ -61,7 +61,7 @@ _OUTPUT = re.compile(
     rf"(?:(?P<number>\d{{1,6}})_)?(?P<id>[0-9A-Za-z-]{{1,80}})_output"
     rf"(?:{'|'.join(map(re.escape, SUFFIXES))})"
 )
-ASKED_FILE = "file"
+REQUESTED_FILE = "file"
 """Name of the task detail with the file that the task asks for, if that is not a workbook."""
 
 DESKTOP_FOLDER = "folder"
@@ -144,7 +144,7 @@ class DesktopFormat(SuiteFormat):
         """The workbook keeps its own name, and the output is next to it."""
         files = question.inputs[0].files if question.inputs else ()
         name = PurePath(files[0].path.name if files else "input.xlsx")
-        suffix = PurePath(question.details.get(ASKED_FILE, "output.xlsx")).suffix
+        suffix = PurePath(question.details.get(REQUESTED_FILE, "output.xlsx")).suffix
         return SolutionPaths(f"{folder}/{name}", f"{folder}/{name.stem}_output{suffix}")
 
 
@@ -268,7 +268,7 @@ def _of_metrics(evaluator: Mapping[str, Any], name: str, find: FindGold) -> Eval
         AnswerForm.WORKBOOK if is_workbook else AnswerForm.FILES,
         tuple(golds.values()),
         tuple(missing),
-        context={} if is_workbook else {ASKED_FILE: file},
+        context={} if is_workbook else {REQUESTED_FILE: file},
     )
 
 

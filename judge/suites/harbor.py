@@ -309,20 +309,20 @@ class HarborJob:
                 workbooks for a case; or there are workbooks, but none is named like an output.
         """
         workbooks: dict[tuple[str, int, int], Path] = {}
-        strangers: list[str] = []
+        unrecognized: list[str] = []
         for trial, task, sample in self._trials:
-            for case, path in self._workbooks(trial, task, strangers).items():
+            for case, path in self._workbooks(trial, task, unrecognized).items():
                 workbooks[task.id, sample, case] = path
-        if not workbooks and strangers:
+        if not workbooks and unrecognized:
             raise SubmissionError(
                 f"{self._folder}: no workbook among the artifacts is named "
                 f"{self._suite.conventions.output_pattern}; there are "
-                f"{', '.join(strangers[:_MAX_SHOWN])}",
+                f"{', '.join(unrecognized[:_MAX_SHOWN])}",
                 hint="Say where they are in the folder of a trial: "
                 "--outputs 'artifacts/**/{case}.xlsx'",
             )
         attempts = ((task.id, sample) for _, task, sample in self._trials)
-        return FoundOutputs(self._suite, tuple(strangers), workbooks, attempts)
+        return FoundOutputs(self._suite, tuple(unrecognized), workbooks, attempts)
 
     def programs(self) -> Iterator[Submission]:
         """The program of each trial that left one.
@@ -398,14 +398,14 @@ class HarborJob:
             for trial, task, sample in self._trials
         ]
 
-    def _workbooks(self, trial: Trial, task: Task, strangers: list[str]) -> dict[int, Path]:
+    def _workbooks(self, trial: Trial, task: Task, unrecognized: list[str]) -> dict[int, Path]:
         """Case -> workbook.
 
         If there are several, chooses the one in the fewest folders; files that the agent published
         on its own come last.
         """
         candidates: dict[int, list[Path]] = defaultdict(list)
-        for path, case in self._named(trial, task, strangers):
+        for path, case in self._named(trial, task, unrecognized):
             candidates[case].append(path)
         workbooks = {}
         for case, paths in sorted(candidates.items()):
@@ -422,7 +422,9 @@ class HarborJob:
         relative = path.relative_to(trial.folder / ARTIFACTS)
         return relative.is_relative_to(CONVENTION), len(relative.parts)
 
-    def _named(self, trial: Trial, task: Task, strangers: list[str]) -> Iterator[tuple[Path, int]]:
+    def _named(
+        self, trial: Trial, task: Task, unrecognized: list[str]
+    ) -> Iterator[tuple[Path, int]]:
         numbers = [case.number for case in task.cases]
         if self._pattern is not None:
             pattern = FilePattern(self._pattern, [task.id])
@@ -441,7 +443,7 @@ class HarborJob:
                 continue
             named = conventions.output_of(path.name)
             if named is None:
-                strangers.append(str(path.relative_to(self._folder)))
+                unrecognized.append(str(path.relative_to(self._folder)))
             elif self._suite.task_id_in(named[0], ()) == task.id and named[1] in numbers:
                 yield path, named[1]
 

@@ -77,7 +77,7 @@ def fetched_folder(name: str) -> Path:
     return cache_folder() / "suites" / name
 
 
-def said_source(root: Path) -> str:
+def shown_source(root: Path) -> str:
     """What a person would type for the suite in a folder: its name if it has one, else the path.
 
     Suites in the installation or in the cache have a name; nobody would recognise their paths.

@@ -23,19 +23,19 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
 
     Args:
         suite: gives the order.
-        strangers: see below.
+        unrecognized: see below.
         samples: output files by (task id, sample, case number).
         attempts: other pairs (task id, sample) that were attempted, with or without an output.
 
     Attributes:
-        strangers: paths, relative to the folder, of files with the suffix of an output but without
-            an output's name.
+        unrecognized: paths, relative to the folder, of files with the suffix of an output but
+            without an output's name.
     """
 
     def __init__(
         self,
         suite: Suite,
-        strangers: tuple[str, ...],
+        unrecognized: tuple[str, ...],
         samples: Mapping[tuple[str, int, int], Path],
         attempts: Iterable[tuple[str, int]] = (),
     ) -> None:
@@ -49,7 +49,7 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
         tried = ((task_id, sample) for task_id, sample, _ in samples)
         for task_id, sample in (*tried, *attempts):
             self._numbers.setdefault(task_id, set()).add(sample)
-        self.strangers = strangers
+        self.unrecognized = unrecognized
         self._suite = suite
 
     @property
@@ -68,7 +68,7 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
     def with_attempts(self, attempts: Iterable[tuple[str, int]]) -> FoundOutputs:
         """The same outputs, with further attempts that left none."""
         existing = [(task_id, n) for task_id, numbers in self._numbers.items() for n in numbers]
-        return FoundOutputs(self._suite, self.strangers, self._samples, [*existing, *attempts])
+        return FoundOutputs(self._suite, self.unrecognized, self._samples, [*existing, *attempts])
 
     def __getitem__(self, key: tuple[str, int]) -> Path:
         return self._paths[key]
@@ -92,7 +92,7 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
             that the suite does not have (the first ones are named), or holds an output twice.
     """
     outputs: dict[tuple[str, int, int], Path] = {}
-    strangers: list[str] = []
+    unrecognized: list[str] = []
     unknown: list[str] = []
     conventions = suite.conventions
     cases = {task.id: {case.number for case in task.cases} for task in suite.tasks}
@@ -106,7 +106,7 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
         shown = str(path.relative_to(folder))
         named = conventions.output_of(path.name)
         if named is None:
-            strangers.append(shown)
+            unrecognized.append(shown)
             continue
         task_id = suite.task_id_in(named[0], path.absolute().parent.parts)
         case = named[1]
@@ -128,7 +128,7 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
             f"{folder} holds no output workbook",
             hint=f"outputs are named {conventions.output_pattern}",
         )
-    return FoundOutputs(suite, tuple(strangers), outputs)
+    return FoundOutputs(suite, tuple(unrecognized), outputs)
 
 
 def _is_beside(path: Path, whole: Mapping[str, Path]) -> bool:

@@ -173,12 +173,12 @@ def pair_workbooks(names: Iterable[str], task_id: str) -> Pairing:
     workbooks = sorted(
         name for name in names if _WORKBOOK.search(name) and not name.startswith(_NOT_A_SUITE_FILE)
     )
-    candidates, strangers = _read_names(workbooks)
+    candidates, oddly_named = _read_names(workbooks)
     verified = any(candidate.word in _VERIFIED_WORDS for candidate in candidates)
     by_role: dict[tuple[int, Role], list[_Candidate]] = {}
     for candidate in candidates:
         by_role.setdefault((candidate.number, candidate.role), []).append(candidate)
-    numbers = sorted({number for number, _ in by_role} | set(strangers))
+    numbers = sorted({number for number, _ in by_role} | set(oddly_named))
     faults: list[str] = []
     notes: list[str] = []
     cases: list[CaseFiles] = []
@@ -188,7 +188,7 @@ def pair_workbooks(names: Iterable[str], task_id: str) -> Pairing:
             name = _choose(by_role.get((number, role), []), number, task_id, faults, notes)
             if name is not None:
                 chosen[role] = name
-        case = _complete(number, chosen, strangers.get(number, []), notes)
+        case = _complete(number, chosen, oddly_named.get(number, []), notes)
         if case is None:
             faults.extend(_missing(number, task_id, chosen, by_role, verified=verified))
         else:
@@ -203,7 +203,7 @@ def pair_workbooks(names: Iterable[str], task_id: str) -> Pairing:
 def _read_names(workbooks: Iterable[str]) -> tuple[list[_Candidate], dict[int, list[str]]]:
     """Sorts names into those that give case and role, and those that give only the case."""
     candidates: list[_Candidate] = []
-    strangers: dict[int, list[str]] = {}
+    oddly_named: dict[int, list[str]] = {}
     for name in workbooks:
         squeezed = re.sub(r"\s+", "", name)
         if match := _NUMBERED.match(squeezed):
@@ -214,8 +214,8 @@ def _read_names(workbooks: Iterable[str]) -> tuple[list[_Candidate], dict[int, l
             word = match["role"].lower()
             candidates.append(_Candidate(name, 1, None, _ROLES[word], word))
         elif match := _NUMBER.match(squeezed):
-            strangers.setdefault(int(match["number"]), []).append(name)
-    return candidates, strangers
+            oddly_named.setdefault(int(match["number"]), []).append(name)
+    return candidates, oddly_named
 
 
 def _choose(
@@ -237,14 +237,14 @@ def _choose(
 
 
 def _complete(
-    number: int, chosen: Mapping[Role, str], strangers: list[str], notes: list[str]
+    number: int, chosen: Mapping[Role, str], oddly_named: list[str], notes: list[str]
 ) -> CaseFiles | None:
     """Completes a case that lacks one file with the only other workbook of its number."""
     names = dict(chosen)
-    if len(names) == 1 and len(strangers) == 1:
+    if len(names) == 1 and len(oddly_named) == 1:
         (gap,) = (role for role in Role if role not in names)
-        names[gap] = strangers[0]
-        notes.append(f"{strangers[0]}: taken as the {gap.value} of case {number}, oddly named")
+        names[gap] = oddly_named[0]
+        notes.append(f"{oddly_named[0]}: taken as the {gap.value} of case {number}, oddly named")
     if len(names) < len(Role):
         return None
     return CaseFiles(number, names[Role.INPUT], names[Role.GOLD])

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from judge.core.conversation import fault_of_asking
+from judge.core.conversation import usage_fault
 from judge.core.records.runs import EpisodeOutput
 from judge.core.submission import KeptOutput, SampleNumbers, Submission
 from judge.core.task import Task
@@ -126,7 +126,7 @@ class LineReader:
             LineError: the line cannot be accepted.
         """
         suite = self._suite
-        if (fault := fault_of_asking(record)) is not None:
+        if (fault := usage_fault(record)) is not None:
             raise LineError(fault)
         raw_id = record["id"] if "id" in record else suite.aliased(record)
         if raw_id is None and suite.conventions.alias_of(record) is not None:

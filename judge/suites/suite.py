@@ -14,7 +14,7 @@ from judge.core.score import ScoreTable
 from judge.core.task import CheckerSpec, Task
 from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.suites.formats import SuiteFormat, format_named
-from judge.suites.locate import said_source
+from judge.suites.locate import shown_source
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Suite:
         )
         return UsageError(
             f"the suite {self.name} has no task {', '.join(unknown)}{next(near, '')}",
-            hint=f"`judge dataset list {said_source(self.root)}` names its tasks",
+            hint=f"`judge dataset list {shown_source(self.root)}` names its tasks",
         )
 
     def aliased(self, record: Mapping[str, object]) -> str | None:

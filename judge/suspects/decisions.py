@@ -22,7 +22,7 @@ from judge.files.json_lines import read_json_lines
 from judge.grading.keys import FileDigests
 from judge.grading.store import SUSPECTS_FILE, RunDirectory
 from judge.suites import Suite
-from judge.suites.locate import said_source
+from judge.suites.locate import shown_source
 from judge.suspects.model import (
     About,
     Audit,
@@ -380,7 +380,7 @@ def fit_to_suite(suspicions: Suspicions, suite: Suite, named: str) -> Suspicions
         raise UsageError(
             f"{named}: the suspects are of the suite {audit.suite!r} with the digest "
             f"{audit.digest}, not of {suite.root}, whose digest is {suite.digest}",
-            hint=f"`judge verify {said_source(suite.root)} --audit` finds those of this suite.",
+            hint=f"`judge verify {shown_source(suite.root)} --audit` finds those of this suite.",
         )
     return replace(suspicions, audit=replace(audit, suspects=fitting))
 

@@ -44,13 +44,13 @@ def propose_items(question: Path, gold: Path, instruction: str) -> Proposals:
     before, after = open_workbook(question), open_workbook(gold)
     asks_formula = bool(words_for_formula(instruction))
     items: list[tuple[str, Item]] = []
-    unsaid: list[str] = []
+    uncovered: list[str] = []
     for sheet in after.sheet_names:
         changed = _changed(before, after, sheet)
         without = [cell for cell in changed if cell.formula is not None and cell.value is None]
         if without:
             first = cell_name(without[0].row, without[0].column)
-            unsaid.append(
+            uncovered.append(
                 f"values of {len(without)} formulas of the sheet {sheet!r} (from {first} on): the "
                 "gold stores none, so save it with a spreadsheet program first"
             )
@@ -66,7 +66,7 @@ def propose_items(question: Path, gold: Path, instruction: str) -> Proposals:
         (rule,) = proposal.rules
         if rule.get("type") != _BY_VALUES and not _is_said(rule, items):
             items.append((proposal.words, {"kind": "rules", "rules": [rule]}))
-    return Proposals(tuple(_proposals(items)), (*unsaid, *proposed.unsaid), "items")
+    return Proposals(tuple(_proposals(items)), (*uncovered, *proposed.uncovered), "items")
 
 
 def _is_said(rule: Mapping[str, Any], items: Sequence[tuple[str, Item]]) -> bool:

@@ -196,7 +196,7 @@ _DRAWN = {"colorScale", "dataBar", "iconSet"}
 _USUAL_GROUPINGS = {None, "clustered", "standard"}
 
 
-def unsaid_of(before: SheetFacts, gold: SheetFacts) -> Iterator[str]:
+def uncovered_by_rules(before: SheetFacts, gold: SheetFacts) -> Iterator[str]:
     """Differences of a sheet that no rule covers, one line each.
 
     Args:
@@ -269,12 +269,12 @@ class Proposals:
 
     Attributes:
         listed: the rules.
-        unsaid: differences that no rule covers, one line each.
+        uncovered: differences that no rule covers, one line each.
         noun: ``rules`` or ``items``; also the name of the option that reads them from a file.
     """
 
     listed: tuple[Proposal, ...]
-    unsaid: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
     noun: str = "rules"
 
 
@@ -291,7 +291,7 @@ def propose(cases: Sequence[tuple[Path, Path]]) -> Proposals:
     pairs = [Pair(open_workbook(question), open_workbook(gold)) for question, gold in cases]
     sheets = _sheets(pairs)
     listed: list[Proposal] = []
-    unsaid: list[str] = []
+    uncovered: list[str] = []
     if any(pair.names_differ() for pair in pairs):
         names = ", ".join(tab.name for tab in pairs[0].gold.facts.tabs)
         rule: Rule = {"type": "sheet_name"}
@@ -305,10 +305,10 @@ def propose(cases: Sequence[tuple[Path, Path]]) -> Proposals:
             base = pair.base(name)
             tab = base.tab(name)
             if tab is not None:
-                unsaid.extend(unsaid_of(base.facts.sheet(tab), gold))
+                uncovered.extend(uncovered_by_rules(base.facts.sheet(tab), gold))
     if any(pair.question.facts.names != pair.gold.facts.names for pair in pairs):
-        unsaid.append("defined names")
-    return Proposals(tuple(listed), tuple(dict.fromkeys(unsaid)))
+        uncovered.append("defined names")
+    return Proposals(tuple(listed), tuple(dict.fromkeys(uncovered)))
 
 
 def _sheets(pairs: Sequence[Pair]) -> list[tuple[str, ...]]:
@@ -399,7 +399,7 @@ def text_of(proposals: Proposals, cases: int) -> str:
     """Proposals as a YAML file for ``--rules`` or ``--items``, each with its words as a comment."""
     lists = rule_lists(proposals.listed, cases)
     lines = ["# Proposed from what differs between input and gold: delete what should not count."]
-    lines.extend(f"# No rule covers: {difference}" for difference in proposals.unsaid)
+    lines.extend(f"# No rule covers: {difference}" for difference in proposals.uncovered)
     lines.append(f"{proposals.noun}:")
     for number, (proposal, rule) in enumerate(
         zip(proposals.listed, lists[0], strict=True), start=1

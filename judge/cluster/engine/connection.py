@@ -23,7 +23,7 @@ from distributed import Client, Future
 from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.security import Security
 
-from judge.cluster.config import Place
+from judge.cluster.config import ClusterSpec
 from judge.cluster.dispatch import Answered, WorkerFacts
 from judge.cluster.engine.programs import ROLES
 from judge.cluster.engine.refusing import reading_plain_data, refusing_pickles
@@ -76,10 +76,10 @@ class JudgePlugin(WorkerPlugin):
         """Ends everything that runs, and closes sandbox and engines."""
         del worker
         self._ended.set()
-        cluster_place = workplace()
-        if (key := cluster_place.current) is not None:
-            cluster_place.abandon(key)
-        cluster_place.close()
+        current_workplace = workplace()
+        if (key := current_workplace.current) is not None:
+            current_workplace.abandon(key)
+        current_workplace.close()
 
     def _open(self) -> None:
         recipe = pickle.loads(self._recipe)  # noqa: S301  from the client, whose code runs here anyway
@@ -87,14 +87,14 @@ class JudgePlugin(WorkerPlugin):
             workplace().open(recipe)
 
     def _watch(self, worker: Any) -> None:
-        cluster_place = workplace()
+        current_workplace = workplace()
         while not self._ended.wait(_WATCH_S):
-            key = cluster_place.current
+            key = current_workplace.current
             if key is None:
                 continue
             task = worker.state.tasks.get(key)
             if task is None or task.state not in _RUNNING:
-                cluster_place.abandon(key)
+                current_workplace.abandon(key)
 
 
 class WorkerTurns:
@@ -355,20 +355,18 @@ def connected(address: str, security: Security | None) -> Iterator[Connection]:
 
 
 @contextlib.contextmanager
-def reached(cluster_place: Place) -> Iterator[Connection]:
+def reached(cluster_spec: ClusterSpec) -> Iterator[Connection]:
     """Connects to a cluster, which is started first if necessary.
 
     Raises:
         ClusterError: the cluster cannot be started or reached.
     """
     settle()
-    if cluster_place.kind == "address":
-        with connected(
-            cluster_place.address, security_of(cluster_place.certificates)
-        ) as connection:
+    if cluster_spec.kind == "address":
+        with connected(cluster_spec.address, security_of(cluster_spec.certificates)) as connection:
             yield connection
         return
-    with _host(cluster_place) as answer:
+    with _host(cluster_spec) as answer:
         security = None
         if answer["tls"] is not None:
             fields = {f"tls_{name}": answer["tls"][name] for name in ROLES}
@@ -378,13 +376,13 @@ def reached(cluster_place: Place) -> Iterator[Connection]:
 
 
 @contextlib.contextmanager
-def _host(cluster_place: Place) -> Iterator[dict[str, Any]]:
+def _host(cluster_spec: ClusterSpec) -> Iterator[dict[str, Any]]:
     """Runs the process that starts the workers; yields its description of them."""
-    files = cluster_place.certificates
+    files = cluster_spec.certificates
     plan = {
-        "kind": cluster_place.kind,
-        "workers": cluster_place.workers,
-        "options": dict(cluster_place.options),
+        "kind": cluster_spec.kind,
+        "workers": cluster_spec.workers,
+        "options": dict(cluster_spec.options),
         "certificates": files and {name: str(path) for name, path in asdict(files).items()},
     }
     process = subprocess.Popen(
@@ -404,13 +402,13 @@ def _host(cluster_place: Place) -> Iterator[dict[str, Any]]:
         line = process.stdout.readline()
         if not line:
             raise ClusterError(
-                f"{cluster_place.name}: the workers could not be started",
+                f"{cluster_spec.name}: the workers could not be started",
                 hint="The output of the program that starts them is above.",
             )
         yield json.loads(line)
     finally:
         process.stdin.close()
-        wait_s = _STOP_S if cluster_place.kind == "local" else _RELEASE_S
+        wait_s = _STOP_S if cluster_spec.kind == "local" else _RELEASE_S
         try:
             process.wait(wait_s)
         except subprocess.TimeoutExpired:

@@ -23,7 +23,7 @@ import dask
 from distributed import LocalCluster, Nanny, Scheduler
 from distributed.security import Security
 
-from judge.cluster.config import Certificates, Place
+from judge.cluster.config import Certificates, ClusterSpec
 from judge.cluster.engine.security import NO_PAGES, SETTINGS, security_of, settle
 from judge.errors import ClusterError
 
@@ -103,40 +103,40 @@ def _start_slurm(workers: int, options: Mapping[str, Any], security: Security | 
     return cluster
 
 
-async def serve_scheduler(cluster_place: Place, on_ready: Callable[[str], None]) -> None:
+async def serve_scheduler(cluster_spec: ClusterSpec, on_ready: Callable[[str], None]) -> None:
     """Runs a scheduler until it is cancelled.
 
     Args:
-        cluster_place: the address to listen on, and the certificates.
+        cluster_spec: the address to listen on, and the certificates.
         on_ready: called with the address of the scheduler.
 
     Raises:
         ClusterError: it cannot listen there.
     """
     settle(logging.WARNING)
-    parts = urlsplit(cluster_place.address)
+    parts = urlsplit(cluster_spec.address)
     try:
         async with Scheduler(
             host=parts.hostname,
             port=parts.port or 0,
             protocol=f"{parts.scheme}://",
-            security=security_of(cluster_place.certificates),
+            security=security_of(cluster_spec.certificates),
             dashboard_address=NO_PAGES,
         ) as scheduler:
             on_ready(str(scheduler.address))
             await scheduler.finished()
     except OSError as error:
-        raise ClusterError(f"{cluster_place.address}: {error.strerror or error}") from error
+        raise ClusterError(f"{cluster_spec.address}: {error.strerror or error}") from error
 
 
-async def serve_workers(cluster_place: Place, on_ready: Callable[[str], None]) -> None:
+async def serve_workers(cluster_spec: ClusterSpec, on_ready: Callable[[str], None]) -> None:
     """Runs workers until they are cancelled, or their scheduler is gone.
 
     Each worker is a process with one thread, so that a crash affects nothing else; a worker that
     died is started again.
 
     Args:
-        cluster_place: the scheduler, the certificates, and the number of workers.
+        cluster_spec: the scheduler, the certificates, and the number of workers.
         on_ready: called with the address of each worker.
 
     Raises:
@@ -145,14 +145,14 @@ async def serve_workers(cluster_place: Place, on_ready: Callable[[str], None]) -
     settle(logging.WARNING)
     nannies = [
         Nanny(
-            cluster_place.address,
+            cluster_spec.address,
             nthreads=1,
             memory_limit=0,
-            security=security_of(cluster_place.certificates),
+            security=security_of(cluster_spec.certificates),
             death_timeout=_WAIT_S,
             dashboard_address=NO_PAGES,
         )
-        for _ in range(cluster_place.workers)
+        for _ in range(cluster_spec.workers)
     ]
     try:
         await asyncio.gather(*nannies)
@@ -161,7 +161,7 @@ async def serve_workers(cluster_place: Place, on_ready: Callable[[str], None]) -
         await asyncio.gather(*(nanny.finished() for nanny in nannies))
     except (OSError, TimeoutError, RuntimeError) as error:
         raise ClusterError(
-            f"{cluster_place.address}: no scheduler can be reached there: "
+            f"{cluster_spec.address}: no scheduler can be reached there: "
             f"{error.__cause__ or error}",
             hint="Start one (`judge cluster scheduler`), with the same certificates as here.",
         ) from error

@@ -165,7 +165,7 @@ class SubmissionRecord(SubmissionIdentity, total=False):
     """The part of a submissions.jsonl record that every reader may rely on.
 
     Other programs may write such files with additional fields; the fields about requests are read
-    by :func:`judge.core.conversation.asking_of`.
+    by :func:`judge.core.conversation.recorded_usage`.
     """
 
     calls: list[object] | None

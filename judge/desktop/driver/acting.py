@@ -19,7 +19,7 @@ from judge.desktop.driver.processes import BrokenError, Processes, stand_apart
 
 MAX_EVENTS = 1_000
 MAX_PRINTED = 10_000
-_MAX_SAID_BYTES = 4 << 20
+_MAX_REPORT_BYTES = 4 << 20
 _READY_S = 30.0
 _MODULES = (
     "judge.desktop.driver.calls",
@@ -66,9 +66,9 @@ class _Ready:
         assert process.stderr is not None
         self.process = process
         self.to = process.stdin
-        self.said = process.stdout.fileno()
+        self.reports = process.stdout.fileno()
         self.printed = process.stderr.fileno()
-        for descriptor in (self.said, self.printed):
+        for descriptor in (self.reports, self.printed):
             os.set_blocking(descriptor, False)
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class _Ready:
                 stream.close()
 
 
-class Stage:
+class ActorPool:
     """Performs actions, each in a new actor process; the next process is always ready.
 
     Args:
@@ -140,20 +140,20 @@ class Stage:
         self.prepare()
         actor, self._ready = self._ready, None
         assert actor is not None
-        hearing = _Hearing(actor)
+        reports = _ActorReports(actor)
         try:
-            if not hearing.until("ready", time.monotonic() + _READY_S):
+            if not reports.until("ready", time.monotonic() + _READY_S):
                 self._processes.check()
-                raise BrokenError(f"no process for an action gets ready: {hearing.shown()[-300:]}")
+                raise BrokenError(f"no process for an action gets ready: {reports.shown()[-300:]}")
             request = json.dumps({"kind": kind, "what": what}).encode() + b"\n"
-            ended = hearing.send(request, time.monotonic() + limit_s)
+            ended = reports.send(request, time.monotonic() + limit_s)
         finally:
             actor.close()
-        self._processes.end_strangers()
-        done = Performed(printed=hearing.shown(), events=hearing.events)
-        if hearing.end is not None:
-            done.error = str(hearing.end.get("error", ""))[:8_000]
-            done.refused = hearing.end.get("refused") is True
+        self._processes.end_others()
+        done = Performed(printed=reports.shown(), events=reports.events)
+        if reports.end is not None:
+            done.error = str(reports.end.get("error", ""))[:8_000]
+            done.refused = reports.end.get("refused") is True
         elif ended:
             done.error = "the action's process ended before it was done"
         else:
@@ -167,15 +167,15 @@ class Stage:
             self._ready = None
 
 
-class _Hearing:
+class _ActorReports:
     """Reads the reports of an actor, and what it prints."""
 
     def __init__(self, actor: _Ready) -> None:
         self._actor = actor
         self._line = b""
-        self._said_bytes = 0
+        self._report_bytes = 0
         self._printed = bytearray()
-        self._open = {actor.said, actor.printed}
+        self._open = {actor.reports, actor.printed}
         self.ready = False
         self.end: dict[str, Any] | None = None
         self.events: list[list[Any]] = []
@@ -189,7 +189,7 @@ class _Hearing:
         while True:
             if (wanted == "ready" and self.ready) or self.end is not None:
                 return True
-            if self._actor.said not in self._open:
+            if self._actor.reports not in self._open:
                 return False
             left = deadline - time.monotonic()
             if left <= 0:
@@ -215,31 +215,31 @@ class _Hearing:
                 chunk = b""
             if not chunk:
                 self._open.discard(descriptor)
-            elif descriptor == self._actor.said:
-                self._said(chunk)
+            elif descriptor == self._actor.reports:
+                self._take_chunk(chunk)
             elif len(self._printed) < MAX_PRINTED:
                 self._printed += chunk
 
-    def _said(self, chunk: bytes) -> None:
-        self._said_bytes += len(chunk)
-        if self._said_bytes > _MAX_SAID_BYTES:
+    def _take_chunk(self, chunk: bytes) -> None:
+        self._report_bytes += len(chunk)
+        if self._report_bytes > _MAX_REPORT_BYTES:
             self.end = {"error": "the action reported more than there can be"}
             return
         *lines, self._line = (self._line + chunk).split(b"\n")
         for line in lines:
             try:
-                said = json.loads(line)
+                report = json.loads(line)
             except (ValueError, RecursionError):
                 continue
-            if isinstance(said, dict):
-                self._take(said)
+            if isinstance(report, dict):
+                self._take(report)
 
-    def _take(self, said: dict[str, Any]) -> None:
-        if said.get("ready") is True:
+    def _take(self, report: dict[str, Any]) -> None:
+        if report.get("ready") is True:
             self.ready = True
-        if isinstance(said.get("end"), dict):
-            self.end = said["end"]
-        event = said.get("event")
+        if isinstance(report.get("end"), dict):
+            self.end = report["end"]
+        event = report.get("event")
         if isinstance(event, list) and len(event) == 4 and len(self.events) < MAX_EVENTS:
             kind, x, y, detail = event
             if isinstance(x, int) and isinstance(y, int) and isinstance(detail, str):

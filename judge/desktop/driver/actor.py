@@ -105,7 +105,7 @@ def main(corrections: list[str]) -> None:
     except SystemExit as stop:
         error = "" if stop.code in {None, 0} else f"SystemExit: {stop.code}"
     except BaseException as failure:  # noqa: BLE001 - however the action ends, the end is reported
-        error = told(failure)
+        error = failure_text(failure)
     with contextlib.suppress(Exception):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -113,7 +113,7 @@ def main(corrections: list[str]) -> None:
     os._exit(0)
 
 
-def told(failure: BaseException) -> str:
+def failure_text(failure: BaseException) -> str:
     """Returns the end of a traceback, only the part in the action's own code."""
     if isinstance(failure, permitted.FailedError):
         return str(failure)[-_ERROR_CHARS:]
@@ -210,14 +210,14 @@ def _type(
 def report(backend: Any, reporter: Reporter) -> None:
     """Makes PyAutoGUI report what mouse and keyboard do."""
 
-    def told_of(name: str, kind: str, spell: Callable[..., tuple[int, int, str]]) -> None:
+    def wrap(name: str, kind: str, spell: Callable[..., tuple[int, int, str]]) -> None:
         plain = getattr(backend, name)
 
         def does(*given: Any, **named: Any) -> Any:
-            found = plain(*given, **named)
+            result = plain(*given, **named)
             with contextlib.suppress(ValueError, TypeError):
                 reporter.event(kind, *spell(*given, **named))
-            return found
+            return result
 
         setattr(backend, name, does)
 
@@ -227,11 +227,11 @@ def report(backend: Any, reporter: Reporter) -> None:
     def button(_x: Any, _y: Any, button: Any) -> tuple[int, int, str]:
         return at({1: "left", 2: "middle", 3: "right"}.get(button, button))
 
-    told_of("_moveTo", "move", lambda x, y: (round(x), round(y), ""))
-    told_of("_mouseDown", "press", button)
-    told_of("_mouseUp", "release", button)
-    told_of("_keyDown", "key-press", at)
-    told_of("_keyUp", "key-release", at)
+    wrap("_moveTo", "move", lambda x, y: (round(x), round(y), ""))
+    wrap("_mouseDown", "press", button)
+    wrap("_mouseUp", "release", button)
+    wrap("_keyDown", "key-press", at)
+    wrap("_keyUp", "key-release", at)
     for name in ("_vscroll", "_hscroll"):
         _report_scroll(backend, name, reporter)
     backend._scroll = backend._vscroll  # noqa: SLF001

@@ -98,10 +98,10 @@ class Bus:
             BrokenError: the bus is gone, or no program answers at all.
         """
         waiting = list(questions)
-        found: list[Any] = []
+        answers: list[Any] = []
         for start in range(0, len(waiting), _AT_ONCE):
-            found += self._ask_some(waiting[start : start + _AT_ONCE])
-        return found
+            answers += self._ask_some(waiting[start : start + _AT_ONCE])
+        return answers
 
     def _ask_some(self, questions: Sequence[Question]) -> list[Any]:
         answers: list[Any] = [None] * len(questions)

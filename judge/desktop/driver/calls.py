@@ -109,15 +109,15 @@ def _shown(value: object) -> str:
 def _place(kind: str, given: Mapping[str, Any], *, optional: bool) -> dict[str, int]:
     if optional and given.get("x") is None and given.get("y") is None:
         return {}
-    found = {}
+    numbers = {}
     for name in _PLACE:
         value = given.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise NoActionError(f"{kind} needs numbers for x and y, not {_shown(value)}")
         if not math.isfinite(value) or abs(value) > MAX_PIXELS:
             raise NoActionError(f"{kind}: {name} is out of reach: {_shown(value)}")
-        found[name] = round(value)
-    return found
+        numbers[name] = round(value)
+    return numbers
 
 
 def _whole(kind: str, given: Mapping[str, Any], name: str, most: int) -> int:

@@ -206,19 +206,19 @@ def _along(
     narrow: dict[int, Band] = {}
     for line in lines:
         for band in _bands(functools.partial(probe, line), *span):
-            known = narrow.get(band.number)
-            if known is None or band.end - band.start < known.end - known.start:
+            narrowest = narrow.get(band.number)
+            if narrowest is None or band.end - band.start < narrowest.end - narrowest.start:
                 narrow[band.number] = band
     kept: list[Band] = []
-    for band in sorted(narrow.values(), key=lambda each: each.end - each.start):
+    for band in sorted(narrow.values(), key=lambda band: band.end - band.start):
         if all(band.end <= other.start or other.end <= band.start for other in kept):
             kept.append(band)
-    return sorted(kept, key=lambda each: each.start)
+    return sorted(kept, key=lambda band: band.start)
 
 
 def _bands(probe: Callable[[list[int]], list[Band]], first: int, end: int, step: int) -> list[Band]:
     """Finds rows or columns between two pixels: coarse steps first, then one probe in each gap."""
-    found: dict[int, Band] = {}
+    bands_by_number: dict[int, Band] = {}
     looked: set[int] = set()
     places = list(range(first, end, step))
     for _ in range(_MAX_LOOKS):
@@ -227,15 +227,15 @@ def _bands(probe: Callable[[list[int]], list[Band]], first: int, end: int, step:
         looked.update(places)
         for band in probe(places):
             if band.end > band.start:
-                found.setdefault(band.number, band)
-        bands = sorted(found.values(), key=lambda band: band.start)
+                bands_by_number.setdefault(band.number, band)
+        bands = sorted(bands_by_number.values(), key=lambda band: band.start)
         places = []
         for one, other in itertools.pairwise(bands):
             if other.start > one.end + 1 and one.end + 1 not in looked:
                 places.append(one.end + 1)
         if bands and bands[-1].end + 1 < end and bands[-1].end + 1 not in looked:
             places.append(bands[-1].end + 1)
-    return sorted(found.values(), key=lambda band: band.start)
+    return sorted(bands_by_number.values(), key=lambda band: band.start)
 
 
 def walked_cells(bus: Bus, table: Ref) -> Iterator[Cell]:

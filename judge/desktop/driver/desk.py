@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.desktop.driver import marks, screen, settings, tree
-from judge.desktop.driver.acting import Performed, Stage
+from judge.desktop.driver.acting import ActorPool, Performed
 from judge.desktop.driver.bus import Bus
 from judge.desktop.driver.layout import Layout
 from judge.desktop.driver.nodes import Node, plain_title
@@ -62,7 +62,7 @@ class _Seen:
     seconds: float
 
 
-class Desk:
+class DrivenDesktop:
     """A desktop.
 
     Args:
@@ -75,7 +75,7 @@ class Desk:
         self._corrections = options.corrections
         os.makedirs(settings.RUNTIME, mode=0o700, exist_ok=True)
         self._processes = Processes(settings.ENVIRONMENT, settings.RUNTIME)
-        self._stage = Stage(self._processes, modules, options.corrections)
+        self._actors = ActorPool(self._processes, modules, options.corrections)
         self._reader: tree.Reader
         self._screen: screen.Screen
         self._opened = self._collected = self._saved = ""
@@ -118,7 +118,7 @@ class Desk:
             layout.add_clutter(self._options.clutter, self._main, size, started + _START_S)
         self._settle(max(SETTLE_S, started + _START_S - time.monotonic()))
         self._processes.learn_own()
-        self._stage.prepare()
+        self._actors.prepare()
         return time.monotonic() - started
 
     def _start_screen(self) -> None:
@@ -170,15 +170,15 @@ class Desk:
 
     def _wait_for_window(self, title: str, started: float) -> None:
         def there() -> bool:
-            found = [each for each in self._screen.windows() if title in each.title]
-            if found:
-                self._main = found[0].number
-            return bool(found)
+            windows = [window for window in self._screen.windows() if title in window.title]
+            if windows:
+                self._main = windows[0].number
+            return bool(windows)
 
         try:
             self._processes.wait_for("the window", there, started + _START_S - time.monotonic())
         except BrokenError as error:
-            shown = ", ".join(repr(each.title) for each in self._screen.windows()) or "none"
+            shown = ", ".join(repr(window.title) for window in self._screen.windows()) or "none"
             raise BrokenError(f"{error} ({title!r}; windows: {shown})") from None
 
     def _await_cells(self, started: float) -> None:
@@ -221,21 +221,21 @@ class Desk:
         """
         self._processes.check()
         facts: dict[str, Any] = {"tree_s": 0.0, "screenshot_s": 0.0, "elements": None}
-        found: list[Node] = []
+        tree_nodes: list[Node] = []
         if nodes or numbered:
-            found, facts["tree_s"] = self._tree()
+            tree_nodes, facts["tree_s"] = self._tree()
         data = None
         if picture or numbered:
             started = time.perf_counter()
             shown = self._screen.picture()
             if numbered:
-                drawn = marks.draw_marks(shown, found)
+                drawn = marks.draw_marks(shown, tree_nodes)
                 facts["marks"] = [[number, place] for number, place in drawn.items()]
-                marks.name_marked(found, drawn)
+                marks.name_marked(tree_nodes, drawn)
             data = screen.as_png(shown)
             facts["screenshot_s"] = time.perf_counter() - started
         if nodes or numbered:
-            facts["elements"] = [node.row() for node in found]
+            facts["elements"] = [node.row() for node in tree_nodes]
         facts["cursor"] = list(self._screen.cursor())
         facts["windows"] = self._titles()
         self._processes.check()
@@ -243,9 +243,9 @@ class Desk:
 
     def _titles(self) -> list[str]:
         active = self._screen.active()
-        windows = sorted(self._screen.windows(), key=lambda each: each.number != active)
+        windows = sorted(self._screen.windows(), key=lambda window: window.number != active)
         plain = "titles" in self._corrections
-        return [plain_title(each.title) if plain else each.title for each in windows][:100]
+        return [plain_title(window.title) if plain else window.title for window in windows][:100]
 
     # performing actions
 
@@ -262,12 +262,12 @@ class Desk:
         if kind == "wait":
             time.sleep(_WAIT_S)
         elif kind != "nothing":
-            done = self._stage.perform(kind, what, self._options.action_s)
+            done = self._actors.perform(kind, what, self._options.action_s)
         settled = True
         if kind != "nothing":
             settled = self._settle(SETTLE_S)
         self._processes.check()
-        self._stage.prepare()
+        self._actors.prepare()
         return done, settled, time.monotonic() - started
 
     def _settle(self, limit_s: float) -> bool:
@@ -302,7 +302,7 @@ class Desk:
         self._settled = None
         self._screen.work(events)
 
-    def frame(self, known: str) -> tuple[str, bytes | None]:
+    def frame(self, shown_digest: str) -> tuple[str, bytes | None]:
         """Returns the digest of the screen, and the picture unless the caller has it.
 
         Raises:
@@ -311,7 +311,7 @@ class Desk:
         self._processes.check()
         shown = self._screen.bare_picture()
         digest = hashlib.blake2b(shown.tobytes(), digest_size=16).hexdigest()
-        return digest, None if digest == known else screen.as_png(shown)
+        return digest, None if digest == shown_digest else screen.as_png(shown)
 
     # collecting the file
 
@@ -325,11 +325,11 @@ class Desk:
         self._settled = None
         name = os.path.basename(self._saved)
         windows = self._screen.windows()
-        found = [each for each in windows if name in each.title]
+        titled = [window for window in windows if name in window.title]
         target = (
-            found[0].number
-            if found
-            else next((each.number for each in windows if each.number == self._main), 0)
+            titled[0].number
+            if titled
+            else next((window.number for window in windows if window.number == self._main), 0)
         )
         if target:
             self._screen.activate(target)
@@ -373,10 +373,10 @@ class Desk:
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:
-            found = os.lstat(self._saved)
+            status = os.lstat(self._saved)
         except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
+        return status.st_ino, status.st_mtime_ns, status.st_size
 
     def collect(self) -> tuple[str, bool, bytes | None]:
         """Reads the file or folder: its status, whether it changed, and its bytes."""
@@ -389,7 +389,7 @@ class Desk:
 
     def close(self) -> None:
         """Ends the desktop."""
-        self._stage.close()
+        self._actors.close()
         for part in reversed(self._processes.parts):
             with contextlib.suppress(OSError):
                 part.process.send_signal(signal.SIGKILL)
@@ -406,9 +406,9 @@ def kept_format(nodes: Sequence[Node]) -> tuple[int, int] | None:
         for node in nodes
         if node.role.endswith("button") and node.box is not None and "showing" in node.states
     ]
-    asked = next((node.parent for node in buttons if "ODF" in node.name), None)
+    dialog = next((node.parent for node in buttons if "ODF" in node.name), None)
     for node in buttons:
-        if asked is not None and node.parent == asked and "ODF" not in node.name and node.box:
+        if dialog is not None and node.parent == dialog and "ODF" not in node.name and node.box:
             x, y, width, height = node.box
             return x + width // 2, y + height // 2
     return None

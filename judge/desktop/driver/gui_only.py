@@ -100,11 +100,11 @@ class _Interpreter(Values):
                 self.assign(node.target, value)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for each in node.names:
+        for alias in node.names:
             if isinstance(node, ast.Import):
-                self.names[each.asname or each.name] = Member(each.name)
+                self.names[alias.asname or alias.name] = Member(alias.name)
             else:
-                self.names[each.name] = Member(str(node.module), each.name)
+                self.names[alias.name] = Member(str(node.module), alias.name)
 
     def _loop(self, node: ast.For | ast.While) -> None:
         items = iter(self.items(self.value(node.iter))) if isinstance(node, ast.For) else None

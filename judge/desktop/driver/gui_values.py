@@ -299,13 +299,13 @@ class Values:
         parameters = PARAMETERS.get(name, [""] * len(given))
         if len(given) > len(parameters):
             raise TypeError(f"{name}() takes {len(parameters)} arguments here, not {len(given)}")
-        passed = [self._passed(name, *each) for each in zip(parameters, given, strict=False)]
-        found = getattr(self._gui, name)(*passed, **options)
+        passed = [self._passed(name, *pair) for pair in zip(parameters, given, strict=False)]
+        result = getattr(self._gui, name)(*passed, **options)
         if name == "hold":
-            return found
-        if isinstance(found, tuple):
-            return tuple(int(each) for each in found)
-        return found if isinstance(found, bool) else None
+            return result
+        if isinstance(result, tuple):
+            return tuple(int(coordinate) for coordinate in result)
+        return result if isinstance(result, bool) else None
 
     def _passed(self, function: str, parameter: str, value: Any) -> Any:
         """Checks an argument for PyAutoGUI; names of picture files are refused."""
@@ -324,35 +324,39 @@ class Values:
 
     def _built_in(self, name: str, given: list[Any], options: Mapping[str, Any]) -> Any:
         if name == "print":
-            text = str(options.get("sep", " ")).join(str(self._plain(each)) for each in given)
+            text = str(options.get("sep", " ")).join(
+                str(self._plain(argument)) for argument in given
+            )
             self._show(text[:MAX_CHARS])
             return None
-        known = {"sorted": {"reverse"}, "min": {"default"}, "max": {"default"}, "sum": {"start"}}
-        if set(options) - known.get(name, set()) - ({"start"} if name == "enumerate" else set()):
+        accepted = {"sorted": {"reverse"}, "min": {"default"}, "max": {"default"}, "sum": {"start"}}
+        if set(options) - accepted.get(name, set()) - ({"start"} if name == "enumerate" else set()):
             raise TypeError(f"{name}() has no such argument here")
-        given = [self._plain(each) for each in given]
+        given = [self._plain(argument) for argument in given]
         if name == "range":
             return self._bounded(range(*given))
         if name == "int" and given and isinstance(given[0], str) and len(given[0]) > 80:
             raise ValueError("too long")
-        found = BUILT_IN[name](*given, **options)
-        if isinstance(found, enumerate | zip | reversed):
-            found = list(found)
-        return self._bounded(found)
+        result = BUILT_IN[name](*given, **options)
+        if isinstance(result, enumerate | zip | reversed):
+            result = list(result)
+        return self._bounded(result)
 
     def _method(self, holder: Any, name: str, given: list[Any], options: Mapping[str, Any]) -> Any:
         tables = ((str, TEXT_METHODS), (list, LIST_METHODS), (dict, DICT_METHODS))
-        known = next((table for kind, table in tables if type(holder) is kind), frozenset[str]())
-        if name not in known or options:
+        methods = next((table for kind, table in tables if type(holder) is kind), frozenset[str]())
+        if name not in methods or options:
             raise TypeError(f"{type(holder).__name__} has no {name}() here")
-        longest = max(len(each) if isinstance(each, str) else 0 for each in [*given, ""])
+        longest = max(
+            len(argument) if isinstance(argument, str) else 0 for argument in [*given, ""]
+        )
         if name == "replace" and len(holder) * longest > MAX_CHARS * 10:
             raise ValueError("too long")
         if name == "join":
-            given = [[str(self._plain(each)) for each in self.items(given[0])]] if given else []
-        found = getattr(holder, name)(*(self._plain(each) for each in given))
+            given = [[str(self._plain(item)) for item in self.items(given[0])]] if given else []
+        result = getattr(holder, name)(*(self._plain(argument) for argument in given))
         self._bounded(holder)
-        return list(found) if name in {"keys", "values", "items"} else self._bounded(found)
+        return list(result) if name in {"keys", "values", "items"} else self._bounded(result)
 
     # bounds
 

@@ -31,7 +31,7 @@ _SYMBOLS = {
 """Names of keys: PyAutoGUI -> X."""
 
 
-class Hands:
+class InputPlayer:
     """Mouse and keyboard of a screen.
 
     Args:

@@ -103,7 +103,7 @@ class Layout:
         name = os.path.basename(path)
         self._processes.wait_for(
             f"the window of {name}",
-            lambda: any(name in each.title for each in self._screen.windows()),
+            lambda: any(name in window.title for window in self._screen.windows()),
             max(1.0, end - time.monotonic()),
         )
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -162,8 +162,10 @@ def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 def _box_to_mark(node: Node, size: tuple[int, int]) -> tuple[int, int, int, int] | None:
     """Returns the corners of the box of a node that is marked; None if it is not marked."""
-    known = node.role in _ROLES or node.role.startswith(_BEGINNINGS) or node.role.endswith(_ENDINGS)
-    if not known or node.box is None or not {"showing", "visible"} <= set(node.states):
+    has_role = (
+        node.role in _ROLES or node.role.startswith(_BEGINNINGS) or node.role.endswith(_ENDINGS)
+    )
+    if not has_role or node.box is None or not {"showing", "visible"} <= set(node.states):
         return None
     if not {"enabled", "editable", "expandable", "checkable"} & set(node.states):
         return None

@@ -116,23 +116,23 @@ def unused_cells(elements: Sequence[Shown]) -> set[int]:
     Only rows and columns on the screen count, so hidden ones are skipped.
     """
     places: dict[int | None, dict[int, tuple[int, int]]] = {}
-    for number, each in enumerate(elements):
-        place = address_of(each.name) if each.role == CELL else None
+    for number, element in enumerate(elements):
+        place = address_of(element.name) if element.role == CELL else None
         if place is not None:
-            places.setdefault(each.parent, {})[number] = place
-    found: set[int] = set()
+            places.setdefault(element.parent, {})[number] = place
+    unused: set[int] = set()
     for cells in places.values():
         used = [place for number, place in cells.items() if elements[number].text]
         last_row = _one_more((row for row, _ in used), (row for row, _ in cells.values()))
         last_column = _one_more((column for _, column in used), (c for _, c in cells.values()))
-        found |= {
+        unused |= {
             number
             for number, (row, column) in cells.items()
             if (row > last_row or column > last_column)
             and not elements[number].text
             and "focused" not in elements[number].states
         }
-    return found
+    return unused
 
 
 def _one_more(used: Iterable[int], shown: Iterable[int]) -> int:

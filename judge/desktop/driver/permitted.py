@@ -159,10 +159,10 @@ class _Checker(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """Allows attributes that are in one of the tables."""
-        known = (
+        allowed = (
             FUNCTIONS | SETTINGS | set(EASINGS) | TEXT_METHODS | LIST_METHODS | DICT_METHODS
         ) | POINT_FIELDS
-        if node.attr not in known:
+        if node.attr not in allowed:
             raise self._refused(node, f".{node.attr} is not permitted")
         if isinstance(node.ctx, ast.Store) and node.attr not in SETTINGS:
             raise self._refused(node, f"setting .{node.attr} is not permitted")
@@ -197,14 +197,16 @@ class _Checker(ast.NodeVisitor):
 
     def visit_Import(self, node: ast.Import) -> None:
         """Allows imports of the two modules that code can use anyway."""
-        for each in node.names:
-            if each.name not in MODULES or (each.asname or "").startswith("_"):
-                raise self._refused(node, f"import {each.name} is not permitted")
+        for alias in node.names:
+            if alias.name not in MODULES or (alias.asname or "").startswith("_"):
+                raise self._refused(node, f"import {alias.name} is not permitted")
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         """Allows imports of permitted functions from the two modules."""
-        for each in node.names:
-            permitted = node.module == "time" and each.name == "sleep"
-            permitted = permitted or (node.module == "pyautogui" and each.name in FUNCTIONS)
-            if not permitted or node.level or each.asname is not None:
-                raise self._refused(node, f"from {node.module} import {each.name} is not permitted")
+        for alias in node.names:
+            permitted = node.module == "time" and alias.name == "sleep"
+            permitted = permitted or (node.module == "pyautogui" and alias.name in FUNCTIONS)
+            if not permitted or node.level or alias.asname is not None:
+                raise self._refused(
+                    node, f"from {node.module} import {alias.name} is not permitted"
+                )

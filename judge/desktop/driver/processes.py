@@ -96,7 +96,7 @@ class Processes:
                 raise BrokenError(f"{name} does not start: {error}") from None
         again = None if again_code is None else (again_code, tuple(command))
         part = Part(name, process, complaints, may_end, again)
-        self.parts = [each for each in self.parts if each.name != name]
+        self.parts = [part for part in self.parts if part.name != name]
         self.parts.append(part)
         return part
 
@@ -129,14 +129,14 @@ class Processes:
             return f": {lines[-1][:300]}" if lines else ""
         return ""
 
-    def wait_for(self, what: str, found: Callable[[], bool], limit_s: float) -> None:
+    def wait_for(self, what: str, is_there: Callable[[], bool], limit_s: float) -> None:
         """Waits until a condition is true.
 
         Raises:
             BrokenError: it does not become true in time, or a process ended.
         """
         end = time.monotonic() + limit_s
-        while not found():
+        while not is_there():
             self.check()
             if time.monotonic() > end:
                 raise BrokenError(f"{what} is not there after {limit_s:g} s")
@@ -146,7 +146,7 @@ class Processes:
         """Remembers that all processes that run now belong to the desktop."""
         self._sessions = {session_of(pid) for pid in parents()} - {0, session_of(os.getpid())}
 
-    def end_strangers(self) -> int:
+    def end_others(self) -> int:
         """Ends every descendant of the driver that does not belong to the desktop.
 
         Returns:
@@ -154,11 +154,11 @@ class Processes:
         """
         ended = 0
         for _ in range(20):  # a process that was just forked is found in the next round
-            found = self._strangers()
-            if not found:
+            others = self._others()
+            if not others:
                 self._reap()
                 break
-            for pid in found:
+            for pid in others:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
                     ended += 1
@@ -174,12 +174,12 @@ class Processes:
                 with contextlib.suppress(OSError):
                     os.waitpid(pid, os.WNOHANG)
 
-    def _strangers(self) -> list[int]:
+    def _others(self) -> list[int]:
         tree = parents()
         roots = {part.process.pid for part in self.parts}
         # Orphans of the desktop's own programs stay in the session in which they were started.
         sessions = roots | self._sessions
-        found = []
+        others = []
         for pid in tree:
             line = pid
             seen: set[int] = set()
@@ -187,8 +187,8 @@ class Processes:
                 seen.add(line)
                 line = tree.get(line, 0)
             if line == os.getpid() and pid != os.getpid() and session_of(pid) not in sessions:
-                found.append(pid)
-        return found
+                others.append(pid)
+        return others
 
     def memory_bytes(self) -> int:
         """Returns the proportional memory of all processes, including the driver."""
@@ -214,7 +214,7 @@ def stand_apart() -> None:
 
 def parents(*, ended: bool = False) -> dict[int, int]:
     """Maps every running process to its parent; or every ended one that was not waited for."""
-    found = {}
+    parent_of = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
@@ -222,18 +222,18 @@ def parents(*, ended: bool = False) -> dict[int, int]:
             with open(f"/proc/{name}/stat", "rb") as file:
                 after = file.read().rpartition(b")")[2].split()
             if (after[0] in {b"Z", b"X"}) is ended:
-                found[int(name)] = int(after[1])
-    return found
+                parent_of[int(name)] = int(after[1])
+    return parent_of
 
 
 def _states(pid: int) -> list[bytes]:
     """Returns the state of each thread of a process, as the kernel's one-letter code."""
-    found = []
+    states = []
     with contextlib.suppress(OSError):  # the process has just ended
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
-                found.append(file.read().rpartition(b")")[2].split()[0])
-    return found
+                states.append(file.read().rpartition(b")")[2].split()[0])
+    return states
 
 
 def session_of(pid: int) -> int:

@@ -138,5 +138,5 @@ def office_version() -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = _VERSION.search(done.stdout)
-    return "" if found is None else found[0]
+    version = _VERSION.search(done.stdout)
+    return "" if version is None else version[0]

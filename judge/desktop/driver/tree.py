@@ -117,15 +117,15 @@ class Reader:
             application = _Seen(ref, Node("application", str(name or "")), [])
             desktop.children.append(application)
             application.children = self._ranked(below, windows, active)
-            level += [(each, application) for each in application.children]
+            level += [(child, application) for child in application.children]
         for _ in range(_MAX_DEPTH):
             if not level or self._count > MAX_NODES:
                 break
             level = self._level(level)
         again = self._bus.ask(extents_of(ref) for ref, _ in self._origins)
-        known = [box for _, box in self._origins]
+        boxes = [box for _, box in self._origins]
         self._moved |= any(
-            box is not None and tuple(box) != was for box, was in zip(again, known, strict=True)
+            box is not None and tuple(box) != was for box, was in zip(again, boxes, strict=True)
         )
         nodes = list(_flat(desktop))
         if "hit-tests" in self._corrections:
@@ -148,7 +148,7 @@ class Reader:
             rank, window = _rank(str(name or ""), box, windows, active)
             above = windows[:rank] if rank < len(windows) else []
             ranked.append((rank, _Seen(ref, Node("", ""), above, window)))
-        ranked.sort(key=lambda each: each[0])
+        ranked.sort(key=lambda pair: pair[0])
         return [seen for _, seen in ranked]
 
     # levels
@@ -164,7 +164,7 @@ class Reader:
                 kept.append((seen, parent))
         self._count += len(kept)
         entered = [seen for seen, parent in kept if self._is_entered(seen, parent)]
-        closed = self._closed_menus([each for each in entered if each.node.role == "menu"])
+        closed = self._closed_menus([seen for seen in entered if seen.node.role == "menu"])
         entered = [seen for seen in entered if id(seen) not in closed]
         found = self._children([(seen.ref, seen.count) for seen in entered])
         following: list[tuple[_Seen, _Seen]] = []
@@ -323,7 +323,7 @@ class Reader:
                     Question(ref, "Accessible", "GetChildAtIndex", "i", (number,))
                     for number in range(count)
                 )
-            there = [each for each in refs if each is not None and each[1] != NOTHING]
+            there = [ref for ref in refs if ref is not None and ref[1] != NOTHING]
             found.append(there[:_MAX_CHILDREN])
         return found
 
@@ -342,20 +342,22 @@ class Reader:
         """Returns the menus of which nothing is on the screen."""
         if "menus" not in self._corrections:
             return set()
-        asked = [seen for seen in menus if not {"selected", "expanded"} & set(seen.node.states)]
+        unopened = [seen for seen in menus if not {"selected", "expanded"} & set(seen.node.states)]
         firsts = self._bus.ask(
             Question(seen.ref, "Accessible", "GetChildAtIndex", "i", (number,))
-            for seen in asked
+            for seen in unopened
             for number in range(3)
         )
-        known = [ref for ref in firsts if ref is not None and ref[1] != NOTHING]
-        answers = self._bus.ask(Question(ref, "Accessible", "GetState") for ref in known)
+        existing = [ref for ref in firsts if ref is not None and ref[1] != NOTHING]
+        answers = self._bus.ask(Question(ref, "Accessible", "GetState") for ref in existing)
         shown = {
-            ref for ref, bits in zip(known, answers, strict=True) if "showing" in state_names(bits)
+            ref
+            for ref, bits in zip(existing, answers, strict=True)
+            if "showing" in state_names(bits)
         }
         return {
             id(seen)
-            for number, seen in enumerate(asked)
+            for number, seen in enumerate(unopened)
             if not shown & set(filter(None, firsts[3 * number : 3 * number + 3]))
         }
 

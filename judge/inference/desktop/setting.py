@@ -17,7 +17,7 @@ from judge.files.documents import MIB, read_regular
 from judge.files.yaml_documents import read_yaml
 from judge.inference.config import Setting, check_one_of, inference_folder, setting_entry
 from judge.inference.prompt import Feedback, Template, load_feedback
-from judge.suites.desktop import ASKED_FILE, DESKTOP_FOLDER
+from judge.suites.desktop import DESKTOP_FOLDER, REQUESTED_FILE
 
 MODE = "desktop"
 
@@ -158,8 +158,10 @@ def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
     opened = f"{home}/{case.opened}"
     if folder:
         return DesktopTask(files, opened, f"{home}/")
-    asked = question.details.get(ASKED_FILE)
-    return DesktopTask(files, opened, f"{HOME}/{PurePosixPath(asked).name}" if asked else opened)
+    requested = question.details.get(REQUESTED_FILE)
+    return DesktopTask(
+        files, opened, f"{HOME}/{PurePosixPath(requested).name}" if requested else opened
+    )
 
 
 def why_not_asked(question: TaskQuestion) -> str | None:

@@ -207,16 +207,16 @@ class ToolEnvironment(Environment):
         totals: dict[str, int | None] = {}
         names = {"prompt": "prompt_tokens", "completion": "completion_tokens"}
         for name, key in (*names.items(), ("cached", "cached_tokens")):
-            known = [call[key] for call in calls if isinstance(call.get(key), int)]
-            totals[name] = sum(known) if known else None
+            counted = [call[key] for call in calls if isinstance(call.get(key), int)]
+            totals[name] = sum(counted) if counted else None
         return totals
 
     @property
     def cost(self) -> float | None:
         """Cost of the episode so far in US dollars; None if no price is known."""
         calls = self._client.calls[self._first_call :]
-        known = [call["cost"] for call in calls if call.get("cost") is not None]
-        return float(sum(known)) if known else None
+        costs = [call["cost"] for call in calls if call.get("cost") is not None]
+        return float(sum(costs)) if costs else None
 
     # -- replies ----------------------------------------------------------------------------------
 
@@ -506,7 +506,7 @@ class ToolEnvironment(Environment):
         self.conversation.rounds[-1]["calls"] = [
             {"id": line["id_sent"], "tool": line["tool"], "ok": line["ok"]} for line in lines
         ]
-        asked: dict[str, Any] = dict(self._client.calls[-1]) if self._client.calls else {}
+        last_call: dict[str, Any] = dict(self._client.calls[-1]) if self._client.calls else {}
         turn: ToolTurn = {
             "line": "turn",
             "number": self._turns,
@@ -524,8 +524,8 @@ class ToolEnvironment(Environment):
                 "completion": reply.completion_tokens,
                 "cached": reply.cached_tokens,
             },
-            "cost": asked.get("cost"),
-            "latency_s": asked.get("latency_s"),
+            "cost": last_call.get("cost"),
+            "latency_s": last_call.get("latency_s"),
             "cut": cut,
             "told": text,
             "calls": lines,
@@ -533,11 +533,11 @@ class ToolEnvironment(Environment):
         }
         self._writer.append(turn)
 
-    def end(self, found: BoxFile, before: bytes | None) -> ToolEpisodeEnd:
+    def end(self, collected: BoxFile, before: bytes | None) -> ToolEpisodeEnd:
         """Returns the last line of the episode's record.
 
         Args:
-            found: the collected workbook.
+            collected: the collected workbook.
             before: the input workbook.
         """
         counts = self.counts
@@ -553,10 +553,10 @@ class ToolEnvironment(Environment):
             "seconds": round(self.seconds, _TIMES),
             "model_s": round(counts.model_s, _TIMES),
             "tools_s": round(counts.tools_s, _TIMES),
-            "output": found.sha256,
-            "output_bytes": 0 if found.data is None else len(found.data),
-            "changed": found.data is not None and found.data != before,
-            "problem": found.problem,
+            "output": collected.sha256,
+            "output_bytes": 0 if collected.data is None else len(collected.data),
+            "changed": collected.data is not None and collected.data != before,
+            "problem": collected.problem,
             "fault": counts.fault,
         }
 

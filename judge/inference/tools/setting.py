@@ -16,7 +16,7 @@ from judge.files.documents import MIB, dump_json, read_regular
 from judge.files.yaml_documents import read_yaml
 from judge.inference.config import Setting, inference_folder
 from judge.inference.prompt import Feedback
-from judge.suites.desktop import ASKED_FILE
+from judge.suites.desktop import REQUESTED_FILE
 from judge.tools.box import HOME
 from judge.tools.episodes import SETTING, definitions_bytes
 from judge.tools.sets import ToolSet
@@ -299,8 +299,8 @@ def tool_paths(question: TaskQuestion, case: CaseInput) -> tuple[str, str]:
     opened = case.opened
     if opened is None:
         raise SuiteError(f"task {question.id}, case {case.number}: it has no workbook")
-    asked = question.details.get(ASKED_FILE)
-    name = PurePosixPath(asked).name if asked else opened
+    requested = question.details.get(REQUESTED_FILE)
+    name = PurePosixPath(requested).name if requested else opened
     return f"{HOME}/in/{opened}", f"{HOME}/out/{name}"
 
 

@@ -46,7 +46,7 @@ _OF_REQUESTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class AskedSetting:
+class RequestSettings:
     """The settings of requests to the chat model, for a line of a table.
 
     Attributes:
@@ -62,9 +62,9 @@ class AskedSetting:
     details: Mapping[str, str]
 
 
-def asked_setting(
+def request_settings(
     run: RunDocument, entries: Sequence[EpisodeEntry], tasks: Iterable[Task | None]
-) -> AskedSetting:
+) -> RequestSettings:
     """Reads the settings of requests to the chat model from the records.
 
     Args:
@@ -80,7 +80,7 @@ def asked_setting(
     setting = setting if isinstance(setting, Mapping) else {}
     history = setting.get("history")
     phrasings = {task.phrasing.name for task in tasks if task is not None and task.phrasing}
-    return AskedSetting(
+    return RequestSettings(
         history=history if isinstance(history, int) else None,
         instruction="both" if len(phrasings) > 1 else "".join(phrasings)[:_MAX_TEXT_LENGTH],
         oracle_plan=inference.get("oracle_plan") is True,
@@ -205,7 +205,7 @@ def setting_row(
     entries = [entry for submission, _ in scored for entry in submission.episodes.values()]
     ended = [entry for entry in entries if entry.seconds is not None]
     alias = common(entry.model for entry in entries) if entries else run.get("model")
-    asked = asked_setting(run, entries, (submission.task for submission, _ in scored))
+    requested = request_settings(run, entries, (submission.task for submission, _ in scored))
     return SettingRow(
         name=name,
         model=served_model({**run, "model": alias}) or "",
@@ -213,11 +213,11 @@ def setting_row(
         action_space=(
             common(entry.action_space for entry in entries) if entries else run.get("setting") or ""
         ),
-        history=asked.history,
-        instruction=asked.instruction,
-        oracle_plan=asked.oracle_plan,
+        history=requested.history,
+        instruction=requested.instruction,
+        oracle_plan=requested.oracle_plan,
         gui_only=bool(entries) and all(entry.gui_only for entry in entries),
-        details=asked.details,
+        details=requested.details,
         episodes=len(entries),
         mean_turns=_mean([entry.turns for entry in ended]),
         mean_steps=_mean([entry.steps for entry in ended]),

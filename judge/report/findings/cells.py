@@ -166,7 +166,7 @@ class StyledSheet:
 def show_looks(
     gold: StyledSheet | None,
     output: StyledSheet,
-    asked: Sequence[str],
+    counted: Sequence[str],
     cells: Sequence[DifferingCellRecord],
     all_cells: int,
 ) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def show_looks(
     Args:
         gold: the sheet with the right answer; None if there is none.
         output: the sheet that is judged.
-        asked: names of the properties that count.
+        counted: names of the properties that count.
         cells: the first cells that differ, as recorded; empty if they are not on record.
         all_cells: how many cells differ.
 
@@ -192,7 +192,7 @@ def show_looks(
     if cells or gold is None:
         listed = [(cell["cell"], _how(cell)) for cell in cells]
     else:
-        listed = list(differing_formats(gold.looks, output.looks, asked).items())
+        listed = list(differing_formats(gold.looks, output.looks, counted).items())
         all_cells = len(listed)
     shown = []
     for name, how in listed[:_MAX_CELLS]:

@@ -263,12 +263,12 @@ def _place_of(about: AboutRecord) -> _Place:
 
 def _asked_of(differences: Sequence[DifferenceRecord]) -> dict[_Place, list[str]]:
     """The properties that count in the rules about each subject and pair of sheets."""
-    asked: dict[_Place, list[str]] = {}
+    counted: dict[_Place, list[str]] = {}
     for difference in differences:
         if (about := difference.get("about")) is not None and about["subject"] in _MERGED:
-            names = asked.setdefault(_place_of(about), [])
+            names = counted.setdefault(_place_of(about), [])
             names += [name for name in about["asked"] if name not in names]
-    return asked
+    return counted
 
 
 def _state(record: CaseComparison, required: Requirements, number: int) -> str:
@@ -305,7 +305,7 @@ class _Findings:
         files: gold, output and input.
         rules: how the run was judged.
         bounds: how much is shown.
-        asked: the properties that count, by subject and pair of sheets.
+        counted: the properties that count, by subject and pair of sheets.
     """
 
     def __init__(
@@ -313,10 +313,10 @@ class _Findings:
         files: CaseFiles,
         rules: GridRules,
         bounds: GridBounds,
-        asked: Mapping[_Place, list[str]],
+        counted: Mapping[_Place, list[str]],
     ) -> None:
         self._files = files
-        self._asked = asked
+        self._counted = counted
         self._first: dict[_Place, int] = {}
         self._rules = rules
         self._bounds = bounds
@@ -394,7 +394,7 @@ class _Findings:
             if key in self._first:
                 return {"kind": "elsewhere", "rule": self._first[key]}
             self._first[key] = difference.get("rule", 0)
-            about = {**about, "asked": self._asked[key]}
+            about = {**about, "asked": self._counted[key]}
         return self._part(about, difference)
 
     def _part(self, about: AboutRecord, difference: DifferenceRecord) -> dict[str, Any] | None:

@@ -37,13 +37,13 @@ class Property:
         name: its name for people.
         value: the value that is compared.
         text: the value for people; empty if there is none.
-        asked: whether a difference in it counts.
+        counts: whether a difference in it counts.
     """
 
     name: str
     value: object
     text: str
-    asked: bool = True
+    counts: bool = True
 
 
 def rows_of(
@@ -68,18 +68,18 @@ def rows_of(
         if not any(texts):
             continue
         alike = one is not None and other is not None and one.value == other.value
-        asked = any(owner is not None and owner.asked for owner in (one, other))
-        state = "agrees" if alike else "differs" if asked else "unasked"
+        counts = any(owner is not None and owner.counts for owner in (one, other))
+        state = "agrees" if alike else "differs" if counts else "unasked"
         if expected is None or actual is None:
             state = "listed"
         rows.append({"name": name, "expected": texts[0], "found": texts[1], "state": state})
     return rows
 
 
-def row(name: str, expected: object, actual: object, *, asked: bool = True) -> dict[str, Any]:
+def row(name: str, expected: object, actual: object, *, counts: bool = True) -> dict[str, Any]:
     """One row of a table: two values, marked if they differ."""
     first, second = (clip("" if value is None else str(value)) for value in (expected, actual))
-    state = "agrees" if first == second else "differs" if asked else "unasked"
+    state = "agrees" if first == second else "differs" if counts else "unasked"
     return {"name": name, "expected": first, "found": second, "state": state}
 
 
@@ -144,7 +144,7 @@ def pair(
 
 def _agree(expected: Sequence[Property], actual: Sequence[Property]) -> bool:
     first, second = (
-        [(one.name, one.value) for one in side if one.asked] for side in (expected, actual)
+        [(one.name, one.value) for one in side if one.counts] for side in (expected, actual)
     )
     return first == second
 
@@ -152,7 +152,7 @@ def _agree(expected: Sequence[Property], actual: Sequence[Property]) -> bool:
 def _likeness(expected: Sequence[Property], actual: Sequence[Property]) -> int:
     other = {one.name: one.value for one in actual}
     return sum(
-        (2 if one.asked else 1)
+        (2 if one.counts else 1)
         for one in expected
         if one.name in other and one.value == other[one.name]
     )
@@ -335,7 +335,7 @@ def _one_sided(expected: Sequence[str], actual: Sequence[str]) -> Rows:
     return rows[:_MAX_ROWS]
 
 
-def line_rows(gold: Sheet, output: Sheet, asked: Sequence[str], *, of_rows: bool) -> Rows:
+def line_rows(gold: Sheet, output: Sheet, counted: Sequence[str], *, of_rows: bool) -> Rows:
     """Properties of rows or columns that differ.
 
     Raises:
@@ -344,7 +344,7 @@ def line_rows(gold: Sheet, output: Sheet, asked: Sequence[str], *, of_rows: bool
     """
     read: Callable[[Book, Tab, str], dict[int, object]] = whole.rows if of_rows else whole.columns
     rows: Rows = []
-    for name in asked:
+    for name in counted:
         first, second = read(*gold, name), read(*output, name)
         differing = (
             line

@@ -180,7 +180,7 @@ class TaskPages:
                 for turn in (case["episode"] or {"turns": ()})["turns"]
                 for picture in (
                     turn["picture"] or {},
-                    *(each for call in turn.get("calls", ()) for each in call["pictures"]),
+                    *(picture for call in turn.get("calls", ()) for picture in call["pictures"]),
                 )
             ),
         ]

@@ -347,7 +347,7 @@ class BubblewrapSandbox:
         try:
             process.link = WardenLink(process.stream, config)
             process.link.boot()
-            process.link.await_hello()
+            process.link.await_greeting()
         except BaseException:
             process.close()
             raise

@@ -155,7 +155,7 @@ class WarmContainer:
         self._link = WardenLink(container.stream, config)
         try:
             self._link.boot()
-            self._link.await_hello()
+            self._link.await_greeting()
         except BaseException:
             container.close()
             raise

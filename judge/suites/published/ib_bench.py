@@ -16,7 +16,7 @@ from judge.suites.answer_files import REPLY
 from judge.suites.fields import FieldError, Fields
 from judge.suites.folders import Boundary, is_regular
 from judge.suites.published.reading import (
-    LEFT,
+    ANSWER_CONTENTS,
     RUBRIC,
     ChecklistFormat,
     checklist,
@@ -58,7 +58,7 @@ class IbBench(ChecklistFormat):
         if all(item["kind"] in {"llm", "human"} for item in items):
             options[LEFT_OUT_OPTION] = "every item needs a model or a person"
         groups = {"difficulty": _DIFFICULTIES.get(folder.name[:1], folder.name[:1])}
-        kind, asked = _kind(folder / "meta.yaml"), f"{folder.name}_output_1.xlsx"
+        kind, requested_file = _kind(folder / "meta.yaml"), f"{folder.name}_output_1.xlsx"
         yield checklist_task(
             folder.name,
             _instruction(folder / "prompt.md"),
@@ -67,9 +67,12 @@ class IbBench(ChecklistFormat):
             golds=golds,
             kind=kind,
             groups=groups,
-            asked=asked,
+            requested_file=requested_file,
             details={
-                LEFT: f"{REPLY} with the reply as JSON, and {asked} if the task wants a workbook",
+                ANSWER_CONTENTS: (
+                    f"{REPLY} with the reply as JSON, "
+                    f"and {requested_file} if the task wants a workbook"
+                ),
                 RUBRIC: rubric_hash(rubric),
             },
         )

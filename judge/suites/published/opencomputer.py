@@ -54,7 +54,7 @@ class OpenComputer(ChecklistFormat):
             checklist({"evaluator": NAME, "items": items}),
             inputs=inputs,
             kind="libreoffice_calc",
-            asked=inputs[0].name if inputs else "",
+            requested_file=inputs[0].name if inputs else "",
             details={DESKTOP_FOLDER: self.work_folder},
         )
 

@@ -30,7 +30,7 @@ _MAX_DEPTH = 3
 _OUTPUT = re.compile(r"(?P<id>[\w.-]{1,120}?)_output(?:_1)?\.(?:xlsx|pptx)")
 
 
-ASKED = "file"
+REQUESTED_FILE = "file"
 """Name of the task detail with the file that the task asks for."""
 
 
@@ -150,9 +150,9 @@ class ChecklistFormat(SuiteFormat):
             return SolutionPaths(f"{work}{name}", work)
         if self.output_folder:
             return SolutionPaths(f"{folder}/{name}", f"{folder}/{self.output_folder}/")
-        asked = PurePosixPath(question.details.get(ASKED, name.name))
-        stem = asked.stem.removesuffix("_output_1")
-        return SolutionPaths(f"{folder}/{name}", f"{folder}/{stem}_output{asked.suffix}")
+        requested_file = PurePosixPath(question.details.get(REQUESTED_FILE, name.name))
+        stem = requested_file.stem.removesuffix("_output_1")
+        return SolutionPaths(f"{folder}/{name}", f"{folder}/{stem}_output{requested_file.suffix}")
 
 
 def _folders_in(folder: Path) -> list[Path]:
@@ -169,7 +169,7 @@ def _entries_of(folder: Path) -> list[Path]:
 RUBRIC = "rubric"
 """Name of the task detail with the hash by which published scores name the rubric."""
 
-LEFT = "leaves"
+ANSWER_CONTENTS = "leaves"
 """Name of the task detail that says what the folder of an answer holds."""
 
 
@@ -196,7 +196,7 @@ def checklist_task(
     golds: Sequence[Gold] = (),
     kind: str = "",
     groups: Mapping[str, str] | None = None,
-    asked: str = "",
+    requested_file: str = "",
     details: Mapping[str, str] | None = None,
     aliases: tuple[str, ...] = (),
 ) -> Task:
@@ -209,7 +209,7 @@ def checklist_task(
         checker=spec,
         answer=AnswerForm.FILES,
         groups=groups or {},
-        context={**({ASKED: asked} if asked else {}), **(details or {})},
+        context={**({REQUESTED_FILE: requested_file} if requested_file else {}), **(details or {})},
         raw_id=task_id,
         aliases=aliases,
     )

@@ -75,7 +75,7 @@ class SkillsBench(ChecklistFormat):
             golds=[Gold(file.path) for file in oracles if file.path.suffix == ".xlsx"],
             kind=words.get("category", ""),
             groups=words,
-            asked=posixpath.basename(OUTPUTS[folder.name]),
+            requested_file=posixpath.basename(OUTPUTS[folder.name]),
         )
 
 

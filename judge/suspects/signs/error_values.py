@@ -59,8 +59,8 @@ class ErrorValues:
         written = [address for address in own if _is_written_wrongly(case, address, own[address])]
         answered = len(case.answer)
         explained = not written and _is_in_data(case, own)
-        asked = any(_code(value) in material.task.instruction for value in own.values())
-        if asked or explained or (not written and _is_shown_before(case, own)):
+        is_mentioned = any(_code(value) in material.task.instruction for value in own.values())
+        if is_mentioned or explained or (not written and _is_shown_before(case, own)):
             certainty = Certainty.POSSIBLE
         elif written:
             certainty = Certainty.SURE

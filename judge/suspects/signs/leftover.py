@@ -36,11 +36,11 @@ class _Traced:
 
     Attributes:
         columns: column -> cell -> trace of its value.
-        known: traces of all values of the input.
+        input_traces: traces of all values of the input.
     """
 
     columns: Mapping[Column, Mapping[CellAddress, str]]
-    known: frozenset[str]
+    input_traces: frozenset[str]
 
 
 class Leftover:
@@ -75,7 +75,7 @@ class Leftover:
                 address
                 for column in sorted(copied & traced[case.number].columns.keys())
                 for address, traced_value in traced[case.number].columns[column].items()
-                if traced_value not in traced[case.number].known
+                if traced_value not in traced[case.number].input_traces
                 and (column, traced_value) not in own
             ]
             if missing:
@@ -280,7 +280,7 @@ def _copied(traced: Sequence[_Traced]) -> Iterator[Column]:
     """Finds columns whose values come from the inputs."""
     for column in {column for case in traced for column in case.columns}:
         pairs = [
-            (value, value in case.known)
+            (value, value in case.input_traces)
             for case in traced
             for value in case.columns.get(column, {}).values()
         ]
@@ -297,7 +297,7 @@ def _in_every_case(traced: Sequence[_Traced]) -> frozenset[tuple[Column, str]]:
             (column, value)
             for column, addresses in case.columns.items()
             for value in addresses.values()
-            if value not in case.known
+            if value not in case.input_traces
         }
         for case in traced
     ]

@@ -37,19 +37,19 @@ class Wording:
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
         """Yields one suspect for each case whose answer has such words."""
         question = material.task.instruction
-        asked = _quoted(question)
-        if asked:
+        quoted = _quoted(question)
+        if quoted:
             for case in material.cases:
-                yield from self._case(material, case, asked, question)
+                yield from self._case(material, case, quoted, question)
 
     def _case(
-        self, material: TaskMaterial, case: CaseMaterial, asked: Mapping[str, str], question: str
+        self, material: TaskMaterial, case: CaseMaterial, quoted: Mapping[str, str], question: str
     ) -> Iterator[Suspect]:
         by_text: dict[str, list[CellAddress]] = {}
         for address, value in case.answer.items():
             if not isinstance(value, str):
                 continue
-            if asked.get(value.strip().casefold(), value.strip()) != value.strip():
+            if quoted.get(value.strip().casefold(), value.strip()) != value.strip():
                 by_text.setdefault(value, []).append(address)
         input_strings = _strings(case) if by_text else frozenset()
         by_text = {
@@ -67,14 +67,14 @@ class Wording:
             self,
             Certainty.LIKELY,
             f"the gold's {address_in(case.gold, addresses[0])} is {shown(text)}, "
-            f"the question asks for {shown(asked[text.strip().casefold()])}",
+            f"the question asks for {shown(quoted[text.strip().casefold()])}",
             f"letter case counts: {counted(len(cells), 'cell')} would reject what the question has "
             "in quotation marks",
             [
                 evidence(
                     EvidenceFile.GOLD,
                     address,
-                    expected=asked[text.strip().casefold()],
+                    expected=quoted[text.strip().casefold()],
                     found=text,
                     note="expected in the letter case of the question",
                 )

@@ -75,7 +75,7 @@ def test_a_job_is_scored_and_resumed(tmp_path: Path, suite: Suite, job: Path) ->
     assert run["layout"] == {"kind": "harbor"}
     (again,) = score(out)
     assert (again.reused, again.report["usage"]) == (5, usage)
-    assert load_run(out).submission("1", 1).asking.cost_usd == 0.25
+    assert load_run(out).submission("1", 1).usage.cost_usd == 0.25
 
 
 def test_a_job_is_reported_on_and_compared_with_a_run_of_solutions(

@@ -20,7 +20,7 @@ from judge.errors import InferenceError, SuiteError, UsageError
 from judge.files.documents import written
 from judge.files.yaml_documents import MalformedYamlError, parse_yaml
 from judge.suites import Suite, load_suite
-from judge.suites.locate import said_source
+from judge.suites.locate import shown_source
 from tests.conftest import REPOSITORY
 from tests.unit.report.runs import TABLE, TaskSpec, book, make_suite
 
@@ -138,8 +138,8 @@ def test_names_of_profiles_and_models_are_suggested(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_suite_that_has_a_name_is_called_by_it(tmp_path: Path) -> None:
-    assert said_source(load_suite("sample-rules").root) == "sample-rules"
-    assert said_source(tmp_path) == str(tmp_path)
+    assert shown_source(load_suite("sample-rules").root) == "sample-rules"
+    assert shown_source(tmp_path) == str(tmp_path)
 
 
 # -- suites by name where cases are made -----------------------------------------------------------
