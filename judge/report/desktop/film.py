@@ -106,14 +106,14 @@ class FilmStudio:
             "most_pixels": _MAX_PIXELS,
         }
         try:
-            made = self._call(frame, _TIMEOUT_S)
+            image = self._call(frame, _TIMEOUT_S)
         except StoreError:
             return None
         except JudgeError:
             # Without a sandbox, pictures keep their size.
             self._is_broken = True
             return None
-        return made if made and image_type(made) == "image/webp" else None
+        return image if image and image_type(image) == "image/webp" else None
 
     def film(self, episode: Episode, files: EpisodeFiles, form: str, *, verdict: str) -> bytes:
         """An episode as an animated picture, turn by turn.
@@ -133,10 +133,10 @@ class FilmStudio:
         for frame in _frames(episode, files, verdict):
             self._call({"do": "turn", **frame}, _TIMEOUT_S)
         end = {"do": "finish", "form": form, "most_bytes": MAX_FILM_BYTES}
-        made = self._call(end, _FINISH_TIMEOUT_S)
-        if image_type(made) != f"image/{form}":
+        image = self._call(end, _FINISH_TIMEOUT_S)
+        if image_type(image) != f"image/{form}":
             raise StoreError(f"{episode.path}: the result is not a {form.upper()} picture")
-        return made
+        return image
 
     def close(self) -> None:
         """Ends the service and the sandbox; safe to call twice."""
@@ -155,7 +155,7 @@ class FilmStudio:
             )
         try:
             answer = json.loads(self._channel.call(json.dumps(frame).encode(), timeout_s))
-            error, made = answer.get("error"), base64.b64decode(answer.get("made") or "")
+            error, image = answer.get("error"), base64.b64decode(answer.get("made") or "")
         except (TimeoutError, SandboxError) as failure:
             # The picture crashed the service (memory, a decoder's bug); the next gets a new one.
             self._channel.close()
@@ -165,7 +165,7 @@ class FilmStudio:
             raise StoreError("a screenshot could not be read: no answer came") from failure
         if error is not None:
             raise StoreError(f"a screenshot could not be read: {str(error)[:300]}")
-        return made
+        return image
 
 
 def _frames(episode: Episode, files: EpisodeFiles, verdict: str) -> Iterator[dict[str, Any]]:
