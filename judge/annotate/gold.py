@@ -209,14 +209,14 @@ def filled_down(gold: Workbook, edits: Sequence[Edit]) -> list[SetCell]:
     if len(inserted) != 1 or inserted[0].count != 1 or inserted[0].row < 2:
         return []
     sheet, row = inserted[0].sheet, inserted[0].row
-    given = {edit.ref for edit in edits if isinstance(edit, SetCell)}
+    edited = {edit.ref for edit in edits if isinstance(edit, SetCell)}
     pair = gold.cells(CellRange(sheet, row - 1, 1, row, MAX_COLUMN))
     rows = row_map(row, 1)
     cell_edits = []
     for (above_row, column), cell in pair.items():
         below = pair.get((row, column))
         ref = CellRef(sheet, row, column)
-        if above_row != row - 1 or cell.formula is None or below is None or ref in given:
+        if above_row != row - 1 or cell.formula is None or below is None or ref in edited:
             continue
         if below.formula is None or shift_formula(cell.formula, 1, 0) != below.formula:
             continue

@@ -85,9 +85,9 @@ def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
     seen = {plain}
     nodes = [(index, n) for index, n in enumerate(_walk(tree)) if isinstance(n, _CHANGEABLE)]
     for mistake, change in _mistakes(tree, last_row):
-        made = 0
+        count = 0
         for index, node in nodes:
-            if made == MAX_PER_MISTAKE:
+            if count == MAX_PER_MISTAKE:
                 break
             mutant = _mutate(tree, index, node, change)
             if mutant is None:
@@ -95,7 +95,7 @@ def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
             text = ast.unparse(mutant[0])
             if text not in seen and _compiles(text):
                 seen.add(text)
-                made += 1
+                count += 1
                 line = getattr(node, "lineno", 0)
                 programs.append(WrongProgram(mistake, line, mutant[1], text + "\n"))
     return programs

@@ -117,15 +117,15 @@ def import_inspect_log(
     """
     check_installed()
     with empty_records(store) as records, _opened(log) as opened:
-        done = _import(opened, suite, records, ids)
-        if not done.submissions:
+        imported = _import(opened, suite, records, ids)
+        if not imported.submissions:
             raise SubmissionError(
                 f"{log}: holds no finished sample of the tasks that are wanted",
                 hint="Check --ids, and whether the evaluation came to its end.",
             )
         model, setting = opened.header.eval.model, _setting_of(opened.header)
         store.write_run(imported_run(log, suite, source, model=model, setting=setting))
-    return done
+    return imported
 
 
 def suite_named_in(log: Path) -> tuple[str, str] | None:

@@ -481,8 +481,8 @@ class BatchEndpoint:
                     return _state_of(batch)
             if not page.get("has_more") or not batches or not is_id(batches[-1].get("id")):
                 return None
-            made = batches[-1].get("created_at")
-            if isinstance(made, int | float) and made < begun_s - _CLOCKS_DIFFER_S:
+            created_at = batches[-1].get("created_at")
+            if isinstance(created_at, int | float) and created_at < begun_s - _CLOCKS_DIFFER_S:
                 return None  # the newest come first
             after = f"&after={batches[-1]['id']}"
         return None
