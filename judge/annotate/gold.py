@@ -561,9 +561,9 @@ def _with_kept_relations(
     if len(sides) < 2:
         return sides, sources
     sides = [side for side in sides if [sources[at].name for at in side] != [CARRIED]]
-    kept = {number for side in sides for number in side}
+    numbers_kept = {number for side in sides for number in side}
     return sides, [
-        source if number in kept or source.name != CARRIED else GoldSource(CARRIED)
+        source if number in numbers_kept or source.name != CARRIED else GoldSource(CARRIED)
         for number, source in enumerate(sources)
     ]
 
@@ -574,10 +574,10 @@ def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: s
         for side in sides:
             if any(sources[number].name == decide for number in side):
                 return side
-        given = [sources[number].name for side in sides for number in side]
+        names = [sources[number].name for side in sides for number in side]
         raise UsageError(
             f"no source {decide!r} gives an answer",
-            hint=f"These do: {', '.join(given) or 'none'}.",
+            hint=f"These do: {', '.join(names) or 'none'}.",
         )
     return max(sides, key=lambda side: _side(side, sources).independent, default=[])
 

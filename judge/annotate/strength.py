@@ -645,7 +645,7 @@ def measure(
         JudgeError: the batch was stopped.
     """
     results = judge_solutions(out / "solutions", pairs, settings, on_event=on_event)
-    made: list[tuple[Task, Submission]] = []
+    mutant_pairs: list[tuple[Task, Submission]] = []
     if mutants:
         lost = {
             (result.task_id, result.sample)
@@ -655,13 +655,13 @@ def measure(
         for task, right in pairs:
             if right.key not in lost:
                 first = FIRST_MUTANT * (right.sample + 1)
-                made += [
+                mutant_pairs += [
                     (task, solution)
                     for solution in wrong_solutions(task, right, first_sample=first)
                 ]
-        if made:
-            results += judge_solutions(out / "mutants", made, settings, on_event=on_event)
-    everything = [*pairs, *made]
+        if mutant_pairs:
+            results += judge_solutions(out / "mutants", mutant_pairs, settings, on_event=on_event)
+    everything = [*pairs, *mutant_pairs]
     names = {submission.key: solution_name(submission) for _, submission in everything}
     verdicts = verdicts_by_name(results, names)
     measured = []

@@ -519,11 +519,11 @@ class BatchEndpoint:
 
 
 def _id_in(document: dict[str, Any], what: str) -> str:
-    made = document.get("id")
-    if not is_id(made):
-        message = f"the server returned no valid id of the new {what}, but {str(made)[:80]!r}"
+    new_id = document.get("id")
+    if not is_id(new_id):
+        message = f"the server returned no valid id of the new {what}, but {str(new_id)[:80]!r}"
         raise CallError("gave-up", message, attempts=1)
-    return str(made)
+    return str(new_id)
 
 
 def _state_of(document: dict[str, Any]) -> BatchState:

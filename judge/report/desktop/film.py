@@ -198,15 +198,15 @@ def _frames(episode: Episode, files: EpisodeFiles, verdict: str) -> Iterator[dic
 
 def _lines(turn: TurnRecord, marks: list[Mark]) -> Iterator[str]:
     """The actions of a turn, and the failures among them."""
-    done = " ".join(_done(action) for action in turn["actions"])
+    performed = " ".join(_done(action) for action in turn["actions"])
     typed = " ".join(
         f"{'types' if mark.kind == 'type' else 'presses'} {mark.text}"
         for mark in marks
         if mark.kind in {"type", "keys"}
     )
-    yield done or typed or turn["problem"]
+    yield performed or typed or turn["problem"]
     failed = [action["error"].strip().rpartition("\n")[2] for action in turn["actions"]]
-    yield next((f"failed: {error}" for error in failed if error), typed if done else "")
+    yield next((f"failed: {error}" for error in failed if error), typed if performed else "")
 
 
 def _done(action: ActionRecord) -> str:

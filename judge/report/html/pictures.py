@@ -163,8 +163,8 @@ class PictureShelf:
     def _shrunk(self, shrink: Shrink) -> Callable[[str], str | None]:
         def read(sha256: str) -> str | None:
             text = self.text_of(sha256)
-            made = None if text is None else shrink(base64.b64decode(text))
-            return text if made is None else base64.b64encode(made).decode("ascii")
+            picture = None if text is None else shrink(base64.b64decode(text))
+            return text if picture is None else base64.b64encode(picture).decode("ascii")
 
         return read
 
