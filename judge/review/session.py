@@ -212,8 +212,10 @@ def merge_decisions(suspicions: Suspicions, suite_format: str) -> Merged:
             conflicts[task, case, field] = (
                 f"{_named(correction)}: it is both corrected and left out"
             )
-    kept = tuple(correction for key, correction in corrections.items() if key not in conflicts)
-    return Merged(kept, (*broken, *conflicts.values()))
+    undisputed = tuple(
+        correction for key, correction in corrections.items() if key not in conflicts
+    )
+    return Merged(undisputed, (*broken, *conflicts.values()))
 
 
 def _corrections(

@@ -83,8 +83,8 @@ class PictureShelf:
             return {"name": name, "problem": "the conversation does not say which picture this is"}
         path = self._places.get(digest)
         if path is None:
-            kept = (self._folder / f"{digest}{suffix}" for suffix in PICTURE_SUFFIXES.values())
-            path = next((path for path in kept if path.is_file()), None)
+            paths = (self._folder / f"{digest}{suffix}" for suffix in PICTURE_SUFFIXES.values())
+            path = next((path for path in paths if path.is_file()), None)
         shown = {"problem": "the picture is no longer available"}
         if path is not None:
             shown = self.of_file(path)
