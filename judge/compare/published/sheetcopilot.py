@@ -1,4 +1,4 @@
-"""Boards judged as the published evaluation judges them in Excel, its faults included.
+"""Judges boards as the published evaluation judges them in Excel, its faults included.
 
 Source: agent/utils/compare_sheets.py and agent/evaluation.py of the published repository;
 docs/boards.md lists what it does not look at. Values of formulas are those that Excel would show,
@@ -28,7 +28,7 @@ _MANY_ROWS, _STEP = 200, 100
 
 
 class OfficialJudge:
-    """Judges an answer by a board, as published.
+    """Judges an answer by a board, as the published evaluation does.
 
     Args:
         answer: the workbook to judge.
@@ -43,7 +43,7 @@ class OfficialJudge:
         self._differences = Differences(board, [tab.name for tab in gold.tabs])
 
     def differences(self) -> list[FoundDifference]:
-        """What the published evaluation does not accept.
+        """Returns what the published evaluation rejects.
 
         Raises:
             PublishedError: the published evaluation raises.
@@ -124,7 +124,7 @@ class OfficialJudge:
         keys: tuple[int, int],
         asked: Sequence[str],
     ) -> bool:
-        """Whether a pair of cells differs; the first that does ends the comparison."""
+        """Returns whether a pair of cells differs; the first such pair ends the comparison."""
         first, second = sides
         if "values" in asked and not _values_agree(_com(first, keys[0]), _com(second, keys[1])):
             missing = second.not_calculated.get(keys[1]) or first.not_calculated.get(keys[0])
@@ -185,7 +185,7 @@ class OfficialJudge:
             return
         results = [_pivot_fails(a, b, asked) for a in first for b in second]
         failed = [result for result in results if result is not None]
-        if failed and len(failed) == len(results):  # one pair that agrees is enough
+        if failed and len(failed) == len(results):  # one matching pair is enough
             shown_values = Shown([str(pivot) for pivot in first], [str(pivot) for pivot in second])
             self._differences.add((number, "pivot_tables", failed[0]), answer.name, shown_values)
 
@@ -222,7 +222,7 @@ class OfficialJudge:
             return
         failed = [_rule_fails(a, b, asked) for a in first for b in second]
         if not failed or not all(failed):
-            return  # no rules at all, or one pair that agrees: that is enough
+            return  # no rules at all, or one matching pair, is enough
         # Of a single pair only what the board asks counts; of several, that none of them agrees.
         names = (
             [failure for failure in failed[0] if failure in asked]
@@ -262,7 +262,7 @@ class OfficialJudge:
 
 
 def pane_of(owner: BoardBook, tab: Tab) -> tuple[float, float]:
-    """How many rows are above, and how many columns left of, the place where a sheet is divided."""
+    """Returns the numbers of rows above and of columns left of the split of a sheet."""
     pane = view_of(owner.book.facts.tree(tab)).pane
     return (0, 0) if pane is None else (pane.rows, pane.columns)
 
@@ -271,10 +271,10 @@ def pane_of(owner: BoardBook, tab: Tab) -> tuple[float, float]:
 
 
 def _com(sheet: SheetCells, key: int) -> tuple[str, object]:
-    """Type and value of a cell as Excel gives them to a script: amounts of money are decimals."""
+    """Returns a cell's type and value as Excel gives them to a script: money as decimals."""
     value: CellValue = sheet.values.get(key)
     if value is None:
-        # A formula never gives nothing: what it shows then is an empty text.
+        # A formula always has a result: one without a value shows an empty string.
         return ("text", "") if key in sheet.filled else ("blank", None)
     if isinstance(value, bool):
         return "boolean", value
@@ -306,7 +306,7 @@ def _single_header(sheet: SheetCells) -> str:
     """The header of a table of one cell: the first letter, since its value is not a list of rows.
 
     Raises:
-        PublishedError: it is not text.
+        PublishedError: the value is not a string.
     """
     value = sheet.values.get(cell_key(1, 1))
     if not isinstance(value, str) or not value:
@@ -328,7 +328,7 @@ def _filter_window(owner: BoardBook, tab: Tab) -> Window | None:
 
 
 def _chart_fails(gold: ChartView, answer: ChartView, asked: Sequence[str]) -> str | None:
-    """The first property that the board asks for and in which two charts differ."""
+    """Returns the first property required by the board in which two charts differ."""
     checks: Mapping[str, bool] = {
         "chart_type": gold.types == answer.types,
         "title": gold.title == answer.title,
@@ -369,14 +369,14 @@ def _pivot_fails(gold: PivotView, answer: PivotView, asked: Sequence[str]) -> st
 
 
 def _rule_fails(gold: RuleView, answer: RuleView, asked: Sequence[str]) -> list[str]:
-    """The properties in which two rules differ, under the names that the published code notes."""
+    """Returns the properties in which two rules differ, as the published code names them."""
     failures = []
     if gold.formulas[:1] != answer.formulas[:1]:
-        failures.append("formula1")  # whether or not it is asked
+        failures.append("formula1")  # whether or not the board requires it
     if "color" in asked and not _colours_agree(gold.color, answer.color):
         failures.append("color")
     if "fill_color" in asked and not _colours_agree(gold.fill, answer.fill):
-        # A fill on one side only is noted as a colour of the text.
+        # A fill on one side only is recorded as a text colour.
         failures.append("fill_color" if gold.fill and answer.fill else "color")
     failures.extend(
         name

@@ -1,4 +1,4 @@
-"""What the tests of SkillsBench look at, and what pytest says of a test.
+"""The files that the tests of SkillsBench check, and the results that pytest reports.
 
 The published tests of ``weighted-gdp-calc`` read values that Gnumeric computed, where it is
 installed; here it is not. Sheets are read as openpyxl, pandas and polars read them there.
@@ -19,10 +19,10 @@ from judge.workbook.package import Package
 from judge.workbook.reader import Workbook, open_workbook
 
 PASSED, FAILURE, ERROR, SKIPPED = "passed", "failure", "error", "skipped"
-"""The results of a test, as pytest names them; a test that is skipped does not fail."""
+"""The results of a test, as pytest names them; a skipped test does not fail."""
 
 _MAX_TEXT_CELLS = 2_000_000
-"""Cells of a sheet as text, blank ones included; the published code has no bound."""
+"""Most cells that a sheet is read into, blank ones included; the published code has no limit."""
 
 Value = CellValue
 """A cell as openpyxl gives it; an error is a string such as ``#N/A``."""
@@ -47,10 +47,10 @@ def opened(data: bytes | None) -> Workbook:
 
 
 def number(value: object) -> float:
-    """A value that can be calculated with; truth values are numbers.
+    """Returns a value as a number; truth values are numbers.
 
     Raises:
-        TypeError: it is not one.
+        TypeError: the value is not a number.
     """
     if isinstance(value, int | float):
         return value
@@ -73,10 +73,10 @@ def archive(data: bytes | None) -> Package:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a solution left of a task.
+    """The files that a solution of a task left.
 
     Attributes:
-        output: the bytes of the file that the task asks for; None without one.
+        output: the bytes of the file that the task requires; None if it is missing.
         files: name of a file that belongs to the task -> its bytes (inputs and oracles).
     """
 
@@ -85,7 +85,7 @@ class Attempt:
 
     @cached_property
     def workbook(self) -> Workbook:
-        """The output as a workbook.
+        """Returns the output as a workbook.
 
         Raises:
             PublishedError: there is none, or it cannot be opened.
@@ -118,11 +118,11 @@ class Attempt:
 
     @cached_property
     def _sheets(self) -> dict[tuple[str, bool], Sheet]:
-        """The sheets that were read: dozens of tests look at the same ones."""
+        """The sheets that were read, which are kept since dozens of tests use the same ones."""
         return {}
 
     def file(self, name: str) -> bytes:
-        """A file of the task.
+        """Returns a file of the task.
 
         Raises:
             PublishedError: the folder of the task does not have it.
@@ -161,7 +161,7 @@ class Sheet:
             raise PublishedError("BadZipFile", error.message, Side.ANSWER) from error
 
     def value_of(self, cell: Cell | None) -> Value:
-        """What a stored cell holds, as openpyxl gives it; None for a blank one."""
+        """Returns the content of a stored cell as openpyxl reads it; None for a blank cell."""
         if cell is None:
             return None
         if self._formulas and cell.formula is not None:
@@ -169,13 +169,13 @@ class Sheet:
         return cell.value.code if isinstance(cell.value, ErrorValue) else cell.value
 
     def value(self, address: str) -> Value:
-        """What a cell holds; None for a blank one.
+        """Returns the content of a cell; None for a blank cell.
 
         Args:
             address: such as ``B2``.
 
         Raises:
-            KeyError: it is not an address.
+            KeyError: the text is not an address.
         """
         key = parse_cell(address)
         if key is None:
@@ -189,7 +189,7 @@ class Sheet:
         return {key: value for key, value in values.items() if value is not None}
 
     def grid(self, first_row: int = 1, first_column: int = 1) -> list[list[Value]]:
-        """The rows from a corner to the last stored row and column, blank ones included.
+        """Returns the rows from a corner to the last stored row and column, blank cells included.
 
         Raises:
             PublishedError: the sheet has too many cells.
@@ -263,7 +263,7 @@ def polars_table(sheet: Sheet) -> Table:
 
 
 def _typed(column: Sequence[Value]) -> Sequence[Value]:
-    """A column of one type, as a data frame has it: one string makes strings of all numbers."""
+    """Converts a column to one type, as a data frame does: one string makes all numbers strings."""
     if any(isinstance(value, str) for value in column):
         return [value if value is None else str(value) for value in column]
     return column
@@ -278,7 +278,7 @@ class TestOutcome:
 
     Attributes:
         result: ``passed``, ``failure``, ``error`` (before the test began) or ``skipped``.
-        detail: why, in a line; empty if it passed.
+        detail: the reason, in one line; empty if the test passed.
     """
 
     result: str
@@ -298,18 +298,18 @@ _RAISED = (
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A test with what pytest prepares before it: what is raised there is an error.
+    """A test and its fixture: an exception in the fixture is an error, not a failure.
 
     Attributes:
         body: the test itself; it returns what is wrong, or an empty text.
-        prepare: what runs before it.
+        prepare: the fixture, which runs before the test.
     """
 
     body: Callable[[Attempt], str]
     prepare: Callable[[Attempt], object] | None = None
 
     def outcome(self, attempt: Attempt) -> TestOutcome:
-        """What pytest reports."""
+        """Returns the result that pytest reports."""
         try:
             if self.prepare is not None:
                 self.prepare(attempt)
@@ -327,11 +327,11 @@ class Test:
 
 
 def exists(attempt: Attempt) -> str:
-    """A test: there is an output."""
+    """A test that the output exists."""
     return "" if attempt.output is not None else "there is no output"
 
 
 def opens(attempt: Attempt) -> str:
-    """A test: the output is a workbook."""
+    """A test that the output is a workbook."""
     attempt.sheet_names  # noqa: B018 - what it raises is the point
     return ""

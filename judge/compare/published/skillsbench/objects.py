@@ -42,7 +42,7 @@ _TRUTH = "cleaned_with_coefficients.xlsx"
 
 
 def dots(sex: Value, bodyweight: float, total: float) -> float:
-    """The Dots score of a total in kilograms, with three decimals."""
+    """Returns the Dots score of a total in kilograms, with three decimals."""
     factors, most = (_MEN, 210) if sex == "M" else (_WOMEN, 150)
     weight = max(40, min(most, bodyweight))
     divisor = sum(
@@ -96,7 +96,7 @@ def _lifters(attempt: Attempt) -> tuple[list[Mapping[str, Value]], Mapping[Value
 
 
 def _dots_accuracy(sex: str | None, attempt: Attempt) -> str:
-    """Whether scores of the sheet ``Data`` are right: those of ``Dots`` are not read (S10)."""
+    """Checks the scores of the sheet ``Data``; those of ``Dots`` are not read (S10)."""
     lifters, truth = _lifters(attempt)
     chosen = [row for row in lifters if sex is None or row["Sex"] == sex]
     if sex is not None and not chosen:
@@ -274,7 +274,7 @@ def _regions(attempt: Attempt) -> str:
 
 
 def _only(heading: str, allowed: frozenset[str], attempt: Attempt) -> str:
-    """The column's values that are not allowed; empty if it has none or is missing (S6)."""
+    """Returns the column's forbidden values; empty if all are allowed or it is missing (S6)."""
     records = _source_records(attempt)
     column = records.heading(lambda name: heading in name)
     values = {value for row in records.rows if (value := row.get(column))}
@@ -282,7 +282,7 @@ def _only(heading: str, allowed: frozenset[str], attempt: Attempt) -> str:
 
 
 def _totals(attempt: Attempt) -> str:
-    """Whether totals are right, where all three cells are numbers (S5)."""
+    """Checks the totals wherever all three cells are numbers (S5)."""
     records = _source_records(attempt)
     columns = [
         records.heading(lambda name: "earners" in name),
@@ -393,7 +393,7 @@ def rates_of(sheet: Sheet) -> Mapping[tuple[Value, Value], Value]:
 def new_rate(attempt: Attempt) -> tuple[str, str, float]:
     """The currencies and the rate that the text box of the given presentation announces.
 
-    The published tests have them as constants, which are these.
+    The published tests have the same values as constants.
 
     Raises:
         PublishedError: the folder of the task has no presentation, or none that announces a rate.
@@ -415,7 +415,7 @@ def _rate(attempt: Attempt, *, inverse: bool) -> str:
 def wrong_rate(
     rates: Mapping[tuple[Value, Value], Value], attempt: Attempt, *, inverse: bool
 ) -> str:
-    """What is wrong with the rate that is required, or with its inverse; empty if nothing is."""
+    """Returns what is wrong with the required rate or its inverse; empty if both are right."""
     start, end, expected = new_rate(attempt)
     tolerance = _RATE_TOLERANCE
     if inverse:
@@ -434,7 +434,7 @@ def changed_rate(
     after: Mapping[tuple[Value, Value], Value],
     attempt: Attempt,
 ) -> str:
-    """A rate besides the one that is required that differs; empty if none does."""
+    """Returns a changed rate other than the required one; empty if no other rate changed."""
     required = set(new_rate(attempt)[:2])
     for key, value in before.items():
         if set(key) == required:

@@ -25,12 +25,12 @@ OUTPUTS: Mapping[str, str] = {
 
 
 def judge_test(task: str, name: str, attempt: Attempt) -> TestOutcome:
-    """What a published test reports.
+    """Returns the result of a published test.
 
     Args:
         task: the task, such as ``jpg-ocr-stat``.
         name: the test as pytest names it.
-        attempt: what it looks at.
+        attempt: the files that it checks.
 
     Raises:
         PublishedError: the task has no such test.

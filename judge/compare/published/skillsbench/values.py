@@ -43,14 +43,14 @@ _DEFAULT_WIDTH, _MIN_WIDTH, _WIDTH_SHARE = 13.0, 3.0, 0.5
 
 EXPORTS, IMPORTS, PRODUCTS = range(12, 18), range(19, 25), range(26, 32)
 SHARES, STATISTICS, WEIGHTED = range(35, 41), range(42, 48), range(50, 51)
-"""Rows of the sheet ``Task`` by what its columns H to L should hold."""
+"""Rows of the sheet ``Task``, by the content expected in columns H to L."""
 
 GdpAnswers = Mapping[int, Sequence[float]]
 """Row of the sheet ``Task`` -> what its columns H to L should hold, with one decimal."""
 
 
 def gdp_answers(attempt: Attempt) -> GdpAnswers:
-    """The right values, worked out from the task's own workbook as the instruction says.
+    """Computes the right values from the task's own workbook, as the instruction says.
 
     The published tests have them as constants, which are these: values with one decimal, and
     means weighted by values with one decimal.
@@ -101,14 +101,14 @@ def _gdp_answers(data: bytes) -> GdpAnswers:
 
 
 def _task_sheet(attempt: Attempt, *, formulas: bool = False) -> Sheet:
-    """The first sheet with ``Task`` in its name, or the one in front."""
+    """Returns the first sheet with ``Task`` in its name, or else the active sheet."""
     names = attempt.workbook.sheet_names
     name = next((name for name in names if "Task" in name), attempt.workbook.active_sheet)
     return attempt.sheet(str(name), formulas=formulas)
 
 
 def _gdp_value(sheet: Sheet, cell: str) -> float:
-    """The number of a cell; nothing counts as 0 (S3)."""
+    """Returns the number in a cell; a blank cell counts as 0 (S3)."""
     value = sheet.value(cell)
     return 0.0 if value is None else number(value)
 

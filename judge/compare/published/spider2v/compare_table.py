@@ -30,7 +30,7 @@ from judge.workbook.tree import Element, number, whole
 
 
 class Evaluator(enum.StrEnum):
-    """Whose published functions count."""
+    """The suite whose published functions are emulated."""
 
     SPIDER2V = "spider2v"
     OSWORLD = "osworld"
@@ -87,7 +87,7 @@ class _Run:
         self._gold = gold
         self._osworld = osworld
         self._last: bool | None = None
-        """The variable of the published loop that unknown types of matches leave as it was."""
+        """The variable of the published loop that matches of an unknown type leave unchanged."""
         self._frames: dict[tuple[Side, str], Frame] = {}
 
     def holds(self, rule: Rule) -> bool:
@@ -136,7 +136,7 @@ class _Run:
     def _both(
         self, rule: Rule, make: Callable[[Book, str], object], missing: str
     ) -> tuple[object, object] | None:
-        """What is compared of both sheets; None if that of the first is missing."""
+        """Returns the compared parts of both sheets; None if the part of the first is missing."""
         first = self._sheet(rule, "sheet_idx0")
         book = self._loaded(first)
         if book is None:
@@ -154,7 +154,7 @@ class _Run:
             return made, make(other, second.name)
 
     def _dictionaries(self, rule: Rule, make: Callable[[Book, str], object]) -> bool:
-        """Whether what is made of both sheets is equal; a missing sheet has nothing."""
+        """Returns whether the objects of both sheets are equal; a missing sheet has none."""
         made = []
         for ref in self._pair(rule):
             if ref.book is None:
@@ -200,7 +200,7 @@ class _Run:
         return lines == others
 
     def _lines(self, ref: SheetRef) -> list[str] | None:
-        """The printed lines of a sheet without white space around, up to the last filled one."""
+        """Returns the printed lines of a sheet, stripped, up to the last filled line."""
         if ref.book is None:
             raise PublishedError("NotImplementedError", "Not supported workbook format", Side.RULES)
         # The output is printed by a later step of the task; the gold's text is a file of the suite.
@@ -285,7 +285,7 @@ class _Run:
         return made[0] == made[1]
 
     def _looks(self, book: Book, name: str, asked: tuple[str, ...]) -> tuple[object, ...]:
-        """The asked properties of every cell: the size, those of most cells, those of others."""
+        """The requested properties of all cells: the size, those of most cells, those of others."""
         if book.tab(name) is None:
             return (0, 0), (), {}
         looks = SheetLooks(book, name, osworld=self._osworld)

@@ -94,7 +94,7 @@ def _active(
 
 
 def _condition(book: Book, sheet: str, rule: Element, *, osworld: bool) -> Condition | None:
-    """The condition of a rule; None for one that is passed over."""
+    """Returns the condition of a rule; None if the rule is skipped."""
     kind = rule.attributes.get("type", "")
     formulas = [element.text for element in rule.all("formula")]
     if not osworld:
@@ -201,7 +201,7 @@ def _compared(operator: str, value: object, references: Sequence[object]) -> boo
 def look_of_sheet(
     looks: SheetLooks, book: Book, sheet: str, asked: Sequence[str], *, osworld: bool
 ) -> dict[int, tuple[object, ...]]:
-    """What conditional formats make of cells: key -> asked properties.
+    """Returns the effect of conditional formats on cells: key -> requested properties.
 
     Raises:
         PublishedError: the published function raises.

@@ -95,7 +95,7 @@ def read_frame(values: Mapping[int, CellValue]) -> Frame:
 
 
 def size_of(values: Mapping[int, CellValue]) -> int:
-    """How many cells the table of a sheet would have."""
+    """Returns the number of cells that the table of a sheet would have."""
     filled = [key for key, value in values.items() if value is not None]
     if not filled:
         return 0
@@ -115,7 +115,7 @@ def _converted(value: CellValue) -> object:
 
 
 def _headings(row: list[object]) -> tuple[object, ...]:
-    """The names of columns: blank ones get one, and a name that occurs again a number."""
+    """Names the columns: a blank heading gets a name, and a repeated name gets a number."""
     names = [f"Unnamed: {index}" if name == "" else name for index, name in enumerate(row)]
     unnamed = [index for index, name in enumerate(row) if name == ""]
     counts: dict[object, int] = {}
@@ -260,5 +260,5 @@ def _same_column(first: Column, second: Column) -> bool:
 
 
 def same_value(first: object, second: object) -> bool:
-    """Whether two values of tables are equal; two blanks are."""
+    """Returns whether two values of tables are equal; two blanks are equal."""
     return bool(first == second) or (_is_nan(first) and _is_nan(second))

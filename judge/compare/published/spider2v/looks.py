@@ -31,7 +31,7 @@ _BLACK = "00000000"
 
 @dataclass(frozen=True, slots=True)
 class CellState:
-    """What a property of a cell depends on.
+    """The facts about a cell on which its properties depend.
 
     Attributes:
         style: index of the cell format; None for a cell that is not in the file.
@@ -127,11 +127,11 @@ class SheetLooks:
         return max(rows, touched[0]), max(columns, touched[1])
 
     def state(self, key: int) -> CellState:
-        """A cell; one that is not in the file is blank."""
+        """Returns a cell; a cell that is not in the file is blank."""
         return self.states.get(key, _ABSENT)
 
     def row_of(self, asked: Sequence[str], key: int) -> tuple[object, ...]:
-        """The asked properties of a cell.
+        """Returns the requested properties of a cell.
 
         Raises:
             PublishedError: the published function raises.

@@ -49,7 +49,7 @@ class Formula:
     node: _Node
 
     def compute(self, given: Mapping[str, object]) -> object:
-        """Its result for given values.
+        """Returns the result of the formula for given values.
 
         Raises:
             CannotComputeError: a function or a type is not known here.
@@ -57,7 +57,7 @@ class Formula:
         return self.node(given)
 
     def holds(self, given: Mapping[str, object]) -> bool:
-        """Whether its result counts as true.
+        """Returns whether the result counts as true.
 
         Raises:
             CannotComputeError: a function or a type is not known here.
@@ -353,6 +353,6 @@ _FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "ISNUMBER": _is_number,
     "ISTEXT": lambda value: isinstance(value, str),
     "ISERROR": _is_error,
-    "ISBLANK": lambda value: False,  # noqa: ARG005 - what is given is never a blank cell
+    "ISBLANK": lambda value: False,  # noqa: ARG005 - the argument is never a blank cell
 }
 _TAKES_ERRORS = {_is_error, _is_number, _FUNCTIONS["ISTEXT"]}

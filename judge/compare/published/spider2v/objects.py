@@ -40,7 +40,7 @@ _WIDTH, _HEIGHT = 15, 7.5
 
 
 def sparklines(book: Book, sheet: str) -> dict[str, str]:
-    """Place -> data of the sparklines in the part that is read for a sheet.
+    """Cell -> data of the sparklines in the part that is read for a sheet.
 
     Raises:
         PublishedError: there is no such sheet, or no such part.
@@ -65,7 +65,7 @@ def sparklines(book: Book, sheet: str) -> dict[str, str]:
 
 
 def charts(book: Book, sheet: str, asked: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Series references -> asked properties of each chart.
+    """Returns series references -> requested properties of each chart.
 
     Args:
         book: the workbook.
@@ -173,7 +173,7 @@ def _anchor(anchor: Anchor | None) -> list[Any]:
 
 
 def pivots(book: Book, sheet: str, asked: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Source -> asked properties of each pivot table.
+    """Returns source -> requested properties of each pivot table.
 
     Raises:
         PublishedError: the published function raises.
@@ -249,7 +249,7 @@ def _source_corners(pivot: Pivot) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def rows(book: Book, sheet: str, asked: Sequence[str]) -> dict[object, dict[str, Any]]:
-    """Row -> asked properties, for the rows that the file mentions.
+    """Returns row -> requested properties, for the rows that the file lists.
 
     Raises:
         PublishedError: there is no such property.
@@ -265,7 +265,7 @@ def rows(book: Book, sheet: str, asked: Sequence[str]) -> dict[object, dict[str,
 
 
 def row_property(attributes: Mapping[str, str], name: str) -> object:
-    """A property of a row; its default if the file does not say.
+    """Returns a property of a row; its default if the file does not give it.
 
     Raises:
         PublishedError: there is no such property.
@@ -280,7 +280,7 @@ def row_property(attributes: Mapping[str, str], name: str) -> object:
 
 
 def columns(book: Book, sheet: str, asked: Sequence[str]) -> dict[object, dict[str, Any]]:
-    """First column -> asked properties, for the columns that the file mentions.
+    """Returns first column -> requested properties, for the columns that the file lists.
 
     Raises:
         PublishedError: there is no such property.
@@ -306,7 +306,7 @@ DEFAULT_WIDTH = 13.0
 
 
 def column_property(attributes: Mapping[str, str], name: str) -> object:
-    """A property of a column; its default if the file does not say.
+    """Returns a property of a column; its default if the file does not give it.
 
     Raises:
         PublishedError: there is no such property.
@@ -443,7 +443,7 @@ def validation_property(element: Element, name: str) -> object:
 
 
 def validations_match(actual: Sequence[Element], expected: Sequence[Mapping[str, Any]]) -> bool:
-    """At least as many validations as entries, and each validation fits some entry.
+    """Checks that validations are at least as many as entries, and that each fits some entry.
 
     Raises:
         PublishedError: the published function raises.
@@ -451,7 +451,7 @@ def validations_match(actual: Sequence[Element], expected: Sequence[Mapping[str,
     if not isinstance(expected, list | tuple):
         raise PublishedError("TypeError", "dv_props is not a list", Side.RULES)
     if len(actual) < len(expected):
-        # The first one is still looked at, and may raise.
+        # The published code still reads the first validation, and may raise.
         for element in actual[:1]:
             any(fits(element, entry) for entry in expected)
         return False
@@ -459,7 +459,7 @@ def validations_match(actual: Sequence[Element], expected: Sequence[Mapping[str,
 
 
 def fits(element: Element, entry: Mapping[str, Any]) -> bool:
-    """Whether a validation has all properties of an entry.
+    """Returns whether a validation has all properties of an entry.
 
     Raises:
         PublishedError: the published function raises.
