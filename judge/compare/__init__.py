@@ -1,11 +1,11 @@
-"""Comparing answers with golds: cells, values, rules, boards, files, and published evaluators.
+"""Compares answers with golds: cells, values, rules, boards, files, and published evaluators.
 
 A checker compares the answers of a task. It is one object in one module, and one line in
 :mod:`judge.compare.registry`; its contract is :mod:`judge.compare.contract`. Nothing else in the
-judge depends on which checker a task has.
+judge depends on the checker of a task.
 
 ``judge.compare(gold, output, position)`` compares two workbooks, as
-:func:`judge.compare_workbooks` does: this package can be called.
+:func:`judge.compare_workbooks` does: the package itself is callable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _CallablePackage(types.ModuleType):
-    """A package that is also the function :func:`judge.compare_workbooks`."""
+    """A package that can be called like :func:`judge.compare_workbooks`."""
 
     def __call__(self, *args: Any, **options: Any) -> Comparison:
         """Compares two workbooks; see :func:`judge.compare_workbooks`."""
@@ -30,12 +30,12 @@ class _CallablePackage(types.ModuleType):
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """What the function takes, for help."""
+        """The signature of the function, for ``help()``."""
         return inspect.signature(_function())
 
 
 def _function() -> Callable[..., Comparison]:
-    """The function, found by name: it belongs to a layer above this package."""
+    """Imports the function only when it is needed: it belongs to a layer above this package."""
     function: Callable[..., Comparison] = importlib.import_module("judge").compare_workbooks
     return function
 

@@ -16,7 +16,7 @@ from judge.workbook.facts.references import read_reference
 from judge.workbook.reader import Workbook, open_workbook
 
 # -- how much of the charts of a gold another workbook has -----------------------------------------
-# How much of the charts of a gold another workbook has: one figure from 0 to 1.
+# How much of a gold's charts another workbook has, as one figure from 0 to 1.
 
 _MAX_CHARTS = 200
 _DIGITS = 9
@@ -24,7 +24,7 @@ _DIGITS = 9
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """What of a chart is compared: kinds, data of its series, titles, legend."""
+    """The parts of a chart that are compared: kinds, data of the series, titles, legend."""
 
     sheet: str
     chart: Chart
@@ -36,12 +36,12 @@ class _Drawn:
 
 
 def compare_charts(gold: Workbook, output: Workbook) -> ChartsRecord:
-    """Compares the charts of two workbooks by their facts.
+    """Compares the charts of two workbooks by their properties, without rendering them.
 
-    Each chart of the gold is paired with the chart of the output that has most of it: an equal
-    share each for its kinds, the data of its series (as values, wherever they are), and, if the
-    gold has them, its title, the titles of its axes and its legend. The figure is the mean over the
-    charts of the side that has more; it is 1 if the gold has no charts, and neither has the output.
+    Each chart of the gold is paired with the most similar chart of the output. Their similarity is
+    the mean over the kinds, the data of the series (as values, wherever the cells are), and, if the
+    gold has them, the title, the titles of the axes and the legend. The figure is the mean over the
+    charts of the workbook that has more charts. It is 1 if neither workbook has charts.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.
@@ -115,7 +115,7 @@ def _data(workbook: Workbook, series: Series) -> tuple[object, ...]:
 
 
 def _values(workbook: Workbook, source: Source | None) -> tuple[object, ...]:
-    """The values that a series shows: those that the cells hold, or those kept in the file."""
+    """Returns the values that a series shows, from its cells or from the chart's own cache."""
     if source is None:
         return ()
     held = read_reference(workbook, source.reference) if source.reference else None
@@ -143,7 +143,7 @@ def _alike(gold: _Drawn, output: _Drawn) -> float:
 
 
 def _common(expected: Sequence[object], actual: Sequence[object]) -> float:
-    """Share of the series of the side that has more that both sides have."""
+    """Returns how many items both sides have, as a share of the longer side."""
     left = list(actual)
     both = 0
     for item in expected:
@@ -173,12 +173,12 @@ def _lacking(gold: _Drawn, output: _Drawn) -> list[str]:
 
 
 class ChartsChecker(UnjudgedChecker):
-    """Decides nothing, but says how much of the gold's charts an output has."""
+    """Gives no verdict, but measures how much of the gold's charts an output has."""
 
     name = "charts"
 
     def measure(self, task: Task, golds: Sequence[Gold], answer: Answer) -> CaseComparison:  # noqa: ARG002
-        """The figure, with the first gold; an output that cannot be read has nothing of it.
+        """Compares the answer with the first gold; an output that cannot be read has no charts.
 
         Raises:
             WorkbookError: the gold is not a readable workbook.

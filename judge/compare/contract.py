@@ -1,4 +1,4 @@
-"""The base class of checkers, what they are given and what they return."""
+"""The base class of checkers, with the types of their arguments and results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class AnswerFaultError(JudgeError):
-    """The answer cannot be read as what it should be (IW)."""
+    """The answer cannot be read in the form that the task requires (verdict IW)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Rules:
     Attributes:
         profile: what "equal" means.
         style: style attributes to compare in addition to the values (``fill``, ``font_color`` …).
-        max_differences: how many differences of a case are kept (all are counted).
+        max_differences: how many differences per case are kept (all are counted).
     """
 
     profile: Profile
@@ -51,12 +51,12 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a checker needs besides the answer; anything else is not read.
+    """What a checker needs in addition to the answer; nothing else is read.
 
     Attributes:
         golds: whether it reads the files of the golds.
         inputs: whether it reads the input files.
-        engines: whether it may ask for formulas to be computed.
+        engines: whether it may need formulas to be computed.
     """
 
     golds: bool = True
@@ -66,14 +66,14 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What a case shows without any answer.
+    """What can be found out about a case without an answer.
 
     Attributes:
         units: how many units (cells, keys, rules …) are compared.
         uncached_formulas: how many of them are formulas without a stored value.
         not_calculated: how many of those formulas no engine could compute.
-        notes: liberties taken with what the suite says.
-        doubts: why the case may test little, one line each.
+        notes: where the judge departs from the letter of the suite.
+        doubts: reasons why the case may test little, one line for each.
     """
 
     units: int
@@ -85,7 +85,7 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class AnswerAreas:
-    """The cells that hold an answer, for callers that show them or make cases of them.
+    """The cells that hold an answer, for callers that show them or derive new cases from them.
 
     Attributes:
         gold: rectangles of the gold.
@@ -102,12 +102,12 @@ class ComparedValue:
     """A named value of an answer next to its gold, for callers that show it.
 
     Attributes:
-        name: what it is called.
-        rule: what is expected, in a few words.
-        expected: the gold, as JSON, cut where it is long.
-        found: the value in the answer, likewise; None if there is none.
-        kind: what is wrong with it, in the checker's own words; empty if it agrees.
-        detail: a line for people, if the two values do not say everything.
+        name: name of the value.
+        rule: the expected type and tolerance, in a few words.
+        expected: the gold as JSON, shortened if it is long.
+        found: the value in the answer, in the same form; None if the answer has no such value.
+        kind: the checker's word for what is wrong with it; empty if it agrees.
+        detail: a remark for people, if the two values do not explain the difference.
     """
 
     name: str
@@ -120,13 +120,14 @@ class ComparedValue:
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What a task asks, for people.
+    """The requirements of a task, in words for people.
 
     Attributes:
-        rules: what has to hold, a sentence each, in the order in which findings number them.
-        published: whose published evaluator the second verdict on record is; empty without one.
-        ends_early: whether that evaluator ends at the first rule that does not hold.
-        complete: whether each rule that does not hold has a difference of its own on record.
+        rules: one sentence for each requirement, in the order in which findings number them.
+        published: the suite whose published evaluator gives the second verdict in the records;
+            empty if there is no second verdict.
+        ends_early: whether that evaluator stops at the first rule that does not hold.
+        complete: whether the records list a separate difference for each rule that does not hold.
     """
 
     rules: tuple[str, ...] = ()
@@ -139,15 +140,15 @@ class Checker(abc.ABC):
     """Compares answers with golds.
 
     A checker has a name and a :meth:`check`. Everything else has a default, which suits a checker
-    without options whose answers are files: it reads the golds, its reuse key has all options of
-    the task, and a gold is a right answer.
+    without options whose answers are files: it reads the golds, its reuse key contains all options
+    of the task, and each gold is a correct answer.
 
     Attributes:
         name: the name by which suites select it.
         counts_cells: whether its findings count cells: how many were compared, and how many are
             wrong. Only answers to its tasks have a cell accuracy.
-        lists_items: whether its findings list items with points; `judge verify` then names those
-            that hold without work.
+        lists_items: whether its findings list items with points; `judge verify` then names the
+            items that already hold for the unchanged input.
     """
 
     name: ClassVar[str]
@@ -157,7 +158,7 @@ class Checker(abc.ABC):
     # -- what a task asks --------------------------------------------------------------------------
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Checks options of this checker, as a suite or a command gives them.
+        """Checks the options for this checker that a suite or a command gives.
 
         Raises:
             UsageError: an option is unknown, or its value does not fit.
@@ -166,22 +167,22 @@ class Checker(abc.ABC):
             raise UsageError(f"the checker {self.name} has no options")
 
     def describe(self, spec: CheckerSpec) -> str:  # noqa: ARG002
-        """The name in the statistics of a suite, with the options in which tasks differ."""
+        """Returns the name for a suite's statistics, with the options in which tasks differ."""
         return self.name
 
     def aspects(self, spec: CheckerSpec) -> tuple[str, ...]:  # noqa: ARG002
-        """The sorts of things that a task's answer is judged by, once each, in the checker's words.
+        """Returns the kinds of checks that a task's answer has to pass, without repetitions.
 
-        Reports part the tasks by every aspect that some of them have and others do not.
+        Reports split the tasks by each aspect that only some of them have.
         """
         return ()
 
     def requirements(self, task: Task, gold: Gold | None) -> Requirements | None:  # noqa: ARG002
-        """What a task asks of an answer, in sentences that the pages of reports list.
+        """Returns the requirements of a task, as sentences for the pages of a report.
 
         Args:
             task: the task.
-            gold: the gold that the answer is compared with; None without one.
+            gold: the gold that the answer is compared with; None if there is none.
 
         Returns:
             None if this checker has no sentences for its tasks.
@@ -189,22 +190,22 @@ class Checker(abc.ABC):
         return None
 
     def key(self, task: Task) -> Mapping[str, object]:
-        """Everything about a task that could change the finding, as JSON."""
+        """Returns everything about a task that can change the finding, as JSON."""
         return {"checker": [task.checker.name, dict(task.checker.options)]}
 
     def also_reads(self, task: Task, case: TestCase) -> Sequence[TestCase]:  # noqa: ARG002
-        """Cases whose inputs and golds count for the finding besides the golds of the case itself.
+        """Returns the cases whose files affect the finding, in addition to the golds of this case.
 
-        The digests of their files are a part of the reuse key.
+        The digests of their inputs and golds are part of the reuse key.
         """
         return ()
 
     # -- judging -----------------------------------------------------------------------------------
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """What the checker needs for a case: the golds, and engines.
+        """Returns what the checker needs for a case: by default, the golds and the engines.
 
-        Engines compute formulas, and read in the sandbox what would be harmful elsewhere.
+        Engines compute formulas, and read files in the sandbox that would be harmful outside it.
         """
         return Needs(engines=True)
 
@@ -222,9 +223,9 @@ class Checker(abc.ABC):
 
         Args:
             task: the task.
-            case: the test case; its inputs count where :meth:`needs` says so.
+            case: the test case; its inputs are used if :meth:`needs` includes them.
             golds: the golds; an answer that agrees with one of them is right.
-            answer: what a submission left; it may be hostile.
+            answer: the files or text that a submission produced; they may be hostile.
             compute: computes formulas.
             rules: profile and options.
 
@@ -235,25 +236,26 @@ class Checker(abc.ABC):
         """
 
     def measure(self, task: Task, golds: Sequence[Gold], answer: Answer) -> CaseComparison | None:  # noqa: ARG002
-        """A figure for an answer to a task that is left out, which has no verdict.
+        """Measures an answer to a task that is left out and therefore has no verdict.
 
         Returns:
-            What is recorded next to the reason, and decides nothing; None if there is no figure.
+            What is recorded next to the reason, without any effect on results; None if nothing is
+            measured.
 
         Raises:
-            JudgeError: there is no such figure, because of the gold or of the judge.
+            JudgeError: nothing can be measured, because of the gold or of the judge.
         """
         return None
 
     # -- golds without an answer -------------------------------------------------------------------
 
     def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
-        """Examines the golds of a case without any answer: by default, whether they can be read.
+        """Examines the golds of a case without an answer: by default, whether they can be read.
 
         Args:
             task: the task.
             case: the test case.
-            compute: computes formulas; None to look only at the files.
+            compute: computes formulas; None to use only what the files store.
 
         Raises:
             GoldFaultError: a gold cannot be read, or does not fit the task.
@@ -263,9 +265,9 @@ class Checker(abc.ABC):
         return Examination(units=1)
 
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
-        """A gold as an answer; a suite is sound if each of these answers is accepted.
+        """Returns a gold as an answer; in a sound suite, each such answer is accepted.
 
-        By default this is the file of the gold; values that Excel stored in it are trusted.
+        By default this is the gold's file; values that Excel stored in it are trusted.
 
         Returns:
             Name of a form (``values``, ``reply``; empty if there is only one) -> the answer.
@@ -276,9 +278,10 @@ class Checker(abc.ABC):
         return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
 
     def partial_answer(self, task: Task, gold: Gold) -> tuple[Answer, frozenset[str]] | None:  # noqa: ARG002
-        """A gold that is a part of a right answer, and the ids of the items that it decides.
+        """Returns a gold that is only part of a correct answer, and the ids of the items it
+        decides.
 
-        None, by default, where golds are whole answers, or none at all.
+        By default None: golds are complete answers, or no answers at all.
 
         Raises:
             GoldFaultError: the gold cannot be read.
@@ -288,9 +291,10 @@ class Checker(abc.ABC):
     # -- what reports show of an answer ------------------------------------------------------------
 
     def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
-        """The cells that hold an answer; none by default, where whole files count.
+        """Returns the cells that hold an answer; none by default, as whole files are compared.
 
-        They are found, not read: who asks may need more than them, and reads all in one pass.
+        The cells are located but not read: a caller that needs more of the workbook can read
+        everything in one pass.
 
         Raises:
             PositionError: the task names a position that the gold does not have.
@@ -305,7 +309,7 @@ class Checker(abc.ABC):
         answer: Answer,  # noqa: ARG002
         rules: Rules,  # noqa: ARG002
     ) -> tuple[ComparedValue, ...]:
-        """The named values of an answer, each next to its gold; none by default.
+        """Returns the named values of an answer, each next to its gold; none by default.
 
         Raises:
             GoldFaultError: a gold does not fit the task.

@@ -11,10 +11,10 @@ from judge.errors import UsageError, did_you_mean
 
 
 class TextNumbers(enum.StrEnum):
-    """When a string counts as the number that is written in it."""
+    """When text such as "12" counts as the number that it shows."""
 
     PLAIN = "plain"
-    """If it is written in digits, with at most a sign, a point, an exponent and outer spaces."""
+    """If it consists of digits, with at most a sign, a point, an exponent and outer spaces."""
     NEVER = "never"
 
 
@@ -38,24 +38,26 @@ class Profile:
 
     Attributes:
         name: name of the profile.
-        published: judge exactly as the published script does, faults included; no other rule
-            applies then.
-        decimals: digits after the point to which numbers are rounded before they are compared, or
-            None to compare only by tolerance.
-        noise: numbers that differ by at most 1e-9 of the larger one and by less than this are the
-            same sum with another rounding error, and agree. Whole numbers never come that close.
+        published: whether to judge exactly as the published script does, faults included; then no
+            other rule applies.
+        decimals: to how many decimals numbers are rounded before they are compared; None to compare
+            only by tolerance.
+        noise: numbers agree if they differ by at most 1e-9 of the larger one and by less than this:
+            they are the same sum with a different rounding error. Distinct whole numbers are never
+            that close.
         relative_tolerance: numbers this close, relative to the larger one, agree anyway.
         absolute_tolerance: numbers this close agree anyway.
         text_numbers: when a string counts as a number.
         booleans_are_numbers: whether TRUE is 1.
         dates_are_numbers: whether a date is its serial number.
-        times_are_numbers: whether a time of day or a duration is the number of days that its cell
-            stores, and so agrees with the same number under any other number format.
+        times_are_numbers: whether a time of day or a duration counts as the number of days that its
+            cell stores, and so agrees with that number under any other number format.
         dates: how far two date-times may be apart.
         times: how far two times of day may be apart.
         errors_are_text: whether the error ``#N/A`` is the text "#N/A".
         ignore_case: whether upper and lower case are the same.
-        ignore_whitespace: whether runs of white space count as one space, and as none at the ends.
+        ignore_whitespace: whether runs of white space count as one space and are removed at the
+            ends.
         unordered_rows: whether the rows of a range may be in any order.
         ignore_extra: whether values are accepted where the gold is blank.
         near_zero: a number this close to zero agrees with zero.
@@ -63,9 +65,10 @@ class Profile:
         not_meaningful: whether "n/a", "NM", a dash, #N/A and #DIV/0! mean the same.
         formula_fallback: whether cells that show an error are compared by their formulas.
         groups: whether cells that had to change and cells that had to stay are counted
-            separately, which requires the input. Where :attr:`published` is set as well, the script
-            is that of SpreadsheetBench 2.
-        formulas: whether formulas are compared instead of values, where there are any.
+            separately, which requires the input. If :attr:`published` is set as well, the script is
+            that of SpreadsheetBench 2.
+        formulas: whether cells with formulas are compared by their formulas instead of their
+            values.
     """
 
     name: str
@@ -94,30 +97,30 @@ class Profile:
 
     @property
     def reads_stored_values(self) -> bool:
-        """Whether formulas count by the values stored in the files, and nothing is computed.
+        """Whether formulas count with the values stored in the files, without any computation.
 
-        The published functions of SpreadsheetBench 2 read files as they are.
+        This is how the published functions of SpreadsheetBench 2 read files.
         """
         return self.published and self.groups
 
     @property
     def identity(self) -> str:
-        """A string that is the same for the same rules, for reuse keys.
+        """A string for reuse keys that is equal for equal rules.
 
-        When a change of the judge may change verdicts of a profile, the version of that profile is
-        raised. A rule that was added later is named only where it is set, so that earlier results
-        can still be reused.
+        If a change of the judge may change verdicts of a profile, the version of that profile is
+        raised. A rule that was added later appears in the string only if it is set, so that earlier
+        results can still be reused.
         """
         return _identity(self)
 
 
 RELATIVE_RULES_VERSION = 3
-"""Version of the rules with a relative tolerance, which once applied to dates."""
+"""Version of profiles with a relative tolerance; in earlier versions it applied to dates too."""
 
 
 @functools.lru_cache(maxsize=64)
 def _identity(profile: Profile) -> str:
-    """Written once for each profile: every case of a run has it in its key."""
+    """Returns the identity of a profile, cached because the key of every case contains it."""
     rules = asdict(profile)
     if not rules["formulas"]:
         del rules["formulas"]
@@ -126,7 +129,7 @@ def _identity(profile: Profile) -> str:
 
 
 PROFILES: dict[str, Profile] = {
-    # The benchmark's value rules without the faults of its script.
+    # The benchmark's rules for values, without the faults of its script.
     "standard": Profile("standard"),
     # The published script's verdict, bit for bit.
     "official": Profile("official", published=True, times_are_numbers=False),
@@ -162,14 +165,15 @@ PROFILES: dict[str, Profile] = {
 
 
 def get_profile(name: str, **rules: object) -> Profile:
-    """A profile by its name, with some of its rules changed.
+    """Returns the profile of a name, with some of its rules changed.
 
     Args:
         name: one of :data:`PROFILES`.
         **rules: fields of :class:`Profile` to set.
 
     Raises:
-        UsageError: there is no such profile or rule, or a published script has no such rule.
+        UsageError: the profile or rule does not exist, or the profile is a published one, whose
+            rules cannot be changed.
     """
     profile = PROFILES.get(name)
     if profile is None:
@@ -186,21 +190,21 @@ def get_profile(name: str, **rules: object) -> Profile:
 
 
 def check_as_published(profile: Profile) -> None:
-    """Refuses a published profile with another rule: nothing would follow that rule.
+    """Rejects a published profile with a changed rule, which the published script would ignore.
 
     Raises:
-        UsageError: it has one.
+        UsageError: a rule of the profile was changed.
     """
     if profile.published and profile not in PROFILES.values():
         raise contradiction(profile, "another rule")
 
 
 def contradiction(profile: Profile, changed: str) -> UsageError:
-    """What is raised if a rule is to change what a published script says.
+    """Returns the error for a rule that would change the verdict of a published script.
 
     Args:
         profile: the published profile.
-        changed: what was requested.
+        changed: the rule that was requested.
     """
     others = ", ".join(
         sorted(name for name, candidate in PROFILES.items() if not candidate.published)

@@ -21,7 +21,7 @@ _HOMES = {
     "typed_answer": "judge.compare.values.checker",
     "unjudged": "judge.compare.unjudged",
 }
-"""Name of a checker -> the module whose ``CHECKER`` it is."""
+"""Name of a checker -> the module that defines it as ``CHECKER``."""
 
 _REGISTERED: dict[str, Checker] = {}
 
@@ -54,7 +54,7 @@ def checker_names() -> list[str]:
 
 
 def checker_of(spec: CheckerSpec) -> Checker:
-    """The checker that a task asks for.
+    """Returns the checker that a task names.
 
     Raises:
         UsageError: there is no such checker.
@@ -70,7 +70,7 @@ def checker_of(spec: CheckerSpec) -> Checker:
 
 
 def aspects_of(spec: CheckerSpec) -> tuple[str, ...]:
-    """The sorts of things that a task is judged by; empty if its checker does not tell them apart.
+    """Returns the kinds of checks that a task is judged by; empty if its checker has only one.
 
     Raises:
         UsageError: there is no such checker.

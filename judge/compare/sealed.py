@@ -1,4 +1,4 @@
-"""Files of strangers that are read in the sandbox: printed sheets, databases, pages of PDF."""
+"""Reads untrusted files in the sandbox: printed sheets, databases, pages of PDF files."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from judge.compare.cells.computing import Compute
 
 
 class UnreadableFileError(Exception):
-    """A file is not what it should be, or reading it took too much; the text says which."""
+    """A file is invalid, or reading it exceeded a limit; the message says which."""
 
 
 @runtime_checkable
 class SealedFiles(Protocol):
-    """Reads files inside the sandbox; what computes formulas there may do this as well."""
+    """Reads files inside the sandbox; an engine pool that computes formulas may do this as well."""
 
     def print_sheet(self, workbook: bytes, number: int) -> list[str]:
-        """The lines of a sheet as LibreOffice writes them to a text file.
+        """Returns the lines of a sheet as LibreOffice writes them to a text file.
 
         Args:
-            workbook: the package.
+            workbook: the bytes of the workbook.
             number: 1-based number of the sheet.
 
         Raises:
@@ -32,7 +32,7 @@ class SealedFiles(Protocol):
         ...
 
     def read_file(self, reader: str, data: bytes, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What one of the readers of :mod:`judge.recalc.services.files` makes of a file.
+        """Returns what one of the readers in :mod:`judge.recalc.services.files` reads from a file.
 
         Raises:
             UnreadableFileError: the file cannot be read.
@@ -42,15 +42,15 @@ class SealedFiles(Protocol):
 
 
 def sealed(compute: Compute) -> SealedFiles | None:
-    """The same object as a reader of files; None if it only computes."""
+    """Returns the same object as a reader of files; None if it can only compute formulas."""
     return compute if isinstance(compute, SealedFiles) else None
 
 
 class Remembering:
-    """Reads each file once, however often it is needed.
+    """Reads each file only once, however often it is requested.
 
     Args:
-        files: reads them.
+        files: the reader for files that were not read yet.
     """
 
     def __init__(self, files: SealedFiles) -> None:
@@ -58,11 +58,11 @@ class Remembering:
         self._outcomes: dict[tuple[str, bytes, str], Mapping[str, Any] | UnreadableFileError] = {}
 
     def print_sheet(self, workbook: bytes, number: int) -> list[str]:
-        """The lines of a sheet."""
+        """Returns the lines of a sheet, from memory if it was printed before."""
         return self._files.print_sheet(workbook, number)
 
     def read_file(self, reader: str, data: bytes, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a reader makes of a file, or made of it before."""
+        """Returns what a reader reads from a file, from memory if it was read before."""
         key = reader, hashlib.sha256(data).digest(), json.dumps(options, sort_keys=True)
         if key not in self._outcomes:
             try:

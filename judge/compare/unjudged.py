@@ -1,4 +1,4 @@
-"""The checker of tasks that nothing here can decide; they are listed with the reason."""
+"""The checker of tasks that the judge cannot decide; reports list them with the reason."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judge.core.task import CheckerSpec, Gold, Task, TestCase
 
 
 class UnjudgedChecker(Checker):
-    """Decides nothing.
+    """Gives no verdict.
 
     A suite gives the reason in the option ``left_out``, which every checker has.
     """
@@ -26,18 +26,18 @@ class UnjudgedChecker(Checker):
     name = "unjudged"
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """Any will do: a command gives its options to all tasks of a suite."""
+        """Accepts any options: a command passes its options to all tasks of a suite."""
 
     def describe(self, spec: CheckerSpec) -> str:  # noqa: ARG002
-        """A line that says that nothing is judged."""
+        """Returns a line that says that nothing is judged."""
         return "not judged"
 
     def key(self, task: Task) -> Mapping[str, object]:  # noqa: ARG002
-        """Its name: there is no finding that anything could change."""
+        """Returns only the name: without a finding, no option can change one."""
         return {"checker": [self.name]}
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """No file at all."""
+        """Needs no files."""
         return Needs(golds=False)
 
     def check(
@@ -49,7 +49,7 @@ class UnjudgedChecker(Checker):
         compute: Compute,  # noqa: ARG002
         rules: Rules,  # noqa: ARG002
     ) -> Finding:
-        """Never decides.
+        """Always raises: there is nothing to compare.
 
         Raises:
             GoldFaultError: always.
@@ -57,11 +57,11 @@ class UnjudgedChecker(Checker):
         raise GoldFaultError(f"the judge has no checker for task {task.id}")
 
     def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
-        """Nothing is compared."""
+        """Returns an empty examination, as nothing is compared."""
         return Examination(units=0)
 
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
-        """None: no answer is accepted."""
+        """Returns no answers, as none is ever accepted."""
         return {}
 
 

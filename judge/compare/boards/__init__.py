@@ -1,1 +1,1 @@
-"""Check boards over workbooks, as SheetCopilot publishes them and as they are meant."""
+"""Judges by the check boards of SheetCopilot: by its published evaluation, and as intended."""

@@ -14,7 +14,7 @@ NAME = "boards"
 """Name of the checker."""
 
 CHECK_BOARD = "check_board"
-"""The field of a published file that holds the board; what else is in the file is not judged."""
+"""The field of a published file that holds the board; other fields are not judged."""
 
 CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "cells": ("values", "formatting", "hyperlink"),
@@ -77,7 +77,7 @@ class Asked:
 
     @property
     def kind(self) -> str:
-        """Category and property, as ``charts.title``."""
+        """Category and property, such as ``charts.title``."""
         return f"{self.category}.{self.name}"
 
     def __str__(self) -> str:
@@ -89,15 +89,15 @@ class Board:
     """A check board.
 
     Attributes:
-        sheets: number of a sheet -> category -> the properties that are asked. Sheets of which
-            nothing is asked are in it, too.
+        sheets: number of a sheet -> category -> the properties that the board asks for. It includes
+            sheets for which the board asks for nothing.
     """
 
     sheets: Mapping[int, Mapping[str, tuple[str, ...]]]
 
     @property
     def asked(self) -> tuple[Asked, ...]:
-        """Everything that is asked, by sheet, category and property."""
+        """All properties that the board asks for, by sheet, category and property."""
         listed = [
             (sheet, category, name)
             for sheet, categories in sorted(self.sheets.items())
@@ -108,15 +108,15 @@ class Board:
 
     @staticmethod
     def of(document: object) -> Board:
-        """Reads a board: sheet number -> category -> property -> whether it is asked.
+        """Reads a board: sheet number -> category -> property -> whether the board asks for it.
 
-        A category or a property that is not mentioned is not asked.
+        A category or a property that is not mentioned is not asked for.
 
         Args:
             document: the board, or an object with the field ``check_board``.
 
         Raises:
-            UsageError: it is not a board.
+            UsageError: the document is not a board.
         """
         if isinstance(document, Mapping) and CHECK_BOARD in document:
             document = document[CHECK_BOARD]
@@ -134,8 +134,8 @@ def _number(key: object) -> int:
     text = str(key).strip()
     if isinstance(key, bool) or not (text.isascii() and text.isdecimal()) or not int(text[:9]):
         raise UsageError(
-            f"a board's keys are numbers of sheets from 1, found {written(key)}"[:200],
-            hint="The first sheet is '1', whatever it is called.",
+            f"the keys of a board are sheet numbers from 1, found {written(key)}"[:200],
+            hint="The first sheet is '1', whatever its name.",
         )
     return int(text[:9])
 
@@ -181,7 +181,7 @@ class BoardOptions:
     """The options of the checker: the board, which belongs to one gold.
 
     Attributes:
-        board: the board; None for a task whose golds have a board each.
+        board: the board; None if each gold of the task has a separate board.
     """
 
     board: Board | None

@@ -1,4 +1,4 @@
-"""The cells of a sheet as a board sees them: values, the table at A1, font, colours, formats."""
+"""The cells of a sheet as boards compare them: values, table at A1, fonts, colours, formats."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class CellLook:
         color: colour of its text, six hexadecimal digits.
         bold, italic: whether its text is bold or italic.
         underline: ``none``, ``single`` …
-        fill: colour behind it; white where it has none, as the published functions see it.
-        code: its number format.
+        fill: colour of the background; white if it has none, as in the published functions.
+        code: code of its number format.
     """
 
     font: str | None
@@ -63,13 +63,13 @@ class CellLook:
 
 FONT_FIELDS = ("font", "size", "color", "bold", "italic", "underline")
 FIELDS = (*FONT_FIELDS, "fill")
-"""What ``cells.formatting`` compares, in addition to the class of the number format."""
+"""Fields that ``cells.formatting`` compares, in addition to the class of the number format."""
 
 
 def differing_field(
     expected: CellLook, actual: CellLook, names: tuple[str, ...], *, rounded: bool
 ) -> str | None:
-    """The first of some fields in which two looks differ; None if there is none.
+    """Returns the first of the fields in which two looks differ; None if they agree in all.
 
     Args:
         expected: the look in the gold.
@@ -88,7 +88,7 @@ def differing_field(
 
 
 class Looks:
-    """Looks of the cell formats of a workbook.
+    """Resolves the cell formats of a workbook to looks.
 
     Args:
         book: the workbook.
@@ -100,7 +100,7 @@ class Looks:
         self._looks: dict[int, CellLook] = {}
 
     def of(self, style: int) -> CellLook:
-        """The look of a cell format.
+        """Returns the look of a cell format.
 
         Raises:
             WorkbookError: the style sheet is broken or over a limit.
@@ -140,7 +140,7 @@ def _interior(fill: Fill) -> str:
 
 @cache
 def format_class(code: str) -> str:
-    """The class that the published function gives a number format, by what its code contains."""
+    """Returns the published function's class of a number format, which depends on its code."""
     lower = code.lower()
     if "$" in lower or "¥" in lower or lower == "currency":
         return "currency"
@@ -160,7 +160,7 @@ def format_class(code: str) -> str:
 
 
 class BoardBook:
-    """A workbook, with the sheets that a board looks at; each is read and computed once.
+    """A workbook with the sheets that a board checks; each sheet is read and computed once.
 
     Args:
         book: the workbook.
@@ -181,11 +181,11 @@ class BoardBook:
 
     @cached_property
     def looks(self) -> Looks:
-        """Looks of cell formats."""
+        """The looks of the workbook's cell formats."""
         return Looks(self.book)
 
     def sheet(self, tab: Tab) -> SheetCells:
-        """The cells of a worksheet.
+        """Returns the cells of a worksheet.
 
         Raises:
             WorkbookError: the sheet is broken or over a limit.
@@ -198,13 +198,13 @@ class BoardBook:
         return cells
 
     def named(self, name: str) -> SheetCells | None:
-        """The cells of the worksheet of a name; None without."""
+        """Returns the cells of the worksheet with a name; None if there is no such worksheet."""
         tab = self.book.tab(name)
         return None if tab is None else self.sheet(tab)
 
 
 class SheetCells:
-    """The cells of a worksheet, formulas computed.
+    """The cells of a worksheet, with computed formulas.
 
     Args:
         owner: the workbook.
@@ -215,7 +215,7 @@ class SheetCells:
     Attributes:
         values: values by key; blank cells may be missing.
         filled: keys of cells that hold a value or a formula.
-        not_calculated: formula cells, by key, whose value could not be computed -> why.
+        not_calculated: key of a formula cell whose value could not be computed -> why.
         uncached_formulas: how many formulas have no stored value.
     """
 
@@ -266,7 +266,7 @@ class SheetCells:
 
     @cached_property
     def used_size(self) -> tuple[int, int]:
-        """Rows and columns of the rectangle around all cells with content or a format."""
+        """How many rows and columns the rectangle around all cells with content or a format has."""
         keys = self.filled | self._styles.keys()
         if not keys:
             return 1, 1
@@ -290,14 +290,14 @@ class SheetCells:
 
     @property
     def table_size(self) -> tuple[int, int]:
-        """Rows and columns of the table at A1, as the published functions measure it."""
+        """How many rows and columns the table at A1 has, as the published functions measure it."""
         (rows, columns), (most_rows, most_columns) = self.ends, self.used_size
         return min(rows, most_rows), min(columns, most_columns)
 
     # -- what is shown ---------------------------------------------------------------------------
 
     def look(self, key: int) -> CellLook:
-        """The look of a cell; one that is not stored has that of its row or column."""
+        """Returns the look of a cell; if it is not stored, the look of its row or column."""
         return self.owner.looks.of(self._style(key))
 
     def _style(self, key: int) -> int:
@@ -320,7 +320,7 @@ class SheetCells:
 
     @cached_property
     def _column_lines(self) -> list[tuple[int, int, int, bool]]:
-        """First and last column, style, and whether they are hidden; in order."""
+        """For each group of columns: first and last column, style, and whether they are hidden."""
         lines = []
         for holder in self.owner.book.facts.tree(self.tab).all("cols"):
             for element in holder.all("col"):
@@ -331,7 +331,7 @@ class SheetCells:
         return sorted(lines)
 
     def _column_line(self, column: int) -> tuple[int, bool]:
-        """Style of a column, and whether it is hidden."""
+        """Returns the style of a column, and whether it is hidden."""
         lines = self._column_lines
         index = bisect.bisect_right(lines, column, key=lambda line: line[0]) - 1
         if index < 0 or lines[index][1] < column:
@@ -353,7 +353,7 @@ class SheetCells:
 
     @cached_property
     def links(self) -> Mapping[int, tuple[str, ...]]:
-        """Targets of the hyperlinks of each linked cell."""
+        """Key of a linked cell -> the targets of its hyperlinks."""
         links: dict[int, tuple[str, ...]] = {}
         for _, keys, target in linked_keys(self.owner.book.workbook, self.tab.name, WHOLE_SHEET):
             for key in keys:
@@ -361,7 +361,7 @@ class SheetCells:
         return links
 
     def visible(self, window: Window) -> list[int]:
-        """Keys of the cells of a rectangle that are shown, at most those in use.
+        """Returns the keys of the cells in use of a rectangle that are not hidden.
 
         Raises:
             WorkbookError: the sheet is over a limit.
@@ -380,14 +380,14 @@ class SheetCells:
         return [cell_key(row, column) for row in shown for column in columns]
 
     def serial(self, value: CellValue) -> CellValue:
-        """A date or a time as the number that its cell stores; other values as they are."""
+        """Returns the number that a cell stores for a date or a time; other values unchanged."""
         if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
             return to_serial(value, date_1904=self.owner.book.workbook.date_1904)
         return value
 
 
 def _end(filled: Iterable[int], limit: int) -> int:
-    """Where Ctrl+arrow leads from the first cell of a line, of which some cells are filled."""
+    """Returns where Ctrl+arrow leads from the first cell of a line with these filled cells."""
     places = set(filled)
     index = 1
     if 1 in places and 2 in places:

@@ -1,4 +1,4 @@
-"""Charts as boards compare them: the type as Excel names it, titles, axes, values of series."""
+"""Charts as boards compare them: Excel's chart type, titles, axes, values of series."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from judge.workbook.workbook_parts import Tab
 
 _RELATIVE, _ABSOLUTE = 1e-5, 1e-8
 _MAX_CHARTS = 300
-"""Charts of a sheet that are read; a sheet with more never has as many as its gold."""
+"""Limit on the charts of a sheet; a sheet with more never has the same number as its gold."""
 
 _GROUPINGS = {"stacked": "stacked", "percentStacked": "100 % stacked"}
 _WITH_MARKERS = {"lineChart", "scatterChart", "radarChart", "stockChart"}
@@ -32,14 +32,14 @@ _WITH_MARKERS = {"lineChart", "scatterChart", "radarChart", "stockChart"}
 
 @dataclass(frozen=True, slots=True)
 class SeriesView:
-    """A series.
+    """A series of a chart, as boards compare it.
 
     Attributes:
-        x: its categories or x values; numbers from 1 where it has none.
+        x: its categories or x values; numbers from 1 if it has none.
         y: its values.
         marker: ``none``, ``circle`` …; ``automatic`` for the default.
         trendlines: its trend lines.
-        labels: what its data labels show; None without any.
+        labels: what its data labels show; None without data labels.
     """
 
     x: tuple[object, ...]
@@ -51,13 +51,13 @@ class SeriesView:
 
 @dataclass(frozen=True, slots=True)
 class ChartView:
-    """A chart.
+    """A chart, as boards compare it.
 
     Attributes:
         types: the type of each of its parts, in words.
-        title: its title; None without.
-        legend: place of its legend; None without.
-        axes: whether each axis that is shown has a title: the axis of categories first.
+        title: its title; None without a title.
+        legend: position of its legend; None without a legend.
+        axes: for each axis that is shown, whether it has a title; the category axis comes first.
         series: its series.
     """
 
@@ -73,7 +73,7 @@ class ChartView:
 
 
 def charts_of(owner: BoardBook, tab: Tab) -> list[ChartView]:
-    """The charts of a sheet.
+    """Returns the charts of a sheet.
 
     Raises:
         WorkbookError: a part is broken or over a limit.
@@ -100,7 +100,7 @@ def _view(owner: BoardBook, chart: Chart) -> ChartView:
 
 
 def chart_type(plot: Plot) -> str:
-    """The type of a part of a chart in words; two charts of one ``XlChartType`` have the same."""
+    """Returns the type of a chart's part in words, with one wording for each ``XlChartType``."""
     kind = plot.kind.removesuffix("Chart")
     three = ", 3-D" if kind.endswith("3D") else ""
     kind = kind.removesuffix("3D")
@@ -148,7 +148,7 @@ def _scatter(plot: Plot) -> str:
 
 
 def _title(owner: BoardBook, chart: Chart) -> str | None:
-    """The title that is shown: a chart of one series may be given the name of that series."""
+    """Returns the title that is shown; a chart with one series may show the name of the series."""
     listed = [series for plot in chart.plots for series in plot.series]
     if chart.title is None:
         named = len(listed) == 1 and listed[0].name is not None and chart.automatic_title
@@ -173,7 +173,7 @@ def _name(owner: BoardBook, series: Series) -> str:
 
 
 def _axes(chart: Chart) -> list[Axis]:
-    """The axes that are shown: of each part of the chart the one of categories, then of values."""
+    """Returns the axes that are shown: for each part, the category axis, then the value axis."""
     axes = {axis.identifier: axis for axis in chart.axes}
     order = dict.fromkeys(name for plot in chart.plots for name in plot.axes if name in axes)
     return [axes[name] for name in order if not axes[name].deleted]
@@ -186,7 +186,7 @@ def _series(owner: BoardBook, plot: Plot, series: Series, *, of_pivot: bool) -> 
     y = () if series.values is None else _values(owner, series.values, of_pivot=of_pivot)
     categories = series.categories
     if categories is None and plot.kind not in {"scatterChart", "bubbleChart"}:
-        # All series stand over the categories of the first one.
+        # All series use the categories of the first one.
         categories = plot.series[0].categories
     x: tuple[object, ...] = tuple(range(1, len(y) + 1))
     if categories is not None:
@@ -207,10 +207,10 @@ def _shown(own: Labels | None, of_all: Labels | None) -> tuple[str, ...] | None:
 
 
 def _values(owner: BoardBook, source: Source, *, of_pivot: bool = False) -> tuple[object, ...]:
-    """What the cells of a reference hold now; without such cells, what the chart keeps.
+    """Returns the current values of a reference; if it names no cells, the chart's stored values.
 
-    The references of a pivot chart include the total at the end, the chart does not show it: it
-    has as many points as it keeps.
+    The references of a pivot chart include the total at the end, which the chart does not show: it
+    has as many points as it stores.
     """
     if source.reference:
         values = _referenced(owner, source.reference)
@@ -269,7 +269,7 @@ def _plain(value: object) -> object:
 
 
 def same_values(first: Sequence[object], second: Sequence[object]) -> bool:
-    """Whether two lists of values agree: the same, or numbers within the published tolerance."""
+    """Whether two lists of values are equal, or numbers within the published tolerance."""
     if len(first) != len(second):
         return False
     if tuple(first) == tuple(second):
@@ -286,7 +286,7 @@ def numbers_agree(expected: float, actual: float) -> bool:
 
 
 def without_blank_end(values: Sequence[object]) -> tuple[object, ...]:
-    """Values without the blank ones at their end, text without space around them."""
+    """Returns values without the blank ones at the end; text is stripped of outer space."""
     kept = [value.strip() if isinstance(value, str) else value for value in values]
     while kept and kept[-1] in {None, ""}:
         kept.pop()

@@ -1,6 +1,6 @@
-"""The checker of SheetCopilot: check boards over whole workbooks, one for each gold.
+"""The checker of SheetCopilot: check boards for whole workbooks, one for each gold.
 
-The published verdict goes on record next to the judge's own.
+The published verdict is recorded next to the judge's own.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def finding_by_board(
     published: bool,
     profile: str,
 ) -> Finding:
-    """The finding under a board, with the published verdict on record.
+    """Returns the finding under a board, including the published verdict.
 
     Args:
         answer: the workbook to judge.
@@ -58,11 +58,11 @@ def finding_by_board(
         board: the board of that gold.
         compute: computes formulas.
         origin: where the answer comes from.
-        published: whether the published verdict counts, and not the judge's own.
+        published: whether the published verdict counts instead of the judge's own.
         profile: name of the profile.
 
     Raises:
-        UnusableBoardError: nothing of what the board asks is in the gold.
+        UnusableBoardError: the gold has nothing that the board asks for.
         WorkbookError: a workbook is broken or over a limit.
         RecalcError: an engine cannot be started.
     """
@@ -90,7 +90,7 @@ def finding_by_board(
 
 
 class BoardsChecker(Checker):
-    """Checks an answer against golds, each with the board that says what of it counts."""
+    """Compares an answer with golds; the board of each gold says which properties count."""
 
     name = NAME
 
@@ -99,14 +99,14 @@ class BoardsChecker(Checker):
         BoardOptions.of(options)
 
     def describe(self, spec: CheckerSpec) -> str:
-        """The name, and the categories that the board asks, if the task has one."""
+        """Returns the name and, if the task has a board, the categories that it asks for."""
         board = BoardOptions.of(spec.own_options).board
         asked = {check.category for check in board.asked} if board is not None else set()
         named = [category for category in CATEGORIES if category in asked]
         return f"{self.name}: {', '.join(named)}" if named else self.name
 
     def key(self, task: Task) -> Mapping[str, object]:
-        """The boards, those of golds included."""
+        """Returns the task's options, with the boards of its golds."""
         golds = [[dict(gold.options) for gold in case.golds] for case in task.cases]
         return {"checker": [task.checker.name, dict(task.checker.options), golds]}
 
@@ -119,7 +119,7 @@ class BoardsChecker(Checker):
         compute: Compute,
         rules: Rules,
     ) -> Finding:
-        """Checks the answer with each gold and its board; one that accepts it is enough."""
+        """Compares the answer with each gold by its board; one that accepts it is enough."""
         if not golds:
             raise GoldFaultError("the task has no gold")
         try:
@@ -147,7 +147,7 @@ class BoardsChecker(Checker):
             published = published or bool(finding.record.get("official_equal"))
         if not findings:
             raise GoldFaultError("; ".join(unusable))
-        # The published verdict is about all golds, too.
+        # The published verdict takes all golds into account, too.
         published = published or any(judged(gold, published=True).agrees for gold in left)
         finding = nearest(findings)
         record = {**finding.record, "official_equal": published}
@@ -159,7 +159,7 @@ class BoardsChecker(Checker):
         case: TestCase,
         compute: Compute | None,
     ) -> Examination:
-        """Opens the golds, counts what the first board asks, and names boards without effect."""
+        """Opens the golds, counts the first board's properties, and reports useless boards."""
         doubts = []
         units = uncached = not_calculated = 0
         for gold in case.golds:
@@ -181,7 +181,7 @@ class BoardsChecker(Checker):
         return Examination(units, uncached, not_calculated, doubts=tuple(doubts))
 
     def requirements(self, task: Task, gold: Gold | None) -> Requirements:
-        """What the board of a gold asks, as sentences."""
+        """Returns the properties that the board of a gold asks for, as sentences."""
         if gold is None:
             return Requirements()
         asked = board_of(task, gold).asked
@@ -192,10 +192,10 @@ CHECKER = BoardsChecker()
 
 
 def board_of(task: Task, gold: Gold) -> Board:
-    """The board of a gold: its own, else that of the task.
+    """Returns the board of a gold or, if the gold has none, that of the task.
 
     Raises:
-        GoldFaultError: there is none, or it is not a board.
+        GoldFaultError: there is no board, or it cannot be read.
     """
     try:
         board = BoardOptions.of(task.checker.with_options(gold.options).own_options).board

@@ -1,4 +1,4 @@
-"""Rules of conditional formats as boards compare them."""
+"""Rules of conditional formats, as boards compare them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judge.workbook.styles.style_sheet import INDEXED_COLOURS, ConditionalStyle
 from judge.workbook.workbook_parts import Tab
 
 _COMMON_ROW, _COMMON_COLUMN = 500_000, 8_000
-"""The cell in which all conditions are read: none of its neighbours is off the sheet."""
+"""The cell to which all conditions are moved; it is far from the edges of the sheet."""
 
 _GROUPS: Mapping[str, frozenset[int]] = {
     "red": frozenset({3, 9, 30, 53}),
@@ -28,7 +28,7 @@ _GROUPS: Mapping[str, frozenset[int]] = {
     "blue": frozenset({5, 8, 20, 23, 25, 28, 32, 33, 34, 37, 41, 42, 49, 55}),
     "white": frozenset({2}),
 }
-"""Names of colours -> places in the palette of 56 colours; some places have no name.
+"""Name of a colour -> indices in the palette of 56 colours; some indices have no name.
 
 Source: the published evaluation, agent/utils/compare_sheets.py."""
 
@@ -39,27 +39,27 @@ _TERMS: Mapping[str, Mapping[str, str]] = {
     "timePeriod": {"timePeriod": ""},
     **{kind: {} for kind in ("expression", "cellIs", "colorScale", "dataBar", "iconSet")},
 }
-"""Kind of a rule -> its terms, and what they are if the file does not say."""
+"""Kind of a rule -> its terms, with their default values."""
 
 _PALETTE = INDEXED_COLOURS[8:64]
 
 
 @dataclass(frozen=True, slots=True)
 class RuleView:
-    """A rule of a conditional format.
+    """A rule of a conditional format, as boards compare it.
 
     Attributes:
         kind: ``expression``, ``cellIs`` …
-        operator: the operator of the condition; None without.
-        formulas: its formulas as they read in one and the same cell.
-        terms: the rest of the condition: text, rank …
-        color: colour that it gives the text; None without.
-        fill: colour that it gives the cell; None without.
-        bold, italic: whether it changes the text; None if it does not.
-        underline: how it underlines the text; None if it does not.
+        operator: the operator of the condition; None without an operator.
+        formulas: its formulas, moved to the same cell for all rules.
+        terms: other parts of the condition, such as text or rank.
+        color: colour that it gives the text; None if it does not change the colour.
+        fill: colour that it gives the cell; None if it does not change the colour.
+        bold, italic: whether it makes the text bold or italic; None if it does not change this.
+        underline: how it underlines the text; None if it does not change this.
         drawn: what a colour scale, a data bar or an icon set draws.
         windows: where it applies.
-        written: its formulas as the file has them, for people.
+        written: its formulas as in the file, for people.
     """
 
     kind: str
@@ -77,7 +77,7 @@ class RuleView:
 
     @property
     def condition(self) -> tuple[object, ...]:
-        """Formulas and terms."""
+        """The condition: formulas and terms."""
         return (*self.formulas, *self.terms, *self.drawn)
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class RuleView:
 
 
 def rules_of(owner: BoardBook, tab: Tab) -> list[RuleView]:
-    """The rules of a sheet that apply to cells in use, in the order of the file.
+    """Returns the rules of a sheet that apply to cells in use, in the order of the file.
 
     Raises:
         WorkbookError: the sheet is broken or over a limit.
@@ -133,7 +133,7 @@ def _view(rule: ConditionalRule, look: ConditionalStyle) -> RuleView:
 
 
 def _terms(kind: str, terms: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The terms that matter for a kind of rule: some programs write all of them for every rule."""
+    """Returns the terms that a kind of rule uses: some programs write all terms for every rule."""
     usual = _TERMS.get(kind, _TEXT_TERMS)
     pairs = ((name, terms.get(name, default)) for name, default in usual.items())
     return tuple((name, _switch(value)) for name, value in pairs if value)
@@ -144,7 +144,7 @@ def _switch(value: str) -> str:
 
 
 def _plain(formula: str) -> str:
-    """A formula without spaces and in capitals outside of strings, without the equals sign."""
+    """Returns a formula without equals sign and spaces, in upper case; strings stay unchanged."""
     if len(formula) > MAX_FORMULA_LENGTH:
         return formula
     return outside_text(
@@ -154,7 +154,7 @@ def _plain(formula: str) -> str:
 
 @cache
 def colour_index(colour: str) -> int:
-    """The place of the nearest colour in the palette of 56, from 1, as Excel's ``ColorIndex``."""
+    """Returns the 1-based index of the nearest of 56 palette colours, like ``ColorIndex``."""
     channels = _channels(colour)
 
     def distance(index: int) -> int:
@@ -168,6 +168,6 @@ def _channels(colour: str) -> tuple[int, ...]:
 
 
 def same_group(first: str, second: str) -> bool:
-    """Whether two colours go by the same name; some colours go by none, not even their own."""
+    """Whether two colours have the same name; a colour without a name matches no colour."""
     indices = {colour_index(first), colour_index(second)}
     return any(indices <= group for group in _GROUPS.values())

@@ -1,4 +1,4 @@
-"""Two sheets compared property by property, under the names that boards give the properties.
+"""Compares two sheets property by property; the properties have the names used in boards.
 
 The table at A1 is compared by its headings, all other cells by their addresses. Charts, pivot
 tables, filters and conditional formats are compared as objects.
@@ -44,8 +44,9 @@ class TableJudge:
         gold: the sheet of the gold.
         answer: the sheet of the answer.
         number: number of the sheet in the board.
-        asked: which of ``values``, ``formatting`` and ``hyperlink`` are asked.
-        differences: where they go: the first of each property.
+        asked: the properties that the board asks for, of ``values``, ``formatting`` and
+            ``hyperlink``.
+        differences: receives the first difference of each property.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class TableJudge:
         self._differences = differences
 
     def judge(self) -> None:
-        """Lists what differs.
+        """Compares the cells, and adds the differences.
 
         Raises:
             WorkbookError: a workbook is over a limit.
@@ -87,12 +88,12 @@ class TableJudge:
                 if not self._open:
                     return
         for key in sorted(self._gold.filled):
-            # What the answer has besides is its own affair.
+            # Cells outside the table that only the answer has do not matter.
             if key & COLUMN_MASK > columns[0]:
                 self._cell(key, key)
 
     def _matched(self, columns: int) -> list[int] | None:
-        """The column of the answer for each of the gold's, by its heading."""
+        """Returns the answer's column for each column of the gold, matched by their headings."""
         free = list(range(1, columns + 1))
         matched = []
         for column in range(1, columns + 1):
@@ -132,7 +133,7 @@ class TableJudge:
                 self._add("hyperlink", Shown(list(links[0]), list(links[1]), where(actual)))
 
     def _look(self, expected: int, actual: int) -> Shown | None:
-        """How two cells look different. Fonts and number formats of blank cells do not show."""
+        """Returns how the looks of two cells differ; fonts and formats of blanks do not count."""
         first, second = self._gold.look(expected), self._answer.look(actual)
         if first == second:
             return None
@@ -146,7 +147,7 @@ class TableJudge:
         return None
 
     def _shows_format(self, expected: int, actual: int) -> bool:
-        """Whether the number format of a cell shows: that of text does not."""
+        """Whether the number format affects what a cell shows; for text it does not."""
         values = self._gold.values.get(expected), self._answer.values.get(actual)
         return any(value is not None and not isinstance(value, str) for value in values)
 
@@ -157,12 +158,12 @@ class TableJudge:
 
 
 def _width(sheet: SheetCells) -> int:
-    """How many columns the table at A1 has; without a heading there, all columns in use."""
+    """Returns how many columns the table at A1 has; if A1 is blank, all columns in use."""
     return max(1, min(sheet.ends[1], sheet.last_column))
 
 
 def values_agree(gold: SheetCells, expected: int, answer: SheetCells, actual: int) -> bool:
-    """Whether two cells hold the same: dates are numbers, text counts without outer space."""
+    """Whether two cells have the same value: dates count as numbers, outer space is ignored."""
     written, answered = gold.values.get(expected), answer.values.get(actual)
     if type(written) is type(answered) and written == answered:
         return True
@@ -182,21 +183,22 @@ def _plain(sheet: SheetCells, key: int) -> CellValue:
 
 
 _MAX_PIVOTS = 300
-"""Pivot tables of a sheet that are read; a sheet with more never has as many as its gold."""
+"""Limit on the pivot tables of a sheet; a sheet with more never has as many as its gold."""
 
 
 @dataclass(frozen=True, slots=True)
 class PivotView:
-    """A pivot table.
+    """A pivot table, as boards compare it.
 
     Attributes:
         name: its name.
         written: its source as the file names it.
-        source: sheet and cells of its source, a table resolved and clipped to the cells in use.
+        source: sheet and cells of its source; a table or name is resolved, and the rectangle is
+            clipped to the cells in use.
         fields: how many columns the source has.
         rows, columns: headings on the axes; ``Values`` stands for the summarised fields.
         pages: headings of the fields that filter the whole table.
-        hidden: heading and item of what is filtered out.
+        hidden: heading and item of each item that is filtered out.
         data: heading and function of each summarised field.
     """
 
@@ -215,7 +217,7 @@ class PivotView:
 
 
 def pivots_of(owner: BoardBook, tab: Tab) -> list[PivotView]:
-    """The pivot tables of a sheet.
+    """Returns the pivot tables of a sheet.
 
     Raises:
         WorkbookError: a part is broken or over a limit.
@@ -246,7 +248,7 @@ def _view(owner: BoardBook, pivot: Pivot) -> PivotView:
 
 
 def _source(owner: BoardBook, pivot: Pivot) -> str:
-    """Sheet and cells of the source, however they are named."""
+    """Returns sheet and cells of the source, in the same form for references, tables and names."""
     sheet, range_text = pivot.source_sheet, pivot.source_range
     if range_text is None and pivot.source_name is not None:
         sheet, range_text = _named(owner, pivot.source_name)
@@ -262,7 +264,7 @@ def _source(owner: BoardBook, pivot: Pivot) -> str:
 
 
 def _window(range_text: str) -> Window | None:
-    """A rectangle; whole columns such as ``A:F`` begin in row 1."""
+    """Returns the rectangle of a range; whole columns such as ``A:F`` begin in row 1."""
     first, _, last = range_text.partition(":")
     if first.isalpha() and last.isalpha():
         return parse_window(f"{first}1:{last}1048576")
@@ -270,7 +272,7 @@ def _window(range_text: str) -> Window | None:
 
 
 def _named(owner: BoardBook, name: str) -> tuple[str | None, str | None]:
-    """Sheet and cells of a table or a defined name."""
+    """Returns sheet and cells of a table or a defined name."""
     folded_name = name.casefold()
     for tab in owner.tabs:
         for table in owner.book.facts.sheet(tab).tables:
@@ -284,7 +286,7 @@ def _named(owner: BoardBook, name: str) -> tuple[str | None, str | None]:
 
 
 def without_values(fields: tuple[str, ...]) -> tuple[str, ...]:
-    """Headings on an axis without the place of the summarised fields."""
+    """Returns the headings on an axis without the ``Values`` entry for summarised fields."""
     return tuple(field for field in fields if field != "Values")
 
 
@@ -300,7 +302,7 @@ Compared = dict[str, tuple[object, object, bool]]
 
 
 def chart_properties(gold: ChartView, answer: ChartView) -> Compared:
-    """The properties of two charts: what both have, and whether it agrees."""
+    """Compares the properties of two charts."""
     title, other = (None if chart.title is None else _line(chart.title) for chart in (gold, answer))
     return {
         "chart_type": (gold.types, answer.types, gold.types == answer.types),
@@ -393,7 +395,7 @@ def _same_trend(gold: Trendline, answer: Trendline) -> bool:
 
 
 def _same_labels(gold: SeriesView, answer: SeriesView) -> bool:
-    """Whether both have labels, or none; what the gold's show has to be shown."""
+    """Whether both series have labels that show what the gold's show, or both have none."""
     if gold.labels is None or answer.labels is None:
         same = gold.labels == answer.labels
     else:
@@ -405,7 +407,7 @@ def _same_labels(gold: SeriesView, answer: SeriesView) -> bool:
 
 
 def pivot_properties(gold: PivotView, answer: PivotView) -> Compared:
-    """The properties of two pivot tables; rows and columns may be exchanged."""
+    """Compares the properties of two pivot tables; rows and columns may be exchanged."""
     first, second = (
         (without_values(pivot.rows), without_values(pivot.columns)) for pivot in (gold, answer)
     )
@@ -423,7 +425,7 @@ def pivot_properties(gold: PivotView, answer: PivotView) -> Compared:
         "summary_type": (
             _data(gold),
             _data(answer),
-            # Of other columns the functions cannot be compared.
+            # Functions can only be compared if they summarise the same columns.
             data[0] == data[1] if columns[0] == columns[1] else _functions(gold, answer),
         ),
     }
@@ -447,7 +449,7 @@ def _filters(pivot: PivotView) -> list[str]:
 
 
 def filter_properties(gold: SheetCells, answer: SheetCells) -> Compared:
-    """The filters of two sheets: their ranges, and the cells of them that are shown."""
+    """Compares the filters of two sheets: their ranges, and the rows that they show."""
     places = _filter_place(gold), _filter_place(answer)
     if places[0] is None or places[1] is None:
         first, second = (None if area is None else str(area) for area in places)
@@ -475,7 +477,7 @@ def _rows(rows: Sequence[int]) -> str:
 
 
 def _filter_place(sheet: SheetCells) -> Window | None:
-    """The range of a sheet's filter, or of its first filtered table, cut to the cells in use."""
+    """Returns the range of a sheet's filter or first filtered table, cut to cells in use."""
     facts = sheet.owner.book.facts
     auto_filter = filter_of(facts.tree(sheet.tab).child("autoFilter"))
     range_text = None if auto_filter is None else auto_filter.place
@@ -503,7 +505,7 @@ def _filter_place(sheet: SheetCells) -> Window | None:
 
 
 def merged_rules(rules: Sequence[RuleView], sheet: SheetCells) -> list[RuleView]:
-    """Rules that say the same of different ranges as one; each within the cells in use."""
+    """Merges rules that differ only in their ranges; the ranges are cut to the cells in use."""
     rows, columns = sheet.last_row, sheet.last_column
     merged: dict[RuleView, list[Window]] = {}
     for rule in rules:
@@ -521,7 +523,7 @@ def merged_rules(rules: Sequence[RuleView], sheet: SheetCells) -> list[RuleView]
 
 
 def rule_properties(gold: RuleView, answer: RuleView) -> Compared:
-    """The properties of two rules. Where a rule applies belongs to its condition."""
+    """Compares the properties of two rules; a rule's range counts as part of its condition."""
     compared: Compared = {
         "type": (gold.kind, answer.kind, gold.kind == answer.kind),
         "operator": (gold.operator, answer.operator, gold.operator == answer.operator),
@@ -563,7 +565,7 @@ def _same_colour(first: str | None, second: str | None) -> bool:
 
 
 def same_cells(first: Sequence[Window], second: Sequence[Window]) -> bool:
-    """Whether two lists of rectangles cover the same cells, the first row left aside.
+    """Whether two lists of rectangles cover the same cells, ignoring the first row.
 
     Rules may or may not include the headings.
     """
@@ -574,7 +576,7 @@ _MAX_WINDOWS = 300
 
 
 def _bands(windows: Sequence[Window]) -> tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...]:
-    """The covered cells: runs of rows that have the same runs of columns."""
+    """Returns the covered cells as bands: runs of rows with the same runs of columns."""
     kept = [
         replace(window, min_row=max(2, window.min_row)) for window in windows if window.max_row >= 2
     ][:_MAX_WINDOWS]

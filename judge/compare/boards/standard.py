@@ -1,7 +1,7 @@
-"""The judge's own reading of boards: all that a board declares is checked, on every sheet and row.
+"""Judges by boards in the judge's own way: every property is checked, on all sheets and rows.
 
-Sheets are paired by name, objects one to one, and everything that the published evaluation leaves
-out of a board is checked; docs/boards.md lists the differences.
+Sheets are paired by name, objects one to one, and properties that the published evaluation ignores
+are checked; docs/boards.md lists the differences.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from judge.workbook.workbook_parts import Tab
 # -- which sheet of an answer corresponds to which sheet of its gold -------------------------------
 
 _MAX_TRIED = 5
-"""The most sheets without a partner of their name that are tried in all orders: 120 orders."""
+"""Up to this many sheets without a partner of the same name are tried in all orders (120)."""
 
 
 def paired_sheets(
     gold: Sequence[Tab], answer: Sequence[Tab], distance: Callable[[Tab, Tab], float]
 ) -> Mapping[str, Tab]:
-    """Name of each sheet of the gold -> the sheet of the answer that stands for it.
+    """Returns name of each sheet of the gold -> the corresponding sheet of the answer.
 
-    Sheets of the same name are paired. New sheets, whose names a task leaves open, are paired so
-    that they differ least; of several such pairings, the first in the order of the sheets is taken.
+    Sheets of the same name are paired. Other sheets, whose names the task leaves open, are paired
+    so that they differ least. Of several such pairings, the first in sheet order is used.
 
     Args:
         gold: sheets of the gold, in order.
@@ -77,11 +77,11 @@ def paired_sheets(
 
 _Object = TypeVar("_Object")
 Properties = Mapping[str, tuple[object, object, bool]]
-"""Property -> what the gold has, what the answer has, and whether they agree."""
+"""Property -> its value in the gold, its value in the answer, and whether they agree."""
 
 
 class UnusableBoardError(Exception):
-    """A board asks only for things that its gold does not have, so any workbook would pass."""
+    """A board asks only for objects that its gold does not have, so any workbook would pass."""
 
 
 class StandardJudge:
@@ -93,7 +93,7 @@ class StandardJudge:
         board: its board.
 
     Attributes:
-        notes: what could not be checked, a line each.
+        notes: what could not be checked, one line for each problem.
     """
 
     def __init__(self, answer: BoardBook, gold: BoardBook, board: Board) -> None:
@@ -104,7 +104,7 @@ class StandardJudge:
         self.notes: list[str] = []
 
     def differences(self) -> list[FoundDifference]:
-        """The differences in what the board asks for.
+        """Returns the differences in the properties that the board asks for.
 
         Raises:
             UnusableBoardError: the gold has nothing that the board asks for.
@@ -129,7 +129,7 @@ class StandardJudge:
         return self._differences.listed
 
     def _distance(self, gold: Tab, answer: Tab) -> float:
-        """How far two sheets differ: first by charts and pivot tables, then by filled cells."""
+        """Returns how far two sheets differ: in charts and pivot tables, then in filled cells."""
         counts = []
         for owner, tab in ((self._gold, gold), (self._answer, answer)):
             facts = owner.book.facts
@@ -197,7 +197,7 @@ class StandardJudge:
             ]
 
         if "name" in asked and category == "charts":
-            self._note("names of charts are not in their parts, and are not compared")
+            self._note("names of charts are not stored in the charts, and are not compared")
         if len(sides[0]) != len(sides[1]):
             counts = Shown(
                 [str(side) for side in sides[0]], [str(side) for side in sides[1]], "number"
@@ -235,7 +235,7 @@ class StandardJudge:
 
 
 def frozen(owner: BoardBook, tab: Tab) -> tuple[float, float]:
-    """How many rows and columns of a sheet are frozen; a sheet that is only split has none."""
+    """Returns how many rows and columns of a sheet are frozen; none if it is only split."""
     pane = view_of(owner.book.facts.tree(tab)).pane
     return (pane.rows, pane.columns) if pane is not None and pane.frozen else (0, 0)
 
@@ -245,10 +245,10 @@ def _pane_in_words(pane: tuple[float, float]) -> str:
 
 
 def check_board(gold: BoardBook, board: Board) -> None:
-    """Makes sure that not every workbook passes a board.
+    """Checks that a board does not accept every workbook.
 
     Raises:
-        UnusableBoardError: the gold has nothing that it asks for.
+        UnusableBoardError: the gold has nothing that the board asks for.
         WorkbookError: the gold is broken or over a limit.
     """
     if not board.asked:
@@ -257,17 +257,17 @@ def check_board(gold: BoardBook, board: Board) -> None:
     inside = [check for check in board.asked if check.sheet <= len(tabs)]
     if not inside:
         raise UnusableBoardError(
-            f"the board looks at sheet {board.asked[0].sheet}, the gold has {len(tabs)}"
+            f"the board checks sheet {board.asked[0].sheet}, but the gold has {len(tabs)}"
         )
     asked = {(check.sheet, check.category) for check in inside}
     if any(_has(gold, tabs[sheet - 1], category) for sheet, category in asked):
         return
     named = ", ".join(sorted({check.category for check in inside}))
-    raise UnusableBoardError(f"the board asks for {named}, of which the gold has none")
+    raise UnusableBoardError(f"the board asks for {named}, but the gold has none")
 
 
 def _has(gold: BoardBook, tab: Tab, category: str) -> bool:
-    """Whether a sheet has anything that a category checks."""
+    """Whether a sheet has an object of a category."""
     facts = gold.book.facts
     if category == "charts":
         return bool(facts.charts(tab))

@@ -1,7 +1,7 @@
-"""Comparing the answer range of an output with that of its gold.
+"""Compares the answer range of an output with that of its gold.
 
 :func:`prepare` finds and reads the cells, :func:`check` compares them. In between, the caller may
-have formulas computed: the values that it passes in replace those in the files.
+compute formulas: the values that it passes in replace those in the files.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from judge.workbook.reader import Workbook
 def find_touched(
     before: Workbook, output: Workbook, answer: Sequence[CellRange], differences: Differences
 ) -> int:
-    """Adds the cells that a solution changed outside the answer range to what was found.
+    """Adds the cells that a solution changed outside the answer range to the differences.
 
-    A formula that reads as before is untouched, whatever value is stored with it: programs that
+    A formula with unchanged text is untouched, whatever value is stored with it: programs that
     write workbooks often drop the values. Everything else is compared with the input strictly.
 
     Args:
         before: the input workbook.
         output: the output workbook.
         answer: rectangles of the output that the solution was meant to change.
-        differences: where differences go.
+        differences: receives the cells that were changed.
 
     Returns:
-        How many cells were changed; all cells of a sheet that was removed.
+        How many cells were changed; for a sheet that was removed, all its cells.
 
     Raises:
         WorkbookError: a sheet cannot be read.
@@ -104,14 +104,14 @@ def _within(key: int, windows: Iterable[Window]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be compared.
+    """The cells to compare, and the options for it.
 
     Attributes:
-        answer_position: the position as the suite has it.
+        answer_position: the position as the suite writes it.
         gold_ranges: rectangles of the gold.
         output_ranges: the same rectangles of the output, in the same order; None if the output
             lacks the sheet. Empty for a plan without an output.
-        notes: liberties taken with the position.
+        notes: how the judge read the position where it is not exact.
         options: the options of the task's checker.
     """
 
@@ -185,10 +185,10 @@ def planned(
 
 
 def _check_ignored(ranges: Sequence[str], gold: Workbook) -> None:
-    """Makes sure that ranges to ignore are on sheets that exist.
+    """Checks that the ranges to ignore are on sheets that exist.
 
     Raises:
-        PositionError: one is not.
+        PositionError: a range names a sheet that does not exist.
     """
     for text in ranges:
         # Ranges to ignore follow the sheet of the range that is compared, unless they name one.
@@ -212,7 +212,7 @@ def needs_groups(options: CheckOptions, profile: Profile) -> bool:
 
 
 def reports_from_input(options: CheckOptions, profile: Profile) -> bool:
-    """Whether the input workbook is of use to what is reported with the verdict."""
+    """Whether something that is reported with the verdict is computed from the input workbook."""
     return not profile.published and (options.examines_scope or options.measures_figures)
 
 
@@ -232,10 +232,10 @@ def wanted_conditions(
     gold_computed: ComputedValues = NOTHING_COMPUTED,
     output_computed: ComputedValues = NOTHING_COMPUTED,
 ) -> ConditionQuestions:
-    """The conditions of conditional formats that have to be known before :func:`check`.
+    """Collects the conditions of conditional formats that :func:`check` needs evaluated.
 
-    There are none if no compared style depends on them, or if both sides have the same rules. The
-    arguments are those of :func:`check`.
+    The result is empty if no compared style depends on them, or if both sides have the same rules.
+    The arguments are those of :func:`check`.
 
     Raises:
         WorkbookError: the conditional formats cannot be read, or there are too many.
@@ -292,8 +292,8 @@ def check(
     Raises:
         WorkbookError: cells that only the published script, a style or the check of untouched
             cells needs cannot be read.
-        UsageError: there is no such style attribute, or the input is missing that the published
-            functions of SpreadsheetBench 2 compare with.
+        UsageError: a style attribute does not exist, or the published functions of SpreadsheetBench
+            2 are needed, and the input, which they compare with, is missing.
     """
     rules = plan.options.apply_to(profile)
     style = tuple(style) or plan.options.style
@@ -326,7 +326,7 @@ def _compare_cells(
     conditions: ConditionAnswers,
     max_differences: int,
 ) -> Comparison:
-    """Compares by the judge's own rules."""
+    """Compares the cells of a plan by the judge's own rules."""
     gold, output = sides.gold, sides.output
     differences = Differences(max_differences)
     differing, remarks = _compare_ranges(plan, sides, rules, style, conditions, differences)
@@ -414,10 +414,10 @@ def _judge_groups(
 
 @dataclass(frozen=True, slots=True)
 class _Script:
-    """What the published scripts say about the same workbooks.
+    """Runs the published scripts on the same workbooks.
 
-    SpreadsheetBench 2 is asked if its profile is, or if the groups of cells decide; its first
-    version otherwise.
+    The script of SpreadsheetBench 2 is used if its profile is chosen, or if the groups of cells
+    decide; otherwise that of the first version.
     """
 
     plan: Plan
@@ -426,7 +426,7 @@ class _Script:
     sides: _Sides
 
     def check(self, max_differences: int) -> Comparison:
-        """The comparison of the script of the profile.
+        """Compares by the script of the profile.
 
         Raises:
             UsageError: the input is missing.
@@ -444,7 +444,7 @@ class _Script:
         )
 
     def verdict(self) -> bool | None:
-        """Whether the script accepts the output; None without an input that it needs."""
+        """Whether the script accepts the output; None if it needs the input and there is none."""
         if self.plan.options.accept == GROUPS:
             return None if self.sides.before is None else self._ssb2(0).equal
         gold, output = self.sides.gold, self.sides.output
@@ -469,7 +469,8 @@ class _Script:
             )
         return check_ssb2(
             self.plan.answer_position,
-            # It reads the files as they are, whatever was computed for the other rules.
+            # The script reads the files themselves, not the values that were computed for other
+            # rules.
             gold=Side(self.sides.gold.workbook),
             output=Side(self.sides.output.workbook),
             before=Side(self.sides.before.workbook),

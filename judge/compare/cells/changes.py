@@ -1,4 +1,4 @@
-"""Changes of inputs, as somebody could make them in a workbook after the answer is in it.
+"""Changes of inputs, such as a user could make in a workbook that already holds the answer.
 
 A change is made only to constants outside the answer that are the same in input, gold and output.
 """
@@ -33,10 +33,10 @@ from judge.workbook.position import same_sheet
 from judge.workbook.reader import Workbook, filling_cells, open_workbook
 
 MAX_EDITS = 5_000
-"""Most cells in which two cases of a task may differ."""
+"""In how many cells two cases of a task may differ at most."""
 
 MAX_TRIES, ENOUGH = 12, 3
-"""The most single values that are changed, and how many that change the answer are enough."""
+"""How many single values are tried at most, and how many that change the answer are enough."""
 
 _STEP, _SMALL_STEP, _SMALL, _FACTOR = 7, 1, 10, 1.1
 
@@ -56,7 +56,7 @@ class Change:
     expected: Workbook | None = None
 
     def made_in(self, workbook: Workbook) -> Workbook:
-        """The workbook with these cells set; values of formulas are as they were.
+        """Returns the workbook with these cells set; stored values of formulas stay.
 
         Raises:
             WorkbookError: a cell cannot be set, or the workbook cannot be read.
@@ -70,7 +70,7 @@ class Change:
         return open_workbook(set_cells(workbook.data, edits))
 
     def undone_in(self, changed: Workbook, before: Workbook) -> Workbook:
-        """A changed workbook with what these cells hold in the input.
+        """Returns a changed workbook in which these cells hold the values of the input again.
 
         Raises:
             WorkbookError: as :meth:`made_in`.
@@ -83,8 +83,8 @@ class NoChangeError(Exception):
     """A change cannot be made.
 
     Args:
-        reason: why.
-        detail: where, for people; empty if that says nothing more.
+        reason: why it cannot be made.
+        detail: the place, for people; empty if it adds nothing to the reason.
     """
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
@@ -94,23 +94,24 @@ class NoChangeError(Exception):
 def case_change(
     before: Workbook, holders: Sequence[Workbook], other: OtherCase, answer: Sequence[CellRange]
 ) -> Change:
-    """What turns the input into that of another case.
+    """Returns the change that turns the input into that of another case.
 
     Args:
         before: the input.
-        holders: gold and output, which have to hold the same where something changes.
+        holders: gold and output; they have to agree with the input in every cell that changes.
         other: the other case.
         answer: rectangles of the answer, which do not count.
 
     Raises:
-        NoChangeError: the two inputs differ in more than values, or the values are elsewhere now.
+        NoChangeError: the two inputs differ in more than values, or a holder does not have the
+            values in the same cells.
         WorkbookError: a workbook cannot be read.
     """
     second = other.before()
     if before.sheet_names != second.sheet_names:
-        raise NoChangeError(Reason.OTHER_WORKBOOK, "they have other sheets")
+        raise NoChangeError(Reason.OTHER_WORKBOOK, "their sheets differ")
     if _tables(before) != _tables(second):
-        raise NoChangeError(Reason.OTHER_WORKBOOK, "their tables have other rows or columns")
+        raise NoChangeError(Reason.OTHER_WORKBOOK, "their tables have different rows or columns")
     edits: list[SetCell] = []
     for name in before.sheet_names:
         windows = [area.window for area in answer if folded(area.sheet) == folded(name)]
@@ -128,7 +129,7 @@ def case_change(
 
 
 def _tables(workbook: Workbook) -> list[tuple[str, str, str]]:
-    """Sheet, name and cells of the tables: a table that grew is a change of its own."""
+    """Returns sheet, name and cells of each table: one that grew is more than a changed value."""
     facts = BookFacts(workbook)
     sheets = [tab for tab in facts.tabs if tab.is_worksheet]
     return [(tab.name, table.name, table.place) for tab in sheets for table in facts.tables(tab)]
@@ -146,7 +147,7 @@ def _differing(
             continue
         if key in formulas:
             if one.formula(key) != two.formula(key):
-                raise NoChangeError(Reason.OTHER_WORKBOOK, "they have other formulas")
+                raise NoChangeError(Reason.OTHER_WORKBOOK, "their formulas differ")
             continue
         old, new = first.get(key), last.get(key)
         if not _identical(old, new):
@@ -154,7 +155,7 @@ def _differing(
 
 
 def filled_windows(workbook: Workbook, sheet: str) -> list[Window]:
-    """The rectangles of a sheet that array formulas and data tables fill."""
+    """Returns the rectangles of a sheet that array formulas and data tables fill."""
     written = (cell.array_range or "" for cell in filling_cells(workbook, sheet))
     windows = (parse_window(text.replace("$", "")) for text in written)
     return [window for window in windows if window is not None]
@@ -166,20 +167,21 @@ def value_changes(
     reads: Mapping[str, Sequence[Window]],
     answer: Sequence[CellRange],
 ) -> Iterator[Change]:
-    """Single numbers and dates that an answer depends on, one change for each, in a fixed order.
+    """Yields one change for each number or date that an answer depends on, in a fixed order.
 
-    Whole numbers become larger by 7, or by 1 below 10, other numbers by a tenth, dates by a day.
-    Where a data validation does not allow the new value, the old one stays. The order is that of
-    the hash of the address, so that it does not follow the layout.
+    Whole numbers are increased by 7, or by 1 if they are below 10, other numbers by a tenth, dates
+    by a day. Cells whose data validation does not allow the new value are left out. The order is
+    that of a hash of the address, so that it does not follow the layout.
 
     Args:
         before: the input.
-        holders: gold and output, which have to hold the same.
-        reads: sheet of the input -> what the gold's formulas read there.
+        holders: gold and output; they have to agree with the input in the cell that changes.
+        reads: sheet of the input -> the cells that the gold's formulas read there.
         answer: rectangles of the answer, which do not count.
 
     Raises:
-        NoChangeError: there are inputs, and none is where it was.
+        NoChangeError: the answer has inputs, but gold and output hold none of them in the same
+            cell.
         WorkbookError: a workbook cannot be read.
     """
     refs = []
@@ -208,7 +210,7 @@ def value_changes(
 
 
 def _is_covered(key: int, merges: Sequence[Window]) -> bool:
-    """Whether a merged range hides a cell: of its cells, it shows the first."""
+    """Whether a merged range hides a cell: it shows only its first cell."""
     place = key >> COLUMN_BITS, key & COLUMN_MASK
     return any(merge.holds(*place) and place != merge.first for merge in merges)
 
@@ -218,7 +220,7 @@ def _order(ref: CellRef) -> str:
 
 
 def _next(value: CellValue) -> CellValue:
-    """The value that takes the place of another one; None for what stays."""
+    """Returns the value that replaces a given one; None if it is not to be changed."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -253,7 +255,7 @@ def _is_allowed(
     value: CellValue,
     validations: Sequence[tuple[Sequence[Window], Validation]],
 ) -> bool:
-    """Whether every data validation of a cell allows a value; not if that is not known."""
+    """Whether every data validation of a cell allows a value; False if this cannot be decided."""
     key = cell_key(ref.row, ref.column)
     return all(
         _allows(workbook, ref.sheet, rule, value)
@@ -294,7 +296,7 @@ def _allows(workbook: Workbook, sheet: str, rule: Validation, value: CellValue) 
 
 
 def _limit(workbook: Workbook, sheet: str, text: str) -> float | None:
-    """The number that a limit of a validation is: written out, or in a cell; None otherwise."""
+    """Returns the limit of a validation, which is a number or a cell with one; None otherwise."""
     try:
         return float(text)
     except ValueError:
@@ -303,7 +305,7 @@ def _limit(workbook: Workbook, sheet: str, text: str) -> float | None:
 
 
 def _values_of(workbook: Workbook, sheet: str, text: str) -> list[CellValue]:
-    """The constants of the one rectangle that a formula is; none if it is something else."""
+    """Returns the constants of the rectangle that a formula refers to; none for other formulas."""
     areas = areas_of(text if "!" in text else f"'{sheet.replace(chr(39), chr(39) * 2)}'!{text}")
     if areas is None or len(areas) > 1:
         return []
@@ -338,7 +340,7 @@ def _holds_the_same(before: Workbook, holder: Workbook, ref: CellRef) -> bool:
 
 
 def value_at(workbook: Workbook, ref: CellRef) -> CellValue:
-    """The stored value of a cell."""
+    """Returns the stored value of a cell."""
     key = (ref.row << COLUMN_BITS) | ref.column
     return workbook.sheet(ref.sheet).values(WHOLE_SHEET).get(key)
 
@@ -357,6 +359,6 @@ def _ref(sheet: str, key: int) -> CellRef:
 
 
 def is_within(key: int, windows: Sequence[Window]) -> bool:
-    """Whether a cell is in one of some rectangles."""
+    """Whether a cell is in one of the rectangles."""
     row, column = key >> COLUMN_BITS, key & COLUMN_MASK
     return any(window.holds(row, column) for window in windows)

@@ -43,7 +43,7 @@ from judge.errors import PositionError, UsageError, WorkbookError
 from judge.workbook.reader import Workbook, open_workbook
 
 _COMPUTED_KEPT = 2000
-"""How many computed values are kept of each workbook, for people who look at the verdict."""
+"""How many computed values per workbook are recorded, for people who look at the verdict."""
 
 
 class CellRangeChecker(Checker):
@@ -57,14 +57,14 @@ class CellRangeChecker(Checker):
         CheckOptions.of(options)
 
     def describe(self, spec: CheckerSpec) -> str:
-        """The name, and the styles that are compared."""
+        """Returns the name, with the styles that are compared."""
         style = spec.options.get("style")
         return (
             f"{self.name} + {', '.join(map(str, style))}" if isinstance(style, tuple) else self.name
         )
 
     def key(self, task: Task) -> Mapping[str, object]:
-        """The position, the options, and the question if its words count."""
+        """Returns the position, the options, and the question if an option depends on its words."""
         options = {
             name: value
             for name, value in task.checker.options.items()
@@ -81,14 +81,14 @@ class CellRangeChecker(Checker):
         return key
 
     def also_reads(self, task: Task, case: TestCase) -> Sequence[TestCase]:
-        """The cases whose inputs are read: all if they are compared with each other."""
+        """Returns the other cases whose inputs are read: all, if an option compares cases."""
         options = CheckOptions.of(task.checker.own_options)
         if options.dynamic != OFF and case.number == task.cases[0].number:
             return task.cases
         return (case,) if options.measures_figures else ()
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """The input, if more than the answer range counts or is reported with the verdict."""
+        """Includes the input if more than the answer range is compared or reported."""
         options = CheckOptions.of(task.checker.own_options)
         inputs = needs_input(options, rules.profile) or reports_from_input(options, rules.profile)
         return Needs(inputs=inputs, engines=not rules.profile.reads_stored_values)
@@ -149,7 +149,7 @@ class CellRangeChecker(Checker):
         )
 
     def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:
-        """The rectangles of the answer position."""
+        """Returns the rectangles of the answer position."""
         plan = planned(task.checker, gold=gold, output=output)
         return AnswerAreas(plan.gold_ranges, plan.output_ranges)
 
@@ -158,14 +158,14 @@ CHECKER = CellRangeChecker()
 
 
 def _check_golds(golds: Sequence[Gold]) -> None:
-    """There has to be a gold, and each has to be a workbook.
+    """Checks that there is a gold, and that each gold is a workbook.
 
     Raises:
-        GoldFaultError: the case has none, or one that is a value.
+        GoldFaultError: the case has no gold, or a gold that is a value.
     """
     if not golds or any(gold.path is None and gold.data is None for gold in golds):
         what = "one that is a value" if golds else "none"
-        raise GoldFaultError(f"cells are compared with a gold workbook, and the case has {what}")
+        raise GoldFaultError(f"cells are compared with a gold workbook, but the case has {what}")
 
 
 def _is_blank(gold: Workbook, plan: Plan) -> bool:
@@ -179,9 +179,9 @@ def _is_blank(gold: Workbook, plan: Plan) -> bool:
 def _doubts_of_groups(
     spec: CheckerSpec, gold: Workbook, input_path: Path, compute: Compute | None
 ) -> Sequence[str]:
-    """Why the published rule of the task accepts not even the gold; nothing if it does.
+    """Returns why the published rule of the task rejects the gold itself; empty if it does not.
 
-    An input that cannot be read is a fault, which is reported where the gold is judged.
+    An input that cannot be read is reported as a fault when the gold is judged, not here.
     """
     try:
         before = open_workbook(input_path)
@@ -203,10 +203,10 @@ def _doubts_of_groups(
 
 @dataclass(frozen=True, slots=True)
 class _GoldSide:
-    """A gold that was opened.
+    """A gold with its opened workbook.
 
     Attributes:
-        gold: which one.
+        gold: the gold.
         data: its bytes.
         workbook: the workbook.
         before: the input workbook, if the rules need it.
@@ -229,7 +229,7 @@ def _open_gold(
         if input_path is not None and needs_input(plan.options, profile):
             before = open_workbook(input_path)
         elif plan.options.accept == GROUPS:
-            raise GoldFaultError("cells to keep are those of the input, and the case has none")
+            raise GoldFaultError("cells to keep are those of the input, but the case has no input")
     except (WorkbookError, PositionError) as error:
         # If the file was opened by its path, the error already names it.
         named = "" if error.message.startswith(str(input_path)) else f"{gold.name}: "
@@ -240,9 +240,9 @@ def _open_gold(
 def _sources(
     spec: CheckerSpec, side: _GoldSide, task: Task, case: TestCase, profile: Profile
 ) -> ScopeSources:
-    """What is known besides gold and output.
+    """Returns the sources that are compared in addition to gold and output.
 
-    If the verdict does not depend on the input, one that cannot be read is not a fault.
+    If the verdict does not depend on the input, an unreadable input is not a fault.
     """
     before, problem = side.before, NO_INPUT
     input_path = case.input_path if case.inputs else None
@@ -257,7 +257,7 @@ def _sources(
 
 
 def other_cases(task: Task) -> tuple[OtherCase, ...]:
-    """The other cases, with whose inputs and golds the answer to the first is measured."""
+    """Returns the other cases; their inputs and golds serve to measure the answer to the first."""
     return tuple(
         OtherCase(
             case.number,
@@ -280,7 +280,7 @@ def _compare(
     input_path: Path | None,
 ) -> Finding:
     try:
-        # A file that is compared with itself, as when a suite is verified, is read once.
+        # A file that is compared with itself, as in the verification of a suite, is read once.
         if answer.data == side.data:
             output = side.workbook
         elif (opened_output := opened.get("output")) is not None:
@@ -305,7 +305,7 @@ def _compare(
             if side.before is None and input_path is not None:
                 comparison = tell_erased(comparison, input_path)
     except WorkbookError as error:
-        # Much is read only during the comparison, which reads the files side by side.
+        # Much of the files is read only during the comparison, which reads both in parallel.
         if error.culprit is side.workbook.package:
             raise GoldFaultError(f"{side.gold.name}: {error.message}") from error
         if sources.before is not None and error.culprit is sources.before.package:
@@ -315,7 +315,7 @@ def _compare(
 
 
 def finding_of_comparison(comparison: Comparison, computed: Computed) -> Finding:
-    """The finding that a comparison gives, with the part of it that goes on record.
+    """Returns the finding of a comparison, with the part of the comparison that is recorded.
 
     Args:
         comparison: the comparison.
@@ -337,6 +337,6 @@ def finding_of_comparison(comparison: Comparison, computed: Computed) -> Finding
         agrees=comparison.equal,
         cause=first_difference(comparison),
         record=record,
-        # With a single wrong value, the answer is wrong whatever the rest would have been.
+        # A single wrong value makes the answer wrong, whatever the other values are.
         undecided=kinds == {"not_calculated"},
     )

@@ -1,9 +1,9 @@
 """Collateral damage: what an output changed outside the answer range, cell by cell.
 
-The input says what was there, the gold what had to change. A formula counts by its text, without
-``$``, spaces and case, whatever value is stored with it; a constant by the rules of the profile
-``standard``, except that a number which became text, or text that became a number, is another
-content. Rows and columns that were inserted or deleted are matched by their content first.
+The input shows what was there before, the gold what had to change. Formulas are compared by their
+text, ignoring ``$``, spaces, case and the values stored with them. Constants are compared by the
+rules of the profile ``standard``, except that a number and the same number as text differ. If rows
+or columns were inserted or deleted, lines are first matched by their content.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from judge.workbook.position import same_sheet
 from judge.workbook.reader import Workbook, filling_cells
 
 MAX_CELLS = 20
-"""How many changed cells are kept of a case; all are counted."""
+"""How many changed cells are kept per case; all are counted."""
 
 _STYLE = tuple(name for name in STYLE_ATTRIBUTES if name != "hyperlink")
 
@@ -44,15 +44,15 @@ class Harm(enum.StrEnum):
     """How a cell outside the answer range differs from the input."""
 
     OVERWRITTEN = "overwritten"
-    """Input and gold have the same, the output something else."""
+    """Input and gold hold the same, the output something else."""
     ERASED = "erased"
-    """Input and gold have the same, the output nothing."""
+    """Input and gold hold the same, the output nothing."""
     ADDED = "added"
-    """Input and gold have nothing, the output something."""
+    """Input and gold hold nothing, the output something."""
     OTHER = "other_than_gold"
-    """The gold changed it, and the output changed it in another way."""
+    """The gold changed the cell, and the output changed it in another way."""
     AS_GOLD = "as_gold"
-    """The output has what the gold has, which is not damage."""
+    """The output holds the same as the gold, which is not damage."""
 
 
 _NOTHING = Content(None, None)
@@ -72,16 +72,16 @@ class Collateral:
     """What an output changed outside the answer range.
 
     Attributes:
-        counts: kind of change -> cells, in full.
-        formulas_lost: cells that were overwritten, of which the input holds a formula and the
-            output a constant.
-        features: features that the input had, the gold kept and the output lost.
-        style: cells that look other than in the input, where the gold left their looks alone.
-        moved: how often rows or columns of the input were shifted.
-        exposed: cells that hold something in the input outside the answer range.
-        errors_left: cells of the output, those of the answer included, that hold an error value as
-            far as the file stores values, and did not in the input.
-        cells: the first cells that changed, those of the headline before the others.
+        counts: kind of change -> number of cells.
+        formulas_lost: how many of the overwritten cells hold a formula in the input and a constant
+            in the output.
+        features: how many features the input had, the gold kept and the output lost.
+        style: how many cells look different from the input, although the gold kept their look.
+        moved: number of times that rows or columns of the input were shifted.
+        exposed: how many cells outside the answer range hold something in the input.
+        errors_left: how many cells of the output, including the answer, have a stored error value
+            that the input does not have there.
+        cells: the first cells that changed; overwritten and erased ones come first.
     """
 
     counts: Mapping[Harm, int]
@@ -95,7 +95,7 @@ class Collateral:
 
     @property
     def damage(self) -> int:
-        """Cells that were overwritten or erased, and features that were lost."""
+        """How many cells were overwritten or erased, plus how many features were lost."""
         return self.counts[Harm.OVERWRITTEN] + self.counts[Harm.ERASED] + self.features
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class Collateral:
         return f"{said} (first: {first})" if first and self.damage > self.features else said
 
     def to_json(self, mode: str) -> CollateralRecord:
-        """The figures as they go on record.
+        """Returns the figures in the form of the records.
 
         Args:
             mode: ``note`` or ``fail``.
@@ -140,9 +140,9 @@ def find_collateral(
     gold_ranges: Sequence[CellRange],
     output_ranges: Sequence[CellRange | None],
 ) -> Collateral:
-    """Compares what three workbooks hold outside the answer.
+    """Compares the contents of three workbooks outside the answer.
 
-    A sheet that the output lost counts as a feature, and its cells do not count in addition.
+    A sheet that the output lost counts as one feature; its cells are not counted as well.
 
     Args:
         before: the input workbook.
@@ -188,7 +188,7 @@ def find_collateral(
 
 
 def _contents(workbook: Workbook, sheet: str) -> dict[int, Content]:
-    """Everything that the cells of a sheet hold, but for those that another formula fills."""
+    """Returns the contents of a sheet's cells, except those that another cell's formula fills."""
     read = workbook.sheet(sheet)
     contents = {
         key: Content(None, value)
@@ -233,7 +233,7 @@ class _SheetSides:
 
     Attributes:
         before_name, gold_name: names of the counterparts; None where there is none.
-        output_name: its name in the output.
+        output_name: name of the sheet in the output.
         before, gold, output: contents of the sheet in each workbook.
         in_gold, in_output: where each line of the input is in the gold and in the output.
         answer: rectangles of the answer.
@@ -264,8 +264,8 @@ class _SheetSides:
             before: the input.
             gold: the gold.
             output: the output.
-            names: names of the sheet in each of them.
-            answer: rectangles of the answer, by sheets of gold and output.
+            names: names of the sheet in the three workbooks.
+            answer: rectangles of the answer, by the sheets of gold and output.
         """
         own, kept, found = names
         windows = list(dict.fromkeys([*answer.get(found, ()), *answer.get(kept or found, ())]))
@@ -276,7 +276,7 @@ class _SheetSides:
         return cls(own, kept, found, held, expected, actual, in_gold, in_output, windows)
 
     def is_answer(self, key: int) -> bool:
-        """Whether a cell of the input is in the answer, in gold or output."""
+        """Whether a cell of the input is part of the answer, in gold or output."""
         places = self.in_gold.place(key), self.in_output.place(key)
         return any(each is not None and _is_within(each, self.answer) for each in places)
 
@@ -317,7 +317,8 @@ class _Count:
                 self._formulas_lost += lost and self._same(held, wanted, moved=self._in_gold)
         for key, found in sides.output.items():
             if key not in reached and not _is_within(key, sides.answer):
-                # In a line that only the output has, the gold has something else at this address.
+                # In a line that only the output has, the gold's cell at this address is a different
+                # one.
                 wanted = _NOTHING if key in of_input else sides.gold.get(key, _NOTHING)
                 self._note(name, key, self._harm(_NOTHING, wanted, found))
 
@@ -331,15 +332,16 @@ class _Count:
         return Harm.ERASED if found == _NOTHING else Harm.OVERWRITTEN
 
     def _same(self, first: Content, second: Content, *, moved: bool) -> bool:
-        """Whether two cells hold the same.
+        """Whether two cells have the same content.
 
         Args:
             first: one of them.
             second: the other.
-            moved: whether lines were shifted between them: then references have other addresses.
+            moved: whether lines were shifted between the two, which changes addresses in
+                references.
         """
         if first.formula is None or second.formula is None:
-            # A number that became text is no number for SUM any more; as an answer it may agree.
+            # SUM ignores a number that became text, although it may agree as an answer.
             kept = isinstance(first.value, str) is isinstance(second.value, str) or None in (
                 first.value,
                 second.value,
@@ -358,7 +360,7 @@ class _Count:
             self._cells[harm].append(HarmedCell(harm, sheet, name))
 
     def collateral(self, features: int) -> Collateral:
-        """The figures, with the number of features that were lost."""
+        """Returns the figures, with the number of features that were lost."""
         cells = [cell for harm in Harm for cell in self._cells[harm]]
         return Collateral(
             counts=self._counts,
@@ -373,7 +375,7 @@ class _Count:
 
 
 def _new_errors(before: Workbook, output: Workbook, sides: _SheetSides) -> int:
-    """Cells of a sheet of the output with an error value that the input does not have there."""
+    """Counts cells of an output sheet with an error value that the input does not have there."""
     old: set[int | None] = set()
     if sides.before_name is not None:
         old = {sides.in_output.place(key) for key in _errors(before, sides.before_name)}
@@ -389,12 +391,12 @@ def _errors(workbook: Workbook, sheet: str) -> set[int]:
 
 
 def _restyled(before: Workbook, gold: Workbook, output: Workbook, sides: _SheetSides) -> int:
-    """How many cells of a sheet outside the answer look other than in the input and the gold."""
+    """Counts cells of a sheet outside the answer that look different from both input and gold."""
     names = (sides.before_name or "", sides.gold_name or "", sides.output_name)
     first, second, third = (CellRange.of(name, WHOLE_SHEET) for name in names)
 
     def details(workbook: Workbook, area: CellRange, placed: Lines) -> dict[int, str]:
-        # A line that is gone has no looks, so its cells are compared with themselves, and left out.
+        # Deleted lines have no look: their cells are compared with themselves, and so not counted.
         found = StyleChecker(before, workbook, _STYLE).details(
             first, area, lambda key: key if (there := placed.place(key)) is None else there, skip=()
         )

@@ -1,6 +1,6 @@
-"""The outcome of comparing an output with its gold: every difference, classed and counted.
+"""The result of comparing an output with its gold: all differences, classified and counted.
 
-All differences are counted, and the first ones are kept, with remarks for people.
+All differences are counted; the first ones are kept, with remarks for people.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class DifferenceClass(enum.StrEnum):
-    """What kind of difference a cell shows."""
+    """The kinds of differences."""
 
     MISSING = "missing"
     """The gold has a value, the output is blank."""
@@ -33,26 +33,26 @@ class DifferenceClass(enum.StrEnum):
     """The gold is blank, the output has a value."""
     WRONG_VALUE = "wrong_value"
     NUMBER_AS_TEXT = "number_as_text"
-    """A number stored as text, or text stored as a number; otherwise the two agree."""
+    """A number stored as text, or the reverse; apart from that, the two agree."""
     TYPE = "type"
     """Values of different types (a date and a string …)."""
     ERROR_VALUE = "error_value"
-    """One of the two is an error such as ``#N/A``."""
+    """One of the two values is an error such as ``#N/A``."""
     NOT_CALCULATED = "not_calculated"
-    """The output holds a formula that nothing could compute."""
+    """The output holds a formula that no engine could compute."""
     MISSING_SHEET = "missing_sheet"
     WRONG_FORMULA = "wrong_formula"
-    """Formulas are compared, and these differ."""
+    """Formulas are compared, and the two formulas differ."""
     STYLE = "style"
     """The values agree, but a style that is compared (fill, font colour …) does not."""
     TOUCHED = "touched"
     """A cell outside the answer range that the solution changed."""
     LOST = "lost"
-    """Something that the input had, the gold kept, and the output lost."""
+    """A feature that the input had, the gold kept, and the output lost."""
     NO_FORMULA = "no_formula"
-    """Constants where the question asks for a formula."""
+    """The output holds constants where the question asks for a formula."""
     COLLATERAL = "collateral"
-    """The output changed what the gold left alone, outside the answer."""
+    """The output changed a cell outside the answer that the gold left unchanged."""
     NOT_LIVE = "not_live"
     """The answer does not follow its inputs, and the question asks for a formula."""
 
@@ -66,26 +66,26 @@ APART = frozenset(
         DifferenceClass.NOT_LIVE,
     }
 )
-"""Classes that are no cells of the answer range and are not counted among them."""
+"""Classes that do not concern cells of the answer range and are not counted among them."""
 
 
 class Dynamic(enum.StrEnum):
-    """What became of an answer after its inputs were changed."""
+    """How an answer reacts to changes of its inputs."""
 
     LIVE = "live"
-    """It followed every change as the gold did, and nothing else moved."""
+    """It followed every change as the gold did, and did not change otherwise."""
     HARD_CODED = "hard_coded"
-    """It followed nowhere, and holds constants where the gold moved: a fact, and a fault only if a
-    formula is required."""
+    """It followed no change, and holds constants where the gold changed. This is a fact about the
+    answer, and a fault only if a formula is required."""
     STALE = "stale"
-    """It followed nowhere, and holds formulas: they do not follow what changed."""
+    """It followed no change although it holds formulas: they do not depend on the changed cells."""
     PARTIAL = "partial"
-    """It followed here and not there."""
+    """It followed some changes, or changed in some cells only."""
     NOT_MEASURABLE = "not_measurable"
 
 
 class Reason(enum.StrEnum):
-    """Why an answer is not measurable."""
+    """Why it cannot be measured whether an answer follows its inputs."""
 
     STATIC = "the gold has no formula in the answer that the input lacks"
     CHANGING = "the gold's formulas depend on what changes by itself, or on another workbook"
@@ -109,14 +109,15 @@ class Difference:
 
     Attributes:
         kind: the class.
-        sheet: the gold's sheet.
+        sheet: name of the sheet in the gold.
         cell: address such as ``B7``; empty for a missing sheet.
         expected: the gold's value.
         actual: the output's value.
         expected_formula: the gold's formula, if it has one.
         actual_formula: the output's formula, if it has one.
-        detail: a line for people: which style, why not calculated, which sheets there are.
-        erased: what the input holds in a cell that the output left blank, if that is known.
+        detail: a remark for people, such as which style differs, why a formula was not calculated,
+            or which sheets exist.
+        erased: the input's content of a cell that is blank in the output, if known.
     """
 
     kind: DifferenceClass
@@ -132,12 +133,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class CellGroup:
-    """The result for one kind of cells of the answer range.
+    """The result for one of the two groups of cells in the answer range.
 
     Attributes:
         name: ``modification`` for cells in which the gold differs from the input, ``regression``
             for those that should have stayed as they were.
-        cells: how many there are.
+        cells: how many cells the group has.
         differing_cells: how many of them differ from the gold.
     """
 
@@ -151,8 +152,8 @@ class GroupShares:
     """Shares of the cells that agree, from 0 to 1; None for a group without cells.
 
     Attributes:
-        modification: the result for the cells to change.
-        regression: the result for the cells to keep.
+        modification: share for the cells to change.
+        regression: share for the cells to keep.
     """
 
     modification: float | None
@@ -161,13 +162,13 @@ class GroupShares:
 
 @dataclass(frozen=True, slots=True)
 class GroupsVerdict:
-    """What the rule for two groups of cells says.
+    """The verdict by the rule for two groups of cells.
 
     Attributes:
         accepted: whether the task is solved.
         groups: the two groups.
         shares: the shares of their cells that agree.
-        notes: what decided, where the cells alone do not show it.
+        notes: what decided the verdict, if the cells alone do not show it.
     """
 
     accepted: bool
@@ -178,25 +179,26 @@ class GroupsVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How an output compares with its gold under one profile.
+    """The result of comparing an output with its gold under one profile.
 
     Attributes:
         equal: whether the profile accepts the output.
         profile: name of the profile.
         ranges: the rectangles of the gold that were compared.
         cells: how many cells were compared.
-        differing_cells: how many of them differ (counted in full).
-        difference_counts: class -> count, in full.
-        differences: the first of them, in reading order, at most as many as were requested.
-        notes: liberties taken with the position, engines that disagree, caches not trusted.
+        differing_cells: how many of them differ (all are counted).
+        difference_counts: class -> number of differences (all are counted).
+        differences: the first differences, in reading order, up to the requested number.
+        notes: how an inexact position was read, engines that disagree, stored values that are not
+            trusted.
         touched_cells: cells outside the answer range that the solution changed; None if they were
             not checked. They are counted here and not among the differing cells.
-        groups: the answer range by kind of cell, if the input was given.
+        groups: results for cells to change and cells to keep, if the input was given.
         shares: the shares of these groups that count for the task, if the groups decide.
         official_equal: the published script's verdict on the same two files, if it was requested;
             ``None`` otherwise.
-        scope: what the options ``keep`` and ``formula_asked`` found; None if neither was set.
-        figures: what ``collateral`` and ``dynamic`` found; None likewise.
+        scope: results of the options ``keep`` and ``formula_asked``; None if neither is set.
+        figures: results of ``collateral`` and ``dynamic``; None if neither is set.
     """
 
     equal: bool
@@ -217,11 +219,11 @@ class Comparison:
     def with_differences(
         self, differences: Sequence[Difference], max_differences: int
     ) -> Comparison:
-        """The comparison with further differences: all are counted, the first of them are held.
+        """Returns the comparison with further differences; all are counted, the first ones kept.
 
         Args:
             differences: differences outside the compared cells.
-            max_differences: how many differences are held in all.
+            max_differences: how many differences are kept in total.
         """
         counts = dict(self.difference_counts)
         for difference in differences:
@@ -241,7 +243,7 @@ class Comparison:
 
 
 class Differences:
-    """The differences of one comparison.
+    """Collects the differences of one comparison.
 
     Args:
         limit: how many are kept.
@@ -258,7 +260,7 @@ class Differences:
 
     @property
     def counts(self) -> Mapping[DifferenceClass, int]:
-        """Class -> how many differences, in full."""
+        """Class -> number of differences, including those that are not kept."""
         return dict(self._counts)
 
     @property
@@ -268,7 +270,7 @@ class Differences:
 
     @property
     def is_full(self) -> bool:
-        """Whether further differences will only be counted."""
+        """Whether the limit is reached, so that further differences are only counted."""
         return len(self._kept) >= self._limit
 
     def count(self, kind: DifferenceClass, cells: int = 1) -> None:
@@ -303,7 +305,7 @@ class Differences:
         expected_formula: str | None = None,
         actual_formula: str | None = None,
     ) -> None:
-        """Keeps a cell outside the answer range; these are counted separately."""
+        """Keeps a changed cell outside the answer range; the caller counts these separately."""
         kind = DifferenceClass.TOUCHED
         self._counts[kind] = self._counts.get(kind, 0) + 1
         if not self.is_full:
@@ -322,12 +324,12 @@ class Differences:
 
 
 def remark_on(expected: CellValue, actual: CellValue, *, expected_1904: bool = False) -> str:
-    """What the two values do not show by themselves; empty if there is nothing to add.
+    """Returns a remark on what the two values do not show; empty if there is nothing to add.
 
     Args:
         expected: the gold's value.
         actual: the output's value, which does not agree with it.
-        expected_1904: whether the gold counts dates from 1904.
+        expected_1904: whether the gold uses the 1904 date system.
     """
     if isinstance(expected, ErrorValue):
         return "the gold itself holds an error value"
@@ -339,13 +341,13 @@ def remark_on(expected: CellValue, actual: CellValue, *, expected_1904: bool = F
 
 
 def tell_erased(comparison: Comparison, before: Workbook | Path) -> Comparison:
-    """Adds to a comparison what the input holds in the cells that the output left blank.
+    """Adds to a comparison the input's content of the cells that are blank in the output.
 
-    This is only an explanation: an input that cannot be read leaves the comparison as it is.
+    This is only an explanation: if the input cannot be read, the comparison is returned unchanged.
 
     Args:
         comparison: the comparison of an output with its gold.
-        before: the input workbook, which is only opened if something is blank.
+        before: the input workbook, which is opened only if such cells exist.
     """
     blank: dict[str, list[int]] = {}
     for difference in comparison.differences:

@@ -1,4 +1,4 @@
-"""Comparing two workbooks after computing values of formulas and conditions of formats.
+"""Compares two workbooks after computing formulas and the conditions of conditional formats.
 
 :func:`compare_files` does it in one call, :func:`compute_and_check` for a plan.
 """
@@ -23,12 +23,12 @@ from judge.workbook.reader import Workbook, open_workbook
 
 
 class Compute(Protocol):
-    """What computes formulas for a comparison."""
+    """Computes formulas for a comparison."""
 
     def fill(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
     ) -> ComputedValues:
-        """Computes those formula cells of some ranges that have no trustworthy value.
+        """Computes the formula cells in the given ranges that have no trustworthy stored value.
 
         Raises:
             WorkbookError: the ranges cannot be read.
@@ -48,7 +48,7 @@ class Compute(Protocol):
 
 
 class NoEngines:
-    """Computes nothing: the values that the files store for formulas count."""
+    """Computes nothing: formulas count with the values that the files store."""
 
     def fill(
         self,
@@ -57,7 +57,7 @@ class NoEngines:
         *,
         origin: Origin,  # noqa: ARG002
     ) -> ComputedValues:
-        """Nothing."""
+        """Returns no computed values."""
         return NOTHING_COMPUTED
 
     def answer_conditions(
@@ -68,13 +68,13 @@ class NoEngines:
         *,
         origin: Origin,  # noqa: ARG002
     ) -> ConditionAnswers:
-        """Nothing."""
+        """Returns no answers."""
         return NO_ANSWERS
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A comparison, with what was computed for it.
+    """A comparison, with the values that were computed for it.
 
     Attributes:
         comparison: the comparison.
@@ -128,10 +128,10 @@ def compute_and_check(
         profile: what "equal" means.
         style: names of style attributes to compare in addition to the values.
         before: the input workbook, for the option ``untouched`` and for the groups of cells.
-        sources: input, question and other cases for the options of scope and of figures; None for
-            ``before`` and no question.
+        sources: input, question and other cases for the options of scope and of figures; None to
+            use only ``before``, without a question.
         max_differences: how many differences are kept; all are counted.
-        gold_origin: where the gold comes from; one that was changed has no values to trust.
+        gold_origin: where the gold comes from; stored values of a changed gold are not trusted.
 
     Raises:
         WorkbookError: cells of a workbook cannot be read.
@@ -183,10 +183,10 @@ def _with_options(
     compute: Compute,
     max_differences: int,
 ) -> Comparison:
-    """The comparison with what the options of scope and of figures ask for."""
+    """Returns the comparison with the results of the options of scope and of figures."""
     options, ranges = plan.options, (plan.gold_ranges, plan.output_ranges)
     if options.examines_scope:
-        # It reads charts, names, rules and more, which no other comparison needs.
+        # The module reads charts, names, rules and more, which no other comparison needs.
         from judge.compare.cells.scope import look_at_scope  # noqa: PLC0415
 
         scope = look_at_scope(options, sources, gold, output, ranges)
@@ -231,9 +231,9 @@ def compare_files(
         before: the input workbook, for the option ``untouched`` and for the groups of cells.
         options: options of the checker, such as ``{"tolerance": 0.01}``.
         max_differences: how many differences are kept; all are counted.
-        limits: bounds on what reading a workbook may cost.
+        limits: bounds on memory and work for reading a workbook.
         compute: computes formulas; with None, the values stored in the files count.
-        typed: whether a person typed the position: a sheet that does not exist is then an error.
+        typed: whether a person typed the position; if so, a sheet that does not exist is an error.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -246,7 +246,7 @@ def compare_files(
     gold_book = open_workbook(_source(gold), limits=limits)
     output_book = open_workbook(_source(output), limits=limits)
     if output_book.data == gold_book.data:
-        # A file that is compared with itself, as when a suite is verified, is read once.
+        # A file that is compared with itself, as in the verification of a suite, is read once.
         output_book = gold_book
     spec = range_spec(position, answer_sheet, options)
     plan = prepare(spec, gold=gold_book, output=output_book, typed=typed)

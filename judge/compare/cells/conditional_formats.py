@@ -1,9 +1,9 @@
-"""Comparing the conditional formats of a rectangle: as text first, then by what they show.
+"""Compares the conditional formats of a rectangle: as text first, then by their effect.
 
-Rules with the same text are the same, and nothing is computed for them. If their text differs, what
-counts is the look of each cell, by the conditions that hold in it. If it cannot be determined which
-hold, the text decides, with a note. A side without any rule does not match one with rules, even if
-none of these holds: nothing else shows that the task required a rule.
+Rules with the same text are equal, and nothing is computed for them. If their text differs, the
+look of each cell under the conditions that hold there is compared. If it cannot be determined which
+conditions hold, the text decides, with a note. A side without rules does not match a side with
+rules, even if none of them holds: nothing else shows that the task required a rule.
 """
 
 from __future__ import annotations
@@ -44,17 +44,16 @@ from judge.workbook.xml_parts import whole_number
 
 # -- rules that look at all cells of their range ---------------------------------------------------
 # Rules that look at all cells of their range: duplicates, top and bottom, averages, scales. Pure.
-#
-# Source: ECMA-376 part 1, 18.3.1.10, and the formulas that [MS-XLSB] gives for these kinds.
+# Source: ECMA-376 part 1, 18.3.1.10, and the formulas in [MS-XLSB] for these kinds.
 
 Holds = Callable[[int], bool]
-"""Whether a rule holds in the cell of a key."""
+"""Key of a cell -> whether a rule holds there."""
 
 _ON = {"1", "true"}
 
 
 def as_number(value: CellValue) -> float | None:
-    """The number that a cell counts as among others; None for strings, blanks and the like."""
+    """Returns the number that a cell contributes to a rule; None for strings, blanks etc."""
     if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
         return float(to_serial(value))
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -66,7 +65,7 @@ def as_number(value: CellValue) -> float | None:
 
 
 def aggregate(rule: ConditionalRule, values: Mapping[int, CellValue]) -> Holds | str:
-    """In which cells of its ranges a rule holds.
+    """Determines in which cells of its ranges a rule holds.
 
     Args:
         rule: a rule of the kinds ``duplicateValues``, ``uniqueValues``, ``top10`` or
@@ -74,7 +73,7 @@ def aggregate(rule: ConditionalRule, values: Mapping[int, CellValue]) -> Holds |
         values: the values of its ranges by key.
 
     Returns:
-        Whether it holds in a cell, or why that cannot be determined.
+        A function that tells whether the rule holds in a cell, or why that cannot be determined.
     """
     if rule.kind in {"duplicateValues", "uniqueValues"}:
         return _repeated(values, unique=rule.kind == "uniqueValues")
@@ -94,7 +93,7 @@ def _repeated(values: Mapping[int, CellValue], *, unique: bool) -> Holds:
 
 
 def _likeness(value: CellValue) -> object:
-    """What is the same for values that count as duplicates."""
+    """Returns a key that is equal for values that count as duplicates."""
     if isinstance(value, str):
         number = text_as_number(value)
         return value.casefold() if number is None else number
@@ -147,15 +146,16 @@ def _averaged(rule: ConditionalRule, numbers: Mapping[int, float]) -> Callable[[
 def scale(
     rule: ConditionalRule, values: Mapping[int, CellValue], palette: Palette
 ) -> Callable[[int], Fill | None] | str:
-    """The colours that a colour scale gives to the cells of its ranges.
+    """Determines the colours that a colour scale gives to the cells of its ranges.
 
     Args:
         rule: a rule of the kind ``colorScale``.
         values: the values of its ranges by key.
-        palette: what its colours refer to.
+        palette: the colours that theme and index colours refer to.
 
     Returns:
-        The fill of a cell, None if it gets none, or why that cannot be determined.
+        A function that gives the fill of a cell, or None if it has none; or why the colours cannot
+        be determined.
     """
     numbers = {
         key: number for key, value in values.items() if (number := as_number(value)) is not None
@@ -223,28 +223,29 @@ def _mixed(first: str, last: str, share: float) -> str:
 
 
 # -- what they show, cell by cell ------------------------------------------------------------------
-# What conditional formats show, cell by cell, if they are written differently.
-#
-# All questions are collected first and answered later: :class:`RuleQuestions` collects what has to
-# be known about a workbook, :class:`RuleEvaluator` derives the look of a cell from the answers.
+# The effect of conditional formats, cell by cell, for rules that are written differently.
+# All questions are collected first and answered later: :class:`RuleQuestions` collects the
+# conditions and values that are needed, :class:`RuleEvaluator` derives the look of a cell from
+# the answers.
 
 MAX_EVALUATED = 200_000
-"""How many conditions (cells times rules) of a comparison are evaluated."""
+"""How many conditions (cells times rules) are evaluated per comparison."""
 
 MAX_VALUES = 500_000
-"""How many cells, times ranges, a rule may have that looks at all of them."""
+"""Limit on cells times ranges, for a rule that depends on all cells of its ranges."""
 
 ValuesOf = Callable[[CellRange], tuple[Mapping[int, CellValue], Mapping[int, str]]]
-"""Values of a range by key, computed ones included, and the cells whose value is not known."""
+"""Returns the values of a range by key, including computed ones, and the reasons for cells whose
+value is unknown."""
 
 Overlay = dict[str, object]
-"""Attribute -> the value that conditional formats give it."""
+"""Style attribute -> the value that conditional formats give it."""
 
 _OFF_THE_SHEET = "a reference of a condition leaves the sheet"
 
 
 def rule_range(sheet: str, rule: SpokenRule) -> CellRange:
-    """The rectangle around the ranges of a rule."""
+    """Returns the rectangle around all ranges of a rule."""
     windows = rule.rule.windows
     return CellRange(
         sheet,
@@ -256,7 +257,7 @@ def rule_range(sheet: str, rule: SpokenRule) -> CellRange:
 
 
 def _key(sheet: str, rule: SpokenRule, row: int, column: int) -> ConditionKey | str:
-    """The condition to evaluate, or why there is none."""
+    """Returns the condition to evaluate, or why it cannot be evaluated."""
     if rule.formula.reason:
         return rule.formula.reason
     text = rule.formula.at(row, column)
@@ -264,11 +265,11 @@ def _key(sheet: str, rule: SpokenRule, row: int, column: int) -> ConditionKey | 
 
 
 class RuleQuestions:
-    """Notes what has to be known about a workbook.
+    """Collects the conditions and values that are needed from a workbook.
 
     Args:
         sheet: the sheet of the rules.
-        questions: where it is noted.
+        questions: receives the conditions and ranges.
     """
 
     def __init__(self, sheet: str, questions: Questions) -> None:
@@ -276,7 +277,7 @@ class RuleQuestions:
         self._questions = questions
 
     def ask(self, rules: Sequence[SpokenRule], row: int, column: int) -> None:
-        """Asks for everything that decides the look of a cell."""
+        """Adds everything that decides the look of a cell."""
         for rule in rules:
             if rule.rule.kind in AGGREGATES:
                 self._questions.ranges[rule_range(self._sheet, rule)] = None
@@ -287,13 +288,13 @@ class RuleQuestions:
 
 
 class RuleEvaluator:
-    """Says how the rules of one sheet change the look of a cell.
+    """Determines how the rules of one sheet change the look of a cell.
 
     Args:
         sheet: the sheet of the rules.
-        answers: what was found out.
-        values_of: gives the values of ranges.
-        palette: what colours refer to.
+        answers: the answers to the questions.
+        values_of: returns the values of ranges.
+        palette: the colours that theme and index colours refer to.
     """
 
     def __init__(self, sheet: str, answers: Answers, values_of: ValuesOf, palette: Palette) -> None:
@@ -307,7 +308,7 @@ class RuleEvaluator:
     def overlay(
         self, rules: Sequence[SpokenRule], row: int, column: int, names: Sequence[str]
     ) -> Overlay | str:
-        """How the rules change a cell: the first one that holds and sets an attribute wins.
+        """Returns how the rules change a cell: for each attribute, the first rule that holds wins.
 
         Args:
             rules: the rules that apply to the cell, in their order.
@@ -316,7 +317,7 @@ class RuleEvaluator:
             names: the attributes that are compared.
 
         Returns:
-            The attributes that are set, or why they cannot be determined.
+            The attributes that the rules set, or why they cannot be determined.
         """
         overlay: Overlay = {}
         for rule in rules:
@@ -377,7 +378,7 @@ class RuleEvaluator:
         if max(len(values), len(unknown)) * len(windows) > MAX_VALUES:
             return "a rule looks at too many cells"
         if any(_within(key, windows) for key in unknown):
-            return "a rule looks at formulas that nothing computed"
+            return "a rule looks at formulas that were not computed"
         return {key: value for key, value in values.items() if _within(key, windows)}
 
 
@@ -389,7 +390,7 @@ def _within(key: int, windows: Sequence[Window]) -> bool:
 # -- the comparison --------------------------------------------------------------------------------
 
 OTHER_RULES = "other conditional formats"
-"""How the detail of a difference ends that was found in the text of rules."""
+"""End of a difference's detail if only the text of the rules was compared."""
 
 _ONE_SIDED = "one side has no such rule"
 _TOO_MANY = f"there are more than {MAX_EVALUATED:,} conditions to evaluate"
@@ -397,13 +398,13 @@ _TOO_MANY = f"there are more than {MAX_EVALUATED:,} conditions to evaluate"
 
 @dataclass(frozen=True, slots=True)
 class RuleSide:
-    """One of the two sides.
+    """One side of a comparison of conditional formats.
 
     Attributes:
         workbook: the workbook.
         sheet: name of the worksheet.
-        answers: what was found out about its conditions.
-        values_of: gives values of its ranges.
+        answers: which of its conditions hold.
+        values_of: returns the values of its ranges.
     """
 
     workbook: Workbook
@@ -418,9 +419,9 @@ class _Unlike:
 
     Attributes:
         segment: the rectangle.
-        names: the attributes for which it differs.
-        other: those for which it differs whatever the order of the rules.
-        reason: why the rules are not evaluated; empty if they may be.
+        names: the attributes for which the text differs.
+        other: the attributes for which it differs even if the order of the rules is ignored.
+        reason: why the rules are not evaluated; empty if they are.
     """
 
     segment: Segment
@@ -430,7 +431,7 @@ class _Unlike:
 
 
 def has_rules(sheet: Sheet, workbook: Workbook, names: Sequence[str]) -> bool:
-    """Whether a sheet has rules that set one of some attributes."""
+    """Whether a sheet has rules that set one of the attributes."""
     rules = sheet.tail.rules
     return bool(rules) and bool(spoken_rules(rules, workbook.style_sheet, names, RuleWork()))
 
@@ -443,7 +444,7 @@ class RuleComparison:
         output: the output's side.
         window: the rectangle.
         names: attributes of :data:`judge.workbook.styles.conditional.CONDITIONAL_ATTRIBUTES`.
-        moved_rows: row of the gold -> row in which the output has it, if rows were moved.
+        moved_rows: row of the gold -> its row in the output, if rows were moved.
     """
 
     def __init__(
@@ -465,7 +466,7 @@ class RuleComparison:
 
     @property
     def notes(self) -> list[str]:
-        """How rules with different text were compared, after :meth:`differing`."""
+        """How rules with different text were compared; complete only after :meth:`differing`."""
         where = f"{self._gold.sheet!r}"
         notes = []
         if self._as_shown:
@@ -495,7 +496,7 @@ class RuleComparison:
     # -- asking ----------------------------------------------------------------------------------
 
     def ask(self, questions: ConditionQuestions, *, skip: Collection[int]) -> None:
-        """Notes what has to be known for :meth:`differing` with the same cells to skip.
+        """Collects the questions whose answers :meth:`differing` needs for the same ``skip``.
 
         Raises:
             WorkbookError: there are too many rules.
@@ -512,7 +513,7 @@ class RuleComparison:
                     output.ask(segment.output, row + segment.rows_down, column)
 
     def _unlike(self) -> Iterator[_Unlike]:
-        """Rectangles in which the text of the rules differs."""
+        """Yields the rectangles in which the text of the rules differs."""
         if self._gold.workbook is self._output.workbook and not self._moved_rows:
             return
         work = RuleWork()
@@ -550,13 +551,13 @@ class RuleComparison:
     # -- comparing -------------------------------------------------------------------------------
 
     def differing(self, *, skip: Collection[int]) -> Iterator[tuple[int, str]]:
-        """The cells that conditional formats make look different, and how.
+        """Yields the cells that conditional formats make look different.
 
         Args:
             skip: keys of cells that are not compared.
 
         Yields:
-            Key of the gold's cell, and what differs.
+            Key of the gold's cell, and a description of the difference.
 
         Raises:
             WorkbookError: there are too many rules.
@@ -598,7 +599,7 @@ class RuleComparison:
         )
 
     def _look(self, side: RuleSide, key: int, overlay: Overlay) -> CellStyle:
-        """What a cell looks like after its conditional formats were applied."""
+        """Returns the style of a cell after its conditional formats are applied."""
         if id(side) not in self._styles:
             self._styles[id(side)] = side.workbook.sheet(side.sheet).styles(self._window)
         own = side.workbook.style(self._styles[id(side)].get(key, 0))

@@ -1,8 +1,8 @@
-"""What a comparison has to know about conditions of conditional formats, and the answers it got.
+"""Questions of a comparison about conditions of conditional formats, and their answers.
 
-The comparison does not compute formulas. If the rules of two workbooks differ as text, it says
-which conditions it needs (:class:`Questions`); the caller has them computed and passes in the
-answers (:class:`Answers`), as with the values of formula cells.
+The comparison does not compute formulas. If the rules of two workbooks differ as text, it lists the
+conditions that it needs (:class:`Questions`). The caller computes them and passes in the answers
+(:class:`Answers`), as with the values of formula cells.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from types import MappingProxyType
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 
 ConditionKey = tuple[str, str]
-"""A condition: the sheet to which it applies, and its formula as it reads in its cell."""
+"""A condition: the sheet to which it applies, and its formula with the references of its cell."""
 
 MAX_CONDITIONS = 10_000
-"""How many conditions of one workbook are computed; the rest is compared as text. Each takes
-LibreOffice about a millisecond."""
+"""How many conditions per workbook are computed; the others are compared as text. LibreOffice takes
+about a millisecond for each."""
 
 
 @dataclass(slots=True)
 class Questions:
-    """What has to be known about one workbook.
+    """Conditions and values that are needed from one workbook.
 
     Attributes:
         conditions: formulas to evaluate; none of them depends on the cell in which it is computed.
-        ranges: rectangles whose values are needed, for rules that look at many cells at once.
+        ranges: rectangles whose values are needed, for rules that depend on many cells.
     """
 
     conditions: dict[ConditionKey, None] = field(default_factory=dict)
@@ -35,11 +35,11 @@ class Questions:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no questions."""
+        """Whether nothing is needed."""
         return not self.conditions and not self.ranges
 
     def ask(self, key: ConditionKey) -> None:
-        """Asks for a condition; the caller decides how many are answered."""
+        """Adds a condition; the caller decides how many are evaluated."""
         self.conditions[key] = None
 
 
@@ -53,13 +53,13 @@ def _no_reasons() -> Mapping[ConditionKey, str]:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What was found out about the conditions of one workbook.
+    """The results for the conditions of one workbook.
 
     Attributes:
         truths: condition -> whether it holds.
-        unknown: condition -> why that is not known.
+        unknown: condition -> why that could not be determined.
         values: values of the formula cells of the ranges.
-        otherwise: why a condition that is in neither mapping is not known.
+        otherwise: the reason for conditions that are in neither mapping.
         engines: names and versions of the engines that were used.
     """
 
@@ -94,5 +94,5 @@ class ConditionQuestions:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no questions about either."""
+        """Whether nothing is needed from either workbook."""
         return self.gold.is_empty and self.output.is_empty

@@ -1,9 +1,9 @@
-"""Dynamic correctness: whether the answer follows, as the gold's does, if an input is changed.
+"""Dynamic correctness: whether the answer changes with its inputs in the way the gold's does.
 
-The same change is put into the gold and into the output, and the answer is computed again in both.
-Changes come from the other cases of the task, as long as they are the same workbook with other
-values: then it is known what the gold has to become. A task without such a case has single numbers
-and dates changed, one at a time. Text that is looked up, compared or grouped is not changed then.
+The same change is made in the gold and in the output, and the answer is computed again in both.
+Changes come from the other cases of the task if these are the same workbook with other values:
+their golds show what the changed gold has to be. If there is no such case, single numbers and dates
+are changed, one at a time; text, which may be looked up, compared or grouped, is then not changed.
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ if TYPE_CHECKING:
     from judge.compare.cells.computing import Compute
 
 _MAX_ALONE = 2_000
-"""How many formulas are followed one by one if some of them change by themselves."""
+"""How many formulas are traced separately if some of them are volatile."""
 
 _UNCOMPUTED = frozenset(("GETPIVOTDATA", "TABLE"))
-"""Functions that read what only a spreadsheet program recomputes."""
+"""Functions whose sources only a spreadsheet program recomputes."""
 
 _ELSEWHERE = frozenset(("CUBEVALUE", "RTD", "WEBSERVICE"))
-"""Functions that read what is not in the workbook."""
+"""Functions that read data from outside the workbook."""
 
 _UNNAMED = frozenset(("INDIRECT", "OFFSET"))
 """Functions that read cells which the formula does not name."""
 
 _MAX_STEPS = 50_000
-"""How many formulas are followed through defined names and tables."""
+"""How many formulas are traced through defined names and tables."""
 
 _MAX_LOOKS = 1_000_000
-"""How many pairs of formulas are compared to find a circle."""
+"""How many pairs of formulas are compared to find circular references."""
 
 _Place = tuple[int, int]
 """A cell of the answer: the number of its rectangle, and its key in the gold."""
@@ -83,7 +83,7 @@ def measure_dynamic(
     compute: Compute,
     asked: Asked,
 ) -> DynamicFinding:
-    """Changes inputs in gold and output, and computes the answer of both again.
+    """Changes inputs in gold and output, and computes the answer again in both.
 
     Args:
         sources: the input, and the other cases of the task.
@@ -92,7 +92,7 @@ def measure_dynamic(
         ranges: rectangles of the answer in the gold, and in the output.
         profile: the rules by which values agree.
         compute: computes formulas.
-        asked: what the question asks for.
+        asked: whether the question asks for a formula.
 
     Raises:
         WorkbookError: a workbook cannot be read.
@@ -110,7 +110,7 @@ class _NotMeasurable(Exception):  # noqa: N818  a reason, and no error
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The computed answer of a workbook: values by cell, and cells without a known value."""
+    """The computed answer of a workbook: values by cell, and cells whose value is unknown."""
 
     values: Mapping[_Place, CellValue]
     unknown: frozenset[_Place]
@@ -147,7 +147,7 @@ class _Measure:
         )
 
     def finding(self) -> DynamicFinding:
-        """The class of the output."""
+        """Makes the changes, and returns the class of the output with the changes that show it."""
         cells, precedents = self._formulas()
         first, last = self._computed(self._gold, own=True), self._computed(self._output, own=False)
         known = [c for c in cells if c not in first.unknown and c not in last.unknown]
@@ -168,7 +168,7 @@ class _Measure:
     # -- what can be measured --------------------------------------------------------------------
 
     def _formulas(self) -> tuple[list[_Place], Ground]:
-        """Cells of the answer with a formula that the input lacks, and what they depend on."""
+        """Returns answer cells with a formula that the input lacks, and what they depend on."""
         grounds = Grounds(self._gold)
         precedents: list[Ground] = []
         cells: dict[_Place, None] = {}
@@ -180,7 +180,7 @@ class _Measure:
             if together.problem is None:
                 precedents.append(together)
             else:
-                # One formula may spoil it for the others.
+                # A problem of one formula must not exclude the others.
                 alone = {key: grounds.of([sources[key]]) for key in sorted(sources)[:_MAX_ALONE]}
                 keys = {key for key, ground in alone.items() if ground.problem is None}
                 precedents += [alone[key] for key in sorted(keys)]
@@ -191,9 +191,10 @@ class _Measure:
         return list(cells), Ground.of_all(precedents)
 
     def _sources(self, area: CellRange) -> dict[int, tuple[str, Cell]]:
-        """Formula cells that the gold has for a rectangle, and the input lacks, with their sheet.
+        """Returns the gold's formula cells for a rectangle that the input lacks, with their sheet.
 
-        One that fills a part of the rectangle may be outside of it. Data tables do not recompute.
+        An array formula that fills part of the rectangle may be outside of it. Data tables are left
+        out, as engines do not recompute them.
         """
         sheet = self._gold.sheet(area.sheet)
         keys = set(new_formulas(self._before, self._gold, area))
@@ -214,7 +215,7 @@ class _Measure:
         return None if window is None else window.intersection(area.window)
 
     def _with_filled(self, area: CellRange, keys: set[int]) -> Iterator[int]:
-        """Those of the cells that are in the answer, and what their array formulas fill there."""
+        """Yields the cells in the answer, and the answer cells that their array formulas fill."""
         yield from (key for key in sorted(keys) if is_within(key, (area.window,)))
         for source in filling_cells(self._gold, area.sheet):
             inside = self._filled_by(source, area)
@@ -242,7 +243,7 @@ class _Measure:
         return _Values(values, frozenset(unknown))
 
     def _changing(self, area: CellRange, keys: set[int]) -> set[int]:
-        """Formula cells of the output whose values change by themselves."""
+        """Returns the formula cells of the output that are volatile."""
         if area not in self._output_changes:
             sheet = self._output.sheet(area.sheet)
             grounds = Grounds(self._output)
@@ -284,7 +285,7 @@ class _Measure:
         problems: list[str],
         besides: Sequence[CellRange] = (),
     ) -> Iterator[Trial]:
-        """Single inputs that formulas read, but none of the cells that are named besides."""
+        """Tries single inputs that the formulas read, except the cells in ``besides``."""
         moved = 0
         holders = (self._gold, self._output)
         reads: dict[str, list[Window]] = {}
@@ -313,10 +314,10 @@ class _Measure:
         precedents: Ground,
         problems: list[str],
     ) -> Iterator[Trial]:
-        """Changes of what only the gold depends on, if the output has followed all others.
+        """Tries inputs on which only the gold depends, if the output followed all other changes.
 
-        Three inputs of many say nothing of rows that they do not touch. The first change that the
-        output does not follow is the last one.
+        Three inputs out of many show nothing about rows that do not depend on them. The trials end
+        at the first change that the output does not follow.
         """
         if not trials or not all(trial.follows for trial in trials):
             return
@@ -352,7 +353,7 @@ class _Measure:
         last: _Values,
         problems: list[str],
     ) -> Trial | None:
-        """What a change does; None, and the reason, if it says nothing."""
+        """Tries a change; returns None and notes the reason if the change shows nothing."""
         try:
             gold = change.made_in(self._gold)
             output = gold if self._output is self._gold else change.made_in(self._output)
@@ -371,7 +372,8 @@ class _Measure:
         if not moved:
             problems.append(Reason.NOT_COMPUTED if moving else Reason.NOTHING_MOVED)
             return None
-        # What depends on the way there, such as the order of ties, says nothing.
+        # A result that depends on the path of computation, such as the order of ties, shows
+        # nothing.
         again = self._computed(change.undone_in(gold, self._before), own=True)
         unsteady = {
             c
@@ -412,7 +414,7 @@ class _Measure:
         )
 
     def _stored(self, gold: Workbook) -> _Values:
-        """The answer of another case's gold, whose values are trusted as everywhere."""
+        """Returns the answer in another case's gold, whose stored values are trusted."""
         computed = self._compute.fill(gold, self._answer, origin=Origin.GOLD)
         values: dict[_Place, CellValue] = {}
         unknown: set[_Place] = set()
@@ -424,7 +426,7 @@ class _Measure:
 
     @functools.cached_property
     def _output_formulas(self) -> frozenset[_Place]:
-        """Cells of the output's answer that hold a formula, or are filled by one."""
+        """Returns the cells of the output's answer that hold a formula or are filled by one."""
         found: set[_Place] = set()
         for number, (area, placed) in enumerate(self._pairs):
             down, right = placed.min_row - area.min_row, placed.min_column - area.min_column
@@ -452,7 +454,7 @@ _BY_WEIGHT = (
 
 
 def _first_of(problems: Sequence[str]) -> str:
-    """The reason that says most of why no change could be made."""
+    """Returns the most informative reason why no change could be tried."""
     for reason in _BY_WEIGHT:
         for problem in problems:
             if problem.startswith(reason.value):
@@ -465,11 +467,11 @@ def _first_of(problems: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What some formulas depend on.
+    """The cells that a set of formulas depends on.
 
     Attributes:
-        reads: sheet -> the rectangles that they read, directly or through others.
-        problem: why they cannot be measured; None if they can.
+        reads: sheet -> the rectangles that they read, directly or through other formulas.
+        problem: why the formulas cannot be measured; None if they can.
     """
 
     reads: Mapping[str, Sequence[Window]]
@@ -477,7 +479,7 @@ class Ground:
 
     @staticmethod
     def of_all(grounds: Sequence[Ground]) -> Ground:
-        """All of them together, each rectangle once."""
+        """Merges several grounds, with each rectangle once."""
         reads: dict[str, dict[Window, None]] = {}
         for ground in grounds:
             for sheet, windows in ground.reads.items():
@@ -486,7 +488,7 @@ class Ground:
 
 
 class Grounds:
-    """Finds what formulas of a workbook depend on, also through defined names and tables.
+    """Finds the cells that formulas depend on, including those named by defined names and tables.
 
     Args:
         workbook: the workbook.
@@ -500,7 +502,7 @@ class Grounds:
         )
 
     def of(self, cells: Sequence[tuple[str, Cell]]) -> Ground:
-        """What formula cells, given with their sheets, depend on."""
+        """Returns what formula cells, given with their sheets, depend on."""
         reads: dict[str, dict[Window, None]] = {}
         seen: set[CellRef] = set()
         todo = list(cells)
@@ -520,7 +522,7 @@ class Grounds:
                     return Ground({}, problem or Reason.NOT_COMPUTED)
                 for area in self._areas(step):
                     reads.setdefault(area.sheet, {})[area.window] = None
-                    # What a formula with names reads was not followed.
+                    # Cells that the formula reads by name were not traced.
                     todo += self._formulas_in(area, seen) if step.said.opaque else ()
         if any(self._is_pivot(sheet, windows) for sheet, windows in reads.items()):
             return Ground({}, Reason.NOT_RECALCULATED)
@@ -528,7 +530,7 @@ class Grounds:
 
     def _problem(self, step: Followed, found: Dependencies) -> Reason | None:
         said = step.said
-        # Where a formula names no cells, it may depend on every other one.
+        # A formula that does not name its cells may depend on every other formula.
         unnamed = bool(said.functions & _UNNAMED)
         if said.volatile or (unnamed and found.volatile):
             return Reason.CHANGING
@@ -539,8 +541,8 @@ class Grounds:
     def _is_circular(self, steps: Sequence[Followed]) -> bool:
         """Whether a formula reads one that comes after it, which happens only in a circle.
 
-        Where the workbook does not allow circular references, no engine has a value for them. Where
-        it does, values depend on the previous ones.
+        If the workbook does not allow circular references, no engine has a value for them. If it
+        does, values depend on the previous ones.
         """
         if not self._facts.iterates:
             return False
@@ -563,7 +565,7 @@ class Grounds:
         return False
 
     def _areas(self, step: Followed) -> Iterator[CellRange]:
-        """The rectangles that a formula reads: those that it names outright, by name, as tables."""
+        """Yields the rectangles that a formula reads, by address, by defined name or as tables."""
         areas: Sequence[Reference] = step.reads
         if step.said.opaque:
             areas = references(self._formula(step))
@@ -575,7 +577,7 @@ class Grounds:
             yield from self._named(name)
 
     def _named(self, name: str) -> Iterator[CellRange]:
-        """The cells that a defined name or a table means."""
+        """Yields the rectangles that a defined name or a table refers to."""
         for known in self._facts.names:
             if known.name.upper() == name:
                 for area in areas_of(known.refers_to.removeprefix("=")) or ():
@@ -601,7 +603,7 @@ class Grounds:
         return sheet.formula(cell_key(step.ref.row, step.ref.column)) or ""
 
     def _is_pivot(self, sheet: str, windows: Mapping[Window, None]) -> bool:
-        """Whether one of some rectangles holds a part of a pivot table."""
+        """Whether one of the rectangles overlaps a pivot table."""
         tab = self._facts.tab(sheet)
         if tab is None:
             return False
@@ -626,7 +628,7 @@ def _names_other_workbook(formula: str) -> bool:
 def constant_answer(
     workbook: Workbook, ranges: Sequence[CellRange], compute: Compute
 ) -> Workbook | None:
-    """A workbook with the values of its answer in place of formulas, as someone who types answers.
+    """Replaces the answer's formulas by their values, like someone who types in the answers.
 
     Args:
         workbook: the workbook.
@@ -634,7 +636,7 @@ def constant_answer(
         compute: computes formulas.
 
     Returns:
-        The other workbook; None if a value could not be computed, or a cell cannot be set.
+        The changed workbook; None if a value could not be computed, or a cell cannot be set.
 
     Raises:
         WorkbookError: the workbook cannot be read.
@@ -659,7 +661,7 @@ def constant_answer(
 
 
 def _sort(value: CellValue) -> object:
-    """What sort of value it is; an error is one of its own, by its code."""
+    """Returns the type of a value; each error code counts as a separate type."""
     if isinstance(value, ErrorValue):
         return value.code
     if value is None or value == "":

@@ -1,4 +1,4 @@
-"""Whether an answer follows its inputs: the classes, and what is found about one output."""
+"""Whether an answer follows its inputs: the result for one output, and how it is classified."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SHOWN_EDITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A change, and what it did.
+    """A change of inputs, and its effect.
 
     Attributes:
         change: the change.
-        moved: eligible cells of the gold that moved by more than the comparison forgives.
+        moved: how many eligible cells of the gold changed by more than the tolerance.
         followed: how many of these agree in the output.
-        false_moves: eligible cells that moved in the output only.
-        constants: how many of the moved cells hold a constant in the output.
+        false_moves: how many eligible cells changed in the output only.
+        constants: how many of the gold's changed cells hold a constant in the output.
     """
 
     change: Change
@@ -34,11 +34,11 @@ class Trial:
 
     @property
     def follows(self) -> bool:
-        """Whether the output did as the gold did."""
+        """Whether the output changed as the gold did."""
         return self.followed == self.moved and not self.false_moves
 
     def to_json(self) -> DynamicChangeRecord:
-        """The change as it goes on record, by which anybody can repeat it."""
+        """Returns the change in the form of the records, complete enough to repeat it."""
         record: DynamicChangeRecord = {
             "case": self.change.case,
             "edits": len(self.change.edits),
@@ -55,14 +55,14 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class DynamicFinding:
-    """What was found about one output.
+    """Whether one output follows its inputs, and the changes that were tried.
 
     Attributes:
-        kind: its class.
-        reason: why it is not measurable; empty if it is.
-        asked: what the question asks for.
-        eligible: cells of the answer that could be measured.
-        trials: the changes that moved the gold.
+        kind: class of the output.
+        reason: why this was not measurable; empty if it was.
+        asked: whether the question asks for a formula.
+        eligible: how many cells of the answer could be measured.
+        trials: the changes that changed the gold's answer.
     """
 
     kind: Dynamic
@@ -99,7 +99,7 @@ class DynamicFinding:
         return f"{said}; nobody asked for a formula, so this is not a fault"
 
     def to_json(self, mode: str) -> DynamicRecord:
-        """The finding as it goes on record.
+        """Returns the finding in the form of the records.
 
         Args:
             mode: ``note`` or ``fail``.
@@ -117,7 +117,7 @@ class DynamicFinding:
 
 
 def kind_of(trials: Sequence[Trial]) -> Dynamic:
-    """The class of an output by what some changes did, at least one."""
+    """Returns the class of an output, from the effects of at least one change."""
     if all(trial.follows for trial in trials):
         return Dynamic.LIVE
     if any(trial.followed for trial in trials):

@@ -1,7 +1,7 @@
-"""Two figures besides the verdict, as options of the comparison: collateral damage and dynamics.
+"""Two optional figures in addition to the verdict: collateral damage and dynamic correctness.
 
-As a note, a figure never changes what the comparison found: if a part cannot be read, the note
-says why there is no figure.
+As a note, a figure never changes the result of the comparison: if a part of a workbook cannot be
+read, the note says why there is no figure.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the options ``collateral`` and ``dynamic`` found.
+    """Results of the options ``collateral`` and ``dynamic``.
 
     Attributes:
-        options: how they count.
-        collateral: what was changed outside the answer; None if it was not examined, or could not
-            be.
-        dynamic: whether the answer follows its inputs; None if it was not measured.
-        problem: why collateral damage is not known.
+        options: whether each figure is a note or part of the verdict.
+        collateral: the changes outside the answer; None if they were not or could not be examined.
+        dynamic: whether the answer follows its inputs; None if this was not measured.
+        problem: why collateral damage could not be examined.
     """
 
     options: CheckOptions
@@ -45,7 +44,7 @@ class Figures:
     problem: str = ""
 
     def applied_to(self, comparison: Comparison, max_differences: int) -> Comparison:
-        """The comparison with the figures: as notes, or as differences where the options say so.
+        """Returns the comparison with the figures as notes or, with ``fail``, as differences.
 
         Args:
             comparison: the comparison of the answer.
@@ -76,7 +75,7 @@ class Figures:
             yield str(dynamic)
 
     def to_json(self) -> tuple[CollateralRecord | None, DynamicRecord | None]:
-        """Both figures as they go on record; None for one that was not examined."""
+        """Returns both figures in the form of the records; None if one was not examined."""
         damage: CollateralRecord | None = None
         if self.collateral is not None:
             damage = self.collateral.to_json(self.options.collateral)
@@ -97,7 +96,7 @@ def look_at_figures(
     profile: Profile,
     compute: Compute,
 ) -> Figures:
-    """Measures what the options ask for.
+    """Measures the figures that the options request.
 
     Args:
         options: the options of the task's checker.

@@ -1,8 +1,8 @@
-"""Cells of an answer range in two groups, those to change and those to keep. Pure but for reading.
+"""Splits an answer range into cells to change and cells to keep. Pure except for reading.
 
-The rule that decides by these groups whether a task is solved is that of SpreadsheetBench 2. Its
-published form, which rounds and takes a group without cells for a failure, is
-:func:`published_shares`; :func:`exact_shares` does neither.
+The rule that decides by these groups whether a task is solved is that of SpreadsheetBench 2.
+:func:`published_shares` is its published form, which rounds and treats a group without cells as a
+failure; :func:`exact_shares` does neither.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MODIFICATION, REGRESSION = "modification", "regression"
 """Names of the groups: cells in which the gold differs from the input, and all others."""
 
 KEPT_SHARE = 0.998
-"""From this share of the cells to keep on, all of them count as kept.
+"""If at least this share of the cells to keep agrees, all of them count as kept.
 
 Source: SpreadsheetBench 2, ``evaluation.py``.
 """
@@ -31,12 +31,12 @@ _DIGITS = 4
 
 
 def judge_groups(groups: Sequence[CellGroup], *, published: bool) -> GroupsVerdict:
-    """Whether a task is solved: no cell to change is wrong, and hardly any cell to keep.
+    """Decides whether a task is solved: all cells to change and nearly all cells to keep agree.
 
     Args:
         groups: the two groups of the task.
-        published: as the published script has it, which rounds to four decimals and takes a group
-            without cells for a share of 0, so that nothing can be accepted.
+        published: whether to judge like the published script, which rounds to four decimals and
+            treats a group without cells as a share of 0, so that no output is accepted.
     """
     by_name = {group.name: group for group in groups}
     change, keep = by_name[MODIFICATION], by_name[REGRESSION]
@@ -64,7 +64,7 @@ def judge_groups(groups: Sequence[CellGroup], *, published: bool) -> GroupsVerdi
 
 
 def published_shares(change: CellGroup, keep: CellGroup) -> GroupShares:
-    """The two ratios as the published script has them, each from 0 to 1.
+    """Returns the two shares as the published script computes them, from 0 to 1.
 
     Args:
         change: the cells to change.
@@ -75,7 +75,7 @@ def published_shares(change: CellGroup, keep: CellGroup) -> GroupShares:
 
 
 def exact_shares(change: CellGroup, keep: CellGroup) -> GroupShares:
-    """The shares of the cells that agree; None for a group without cells.
+    """Returns the shares of the cells that agree; None for a group without cells.
 
     Args:
         change: the cells to change.
@@ -103,16 +103,16 @@ def group_cells(
 ) -> tuple[CellGroup, CellGroup]:
     """Splits the cells of an answer range into those to change and those to keep.
 
-    The gold is compared with the input by the rules by which the output is compared with the gold,
-    except that rows stay where they are and that a surplus value counts. A sheet that the input
-    lacks is blank there, so that all that the gold has on it was to be added.
+    Gold and input are compared by the rules for output and gold, except that rows have to be in
+    order and that extra values count. A sheet that the input lacks counts as blank, so that
+    everything the gold has on it had to be added.
 
     Args:
         before: the input.
         gold: the gold.
         ranges: rectangles of the gold.
         differing: for each rectangle, keys of the cells in which the output differs, or
-            None where it differs in all of them.
+            None if all cells differ.
         profile: the rules by which gold and input are compared.
         options: options of the task's checker.
         style: style attributes that are compared in addition to the values.

@@ -1,4 +1,4 @@
-"""Where the rows and columns of one sheet are in another, if some were inserted or deleted."""
+"""Matches the rows and columns of two sheets of which one had lines inserted or deleted."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from judge.workbook.cell import CellValue
 
 
 class Content(NamedTuple):
-    """What a cell holds: a formula, or a constant."""
+    """The content of a cell: a formula or a constant."""
 
     formula: str | None
     value: CellValue
 
 
 Contents = Mapping[int, Content]
-"""Key of a cell -> what it holds; blank cells are left out."""
+"""Key of a cell -> its content; blank cells are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Where the rows and columns of one sheet are in another one.
+    """Positions of the rows and columns of one sheet in another sheet.
 
     Attributes:
-        rows: row -> row; None where every row is in its place.
-        columns: column -> column; None likewise.
-        shifts: how often the distance changes from one line to the next.
+        rows: row -> its row in the other sheet; None if no row was shifted.
+        columns: column -> its column in the other sheet; None if no column was shifted.
+        shifts: how often the offset changes from one line to the next.
     """
 
     rows: Mapping[int, int | None] | None = None
@@ -43,8 +43,8 @@ class Lines:
     def of(first: Contents, second: Contents, answer: Sequence[Window]) -> Lines:
         """Matches rows by their content, then columns.
 
-        The columns of the answer do not count for rows, nor its rows for columns: they hold what
-        is required.
+        The answer's columns are ignored when rows are matched, and its rows when columns are
+        matched, since their content is expected to change.
         """
         if first is second or first == second:
             return IN_PLACE
@@ -52,13 +52,13 @@ class Lines:
         shifted = first if rows is None else _moved(first, Lines(rows=rows))
         columns, column_shifts = _placed(shifted, second, answer, by_row=False)
         if columns is not None and rows is None:
-            # Rows may only be comparable once the columns are where they were.
+            # Some rows become comparable only after the columns are matched.
             shifted = _moved(first, Lines(columns=columns))
             rows, row_shifts = _placed(shifted, second, answer, by_row=True)
         return Lines(rows, columns, row_shifts + column_shifts)
 
     def place(self, key: int) -> int | None:
-        """Where a cell is; None if its line was deleted."""
+        """Returns the key of a cell in the other sheet; None if its line was deleted."""
         if self.rows is None and self.columns is None:
             return key
         row: int | None = key >> COLUMN_BITS
@@ -85,7 +85,7 @@ _Line = Mapping[int, tuple[type, object]]
 def _placed(
     first: Contents, second: Contents, answer: Sequence[Window], *, by_row: bool
 ) -> tuple[Mapping[int, int | None] | None, int]:
-    """Line -> line if lines were inserted or deleted, and how often; None and 0 otherwise."""
+    """Returns line -> line and the number of shifts; None and 0 if no line was shifted."""
     one, two = (_lines(each, answer, by_row=by_row) for each in (first, second))
     for alike in (_in_common_positions, _in_common_contents):
         placed, shifts = _matched(*alike(one, two))
@@ -95,7 +95,7 @@ def _placed(
 
 
 def _lines(contents: Contents, answer: Sequence[Window], *, by_row: bool) -> Mapping[int, _Line]:
-    """Line -> what it holds outside the answer; blank lines are left out."""
+    """Returns line -> its content outside the answer; blank lines are left out."""
     lines: dict[int, dict[int, tuple[type, object]]] = {}
     for key in sorted(contents):
         row, column = key >> COLUMN_BITS, key & COLUMN_MASK
@@ -119,9 +119,9 @@ _Signatures = dict[int, Hashable]
 def _in_common_positions(
     first: Mapping[int, _Line], second: Mapping[int, _Line]
 ) -> tuple[_Signatures, _Signatures]:
-    """What lines hold in those positions of which at least half is the same on both sides.
+    """Returns the lines' content in positions where at least half of it is equal on both sides.
 
-    So a column of helper cells, or one that was overwritten, does not make all rows different.
+    This way, a helper column or an overwritten column does not make all rows different.
     """
     bags: tuple[dict[int, Counter[Hashable]], ...] = ({}, {})
     for bag, lines in zip(bags, (first, second), strict=True):
@@ -151,7 +151,7 @@ def _in_common_positions(
 def _in_common_contents(
     first: Mapping[int, _Line], second: Mapping[int, _Line]
 ) -> tuple[_Signatures, _Signatures]:
-    """What lines hold, whatever the position, of that which both sides hold."""
+    """Returns the lines' content that occurs on both sides, in any position."""
     one, two = (
         {held for line in lines.values() for held in line.values()} for lines in (first, second)
     )
@@ -170,10 +170,10 @@ def _in_common_contents(
 def _matched(
     first: Mapping[int, Hashable], second: Mapping[int, Hashable]
 ) -> tuple[Mapping[int, int | None] | None, int]:
-    """Line -> line if lines were inserted or deleted, and how often; None and 0 otherwise.
+    """Returns line -> line and the number of shifts; None and 0 if no line was shifted.
 
-    Lines that follow each other in the same order on both sides tell where. They have to be at
-    least half of all lines, and more than those that are in their place.
+    Lines that have the same order on both sides decide. They have to be at least half of all lines,
+    and more than the lines that have not moved.
     """
     anchors = list(_anchors(first, second))
     in_place = sum(second.get(line) == held for line, held in first.items())
@@ -195,7 +195,7 @@ def _matched(
 def _anchors(
     first: Mapping[int, Hashable], second: Mapping[int, Hashable]
 ) -> Iterator[tuple[int, int]]:
-    """Lines that are the same on both sides: the first ones, the last ones, and unique ones."""
+    """Yields pairs of equal lines: the first ones, the last ones, and unique ones."""
     here, there = sorted(first), sorted(second)
     start, most = 0, min(len(here), len(there))
     while start < most and first[here[start]] == second[there[start]]:
@@ -214,7 +214,7 @@ def _anchors(
 def _unique_anchors(
     first: Mapping[int, Hashable], second: Mapping[int, Hashable]
 ) -> Iterator[tuple[int, int]]:
-    """Lines that occur once on both sides, as many as follow each other in the same order."""
+    """Yields the longest sequence of lines that are unique and in the same order on both sides."""
     once = {held for held, n in Counter(first.values()).items() if n == 1}
     here = {held: line for line, held in second.items()}
     counts = Counter(second.values())
@@ -223,7 +223,7 @@ def _unique_anchors(
         for line, held in sorted(first.items())
         if held in once and counts[held] == 1
     ]
-    # The longest increasing subsequence, by the piles of patience sorting.
+    # The longest increasing subsequence, by patience sorting.
     tops: list[int] = []
     piles: list[int] = []
     below: list[int | None] = []

@@ -19,17 +19,17 @@ CELL_RANGE = "cell_range"
 """Name of the checker that compares the cells of an answer position."""
 
 POSITION_OPTIONS = ("answer_position", "answer_sheet")
-"""Where the answer is expected, and the sheet that the suite names in addition. The question
-states both as well."""
+"""Options for the position of the answer, and the sheet that the suite names in addition. The
+question states both as well."""
 
 
 def range_spec(
     position: str, sheet: str | None = None, options: Mapping[str, object] | None = None
 ) -> CheckerSpec:
-    """The checker of a task whose answer is the cells of a position.
+    """Returns the checker of a task whose answer is the cells of a position.
 
     Args:
-        position: the answer position, as the suite has it.
+        position: the answer position, as the suite writes it.
         sheet: the sheet that the suite names in addition, if any.
         options: further options of the checker.
     """
@@ -44,10 +44,10 @@ def range_spec(
 
 
 def position_of(spec: CheckerSpec) -> tuple[str, str | None]:
-    """The answer position of a task, and the sheet that its suite names in addition.
+    """Returns the answer position of a task, and the sheet that its suite names in addition.
 
     Raises:
-        UsageError: the task has none: its answer is not a range of cells.
+        UsageError: the task has no position, because its answer is not a range of cells.
     """
     position, sheet = (spec.options.get(name) for name in POSITION_OPTIONS)
     if not isinstance(position, str):
@@ -60,19 +60,19 @@ def position_of(spec: CheckerSpec) -> tuple[str, str | None]:
 
 OFF, NOTE, FAIL = "off", "note", "fail"
 SCOPE_CHOICES = (OFF, NOTE, FAIL)
-"""What an option of scope can be: not examined, reported with the verdict, part of the verdict."""
+"""Values of an option of scope: not examined, reported with the verdict, part of the verdict."""
 
 SCOPE_OPTIONS = ("keep", "formula_asked")
 FIGURE_OPTIONS = ("collateral", "dynamic")
 
 CELLS, GROUPS = "cells", "groups"
 ACCEPT_CHOICES = (CELLS, GROUPS)
-"""When an output is right: if every cell agrees, or by the cells to change and those to keep."""
+"""When an output is accepted: if every cell agrees, or by the rule for two groups of cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """The rules that a task changes; None leaves the profile's rule as it is.
+    """The rules that a task changes; None keeps the profile's rule.
 
     Attributes:
         tolerance: numbers this close to each other agree.
@@ -86,15 +86,15 @@ class CheckOptions:
         formulas: whether formulas are compared instead of values.
         accept: ``cells`` if every cell has to agree; ``groups`` if the rule of
             :mod:`judge.compare.cells.groups` decides, which requires the input.
-        untouched: whether cells outside the answer range must be as they were in the input.
-        keep: what becomes of it if the output lost something that the input had and the gold
-            kept: ``off`` (nothing is examined), ``note`` or ``fail``.
+        untouched: whether cells outside the answer range must be the same as in the input.
+        keep: how features count that the input had, the gold kept and the output lost: ``off``
+            (they are not examined), ``note`` or ``fail``.
         formula_asked: the same for constants where the question asks for a formula and the gold
             has one.
-        collateral: the same for cells outside the answer that the gold left alone and the output
-            changed.
-        dynamic: the same for answers that do not follow if an input is changed; as ``fail``, only
-            where the question asks for a formula.
+        collateral: the same for cells outside the answer that the output changed and the gold did
+            not.
+        dynamic: the same for answers that do not follow changes of an input; ``fail`` applies only
+            if the question asks for a formula.
     """
 
     tolerance: Annotated[
@@ -207,7 +207,7 @@ class CheckOptions:
         return not self.collateral == self.dynamic == OFF
 
     def apply_to(self, profile: Profile) -> Profile:
-        """The profile with the rules that these options set."""
+        """Returns the profile with the rules that these options set."""
         changes = {
             "absolute_tolerance": self.tolerance,
             "relative_tolerance": self.relative_tolerance,
@@ -222,10 +222,10 @@ class CheckOptions:
 
 
 def check_style_names(names: Sequence[str]) -> None:
-    """Makes sure that style attributes exist.
+    """Checks that style attributes exist.
 
     Raises:
-        UsageError: one does not; the hint names those that do.
+        UsageError: an attribute does not exist; the hint lists those that do.
     """
     unknown = [name for name in names if name not in STYLE_ATTRIBUTES]
     if unknown:
@@ -237,7 +237,7 @@ def check_style_names(names: Sequence[str]) -> None:
 
 _SCRIPT_OPTIONS = frozenset({"formulas", "accept"})
 _SCRIPT_STYLE = frozenset({"font_color"})
-"""The modes of the published functions of SpreadsheetBench 2: the kinds of its tasks."""
+"""Style attributes that the published functions of SpreadsheetBench 2 can compare."""
 
 
 def check_contradictions(
@@ -247,15 +247,15 @@ def check_contradictions(
     style: Sequence[str] = (),
     recalc: str = "auto",
 ) -> None:
-    """Refuses what would change the verdict of a published script, and could not.
+    """Rejects options that contradict a published script, whose verdict they cannot change.
 
-    What a suite says of its tasks is not refused: the script reads the suite as it is.
+    Options that the suite itself sets are allowed: the script judges the suite as published.
 
     Args:
         profile: the profile.
-        options: options of checkers that a command or a caller gives.
-        style: style attributes that are to be compared as well.
-        recalc: when formulas are to be computed.
+        options: checker options that a command or a caller sets.
+        style: style attributes to compare in addition to the values.
+        recalc: when formulas are computed.
 
     Raises:
         UsageError: an option contradicts the profile.
@@ -282,7 +282,7 @@ def check_contradictions(
 
 
 def script_style(profile: Profile, style: Sequence[str]) -> tuple[str, ...]:
-    """The style attributes that a profile compares: of published ones, those of the script."""
+    """Returns the style attributes that a profile compares; if published, those of its script."""
     if not profile.published:
         return tuple(style)
     return tuple(name for name in style if profile.groups and name in _SCRIPT_STYLE)

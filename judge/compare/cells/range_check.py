@@ -1,4 +1,4 @@
-"""Comparing one rectangle of the gold with the same rectangle of the output."""
+"""Compares one rectangle of the gold with the same rectangle of the output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def match_rows(
     window: Window,
     agree: Agree,
 ) -> dict[int, int]:
-    """Pairs the rows of a rectangle: equal ones first, then those that agree, then the rest.
+    """Pairs the rows of a rectangle: first equal rows, then rows that agree, then all others.
 
     Args:
         expected: values of the gold by key.
@@ -38,8 +38,8 @@ def match_rows(
         agree: whether two values agree.
 
     Returns:
-        Row of the gold -> row of the output, for all rows that hold something on either side; a
-        permutation. If there are more than 250,000 pairs of unequal rows, these keep their order.
+        Row of the gold -> row of the output, a permutation of all rows that are not blank on both
+        sides. If there are more than 250,000 pairs of unequal rows, these rows keep their order.
     """
     gold_rows, output_rows = _rows(expected, window), _rows(actual, window)
     numbers = sorted(gold_rows.keys() | output_rows.keys())
@@ -105,7 +105,7 @@ def compare_range(
     conditions: ConditionAnswers = NO_ANSWERS,
     notes: list[str] | None = None,
 ) -> set[int]:
-    """Compares one rectangle and adds the differences to those already found.
+    """Compares one rectangle, and adds its differences.
 
     Args:
         gold: the gold's side.
@@ -113,9 +113,9 @@ def compare_range(
         profile: the rules.
         options: options of the task's checker.
         style: style attributes to compare in addition to the values.
-        differences: gets the differences.
-        conditions: the conditions of conditional formats, as far as they are known.
-        notes: where to note how conditional formats were compared.
+        differences: receives the differences.
+        conditions: the conditions of conditional formats that were evaluated.
+        notes: receives notes on how conditional formats were compared.
 
     Returns:
         Keys of the gold's cells that differ.
@@ -124,7 +124,7 @@ def compare_range(
     differing = comparison.differing()
     styles: Mapping[int, str] = {}
     if style:
-        # Most tasks compare values alone, and never need to read a style sheet.
+        # Most tasks compare only values, and never need to read a style sheet.
         from judge.compare.cells.style_check import compare_styles  # noqa: PLC0415
 
         styles, remarks = compare_styles(
@@ -155,15 +155,14 @@ def ask_conditions(
     style: tuple[str, ...],
     questions: ConditionQuestions,
 ) -> None:
-    """Collects the conditions of conditional formats that have to be known to compare a rectangle.
+    """Collects the conditions of conditional formats that have to be evaluated for a rectangle.
 
     Args:
         gold: the gold's side.
         output: the output's side.
         profile: the rules.
         style: style attributes to compare in addition to the values.
-        questions: gets the conditions; it gets none if both sides write their conditional formats
-            in the same way.
+        questions: receives the conditions; none if both sides have the same conditional formats.
 
     Raises:
         WorkbookError: there are too many conditional formats.
@@ -200,7 +199,7 @@ class _RangeComparison:
             self._forget_common_formulas()
 
     def _put_rows_in_order(self) -> None:
-        """Moves the output's rows to where the gold has them."""
+        """Moves the output's rows to the positions that they have in the gold."""
         self._rows = match_rows(self._expected, self._actual, self._gold.window, self._agree)
         back = {output_row: gold_row for gold_row, output_row in self._rows.items()}
 
@@ -212,7 +211,7 @@ class _RangeComparison:
         self._unknown = {moved(key): why for key, why in self._unknown.items()}
 
     def output_key(self, key: int) -> int:
-        """Key of the output's cell that is compared with a cell of the gold."""
+        """Returns the key of the output's cell that is compared with a cell of the gold."""
         if not self._rows:
             return key
         row, column = _row_and_column(key)
@@ -224,14 +223,14 @@ class _RangeComparison:
         return Alignment(self.output_key, self._rows)
 
     def _forget_common_formulas(self) -> None:
-        # Neither value is known, but the same formula gives the same value.
+        # Neither value is known, but equal formulas have equal values.
         gold_unknown = self._gold.uncomputed()
         for key in [key for key in self._unknown if key in gold_unknown]:
             if self._gold.sheet.formula(key) == self._output.sheet.formula(self.output_key(key)):
                 del self._unknown[key]
 
     def differing(self) -> dict[int, DifferenceClass]:
-        """Keys of the gold's cells whose values differ -> the class of the difference."""
+        """Returns key of a gold cell -> class of the difference, for all cells that differ."""
         keys = set(
             differing_keys(self._expected, self._actual, self._agree, self._profile.ignore_extra)
         )
@@ -258,7 +257,7 @@ class _RangeComparison:
         }
 
     def _written(self) -> set[int]:
-        """Keys of the gold's cells that hold a formula in the gold, in the output or in both."""
+        """Returns the keys of the gold's cells that hold a formula in the gold or in the output."""
         moved = {output: gold for gold, output in self._rows.items()}
         keys = set(self._gold.sheet.formula_keys(self._gold.window))
         for key in self._output.sheet.formula_keys(self._output.window):
@@ -267,7 +266,7 @@ class _RangeComparison:
         return keys
 
     def _by_formulas(self, keys: set[int], deciding: set[int]) -> set[int]:
-        """The keys that differ if some cells are compared by their formulas, not their values."""
+        """Returns the keys that differ if the ``deciding`` cells are compared by their formulas."""
         for key in deciding:
             first = self._gold.sheet.formula(key)
             second = self._output.sheet.formula(self.output_key(key))
@@ -280,7 +279,7 @@ class _RangeComparison:
         return keys
 
     def difference(self, key: int, kind: DifferenceClass, detail: str) -> Difference:
-        """The difference to report for a cell."""
+        """Returns the difference to report for a cell."""
         output_key = self.output_key(key)
         expected, actual = self._expected.get(key), self._actual.get(key)
         if key in self._unknown:
@@ -304,7 +303,7 @@ class _RangeComparison:
 
 
 def _plain(formula: str) -> str:
-    """A formula in capitals, without ``$`` and a leading ``+``, which do not change its value."""
+    """Returns a formula in upper case, without ``$`` or a leading ``+``; its value is the same."""
     plain = formula.replace("$", "").upper()
     return f"={plain[2:]}" if plain.startswith("=+") else plain
 
@@ -315,7 +314,7 @@ def differing_keys(
     agree: Agree,
     ignore_extra: bool = False,
 ) -> list[int]:
-    """Keys of the cells that do not agree, in no order; cells that neither side stores agree."""
+    """Returns the keys of cells that do not agree, unordered; cells blank on both sides agree."""
     differing = [
         key for key in unequal_keys(expected, actual) if not agree(expected[key], actual.get(key))
     ]
@@ -331,10 +330,10 @@ def differing_keys(
 
 
 def unequal_keys(expected: Mapping[int, object], actual: Mapping[int, object]) -> Iterable[int]:
-    """Keys of the expected cells that are not equal in both type and value."""
+    """Returns the keys of expected cells whose counterpart differs in type or value."""
     if expected is actual:
         return ()
-    # Most cells are equal, so finding those that are not is left to loops that run in C.
+    # Most cells are equal; built-in functions, which run in C, find those that are not.
     others = [*map(actual.get, expected)]
     unequal = map(ne, expected.values(), others)
     retyped = map(is_not, map(type, expected.values()), map(type, others))

@@ -1,4 +1,4 @@
-"""A comparison as JSON, as one line, and as a table that a person reads at a glance."""
+"""Renders a comparison as JSON, as one line, and as a table for people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SAID_ALREADY = {DifferenceClass.MISSING, DifferenceClass.EXTRA, DifferenceClass
 
 
 def common_length(first: str, second: str) -> int:
-    """How many characters two strings have in common before they differ."""
+    """Returns the length of the common start of two strings."""
     pairs = zip(first, second, strict=False)
     return next(
         (index for index, (one, other) in enumerate(pairs) if one != other),
@@ -32,13 +32,13 @@ def common_length(first: str, second: str) -> int:
 
 
 def has_values(difference: Mapping[str, Any]) -> bool:
-    """Whether a difference, in JSON form, is one of two values that can be shown side by side."""
+    """Whether a difference, in JSON form, has two values that can be shown next to each other."""
     kind = difference["kind"]
     return kind not in APART and kind not in {DifferenceClass.MISSING_SHEET, DifferenceClass.STYLE}
 
 
 def difference_table(differences: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lines of a table of differences in JSON form, with a heading; no lines for no differences.
+    """Returns a table of differences in JSON form as lines, with a heading; empty without any.
 
     Long strings are cut so that the first character that differs is visible.
     """
@@ -66,7 +66,7 @@ def _row(difference: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def place_of(difference: Mapping[str, Any]) -> str:
-    """Where a difference, in JSON form, is: a cell, or another place that its checker names."""
+    """Returns the location of a difference in JSON form: a cell, or another place in the answer."""
     position = difference.get("place")
     if isinstance(position, dict):
         parts = (position.get("kind"), difference["sheet"], position.get("name"))
@@ -75,16 +75,16 @@ def place_of(difference: Mapping[str, Any]) -> str:
 
 
 def is_uncomputed(difference: Mapping[str, Any]) -> bool:
-    """Whether a difference, in JSON form, is a formula whose value is not known."""
+    """Whether a difference, in JSON form, is a formula whose value is unknown."""
     return difference["kind"] == DifferenceClass.NOT_CALCULATED and difference["actual"] is None
 
 
 def shown(value: object, start: int = 0, *, width: int | None = _MAX_VALUE_CHARS) -> str:
-    """A value in JSON form, written for people: strings have quotes, dates do not.
+    """Formats a value in JSON form for people: strings have quotes, dates do not.
 
     Args:
         value: the value.
-        start: the character of a string that must be visible.
+        start: position in a string that has to be visible.
         width: how many characters of a string are shown; None for all.
     """
     if value is None:
@@ -107,7 +107,7 @@ def shown(value: object, start: int = 0, *, width: int | None = _MAX_VALUE_CHARS
 
 def _remark(difference: Mapping[str, Any]) -> str:
     kind = str(difference["kind"])
-    # A detail of a cell that was not calculated says why.
+    # For a cell that was not calculated, the detail says why.
     is_repeated = kind in _SAID_ALREADY or (
         kind == DifferenceClass.NOT_CALCULATED and "detail" in difference
     )
@@ -146,13 +146,13 @@ _WORDS = {
 
 
 def kind_words(kind: str) -> str:
-    """The words for a class of difference, in the findings of every checker."""
+    """Returns the words for a class of difference, of any checker."""
     words_of = {member.value: words for member, words in _WORDS.items()}
     return words_of.get(kind, kind.replace("_", " "))
 
 
 def value_to_json(value: CellValue) -> object:
-    """A cell value as JSON: dates and times as ISO text, errors as ``{"error": "#N/A"}``.
+    """Converts a cell value to JSON: dates and times to ISO text, errors to ``{"error": "#N/A"}``.
 
     Durations are hours, minutes and seconds, such as ``30:00:00``. Long strings are cut;
     numbers that JSON cannot express become strings.
@@ -171,7 +171,7 @@ def value_to_json(value: CellValue) -> object:
 
 
 def _duration(value: dt.timedelta) -> str:
-    """A duration as spreadsheets show it: hours, minutes, seconds."""
+    """Formats a duration as spreadsheets do: hours, minutes, seconds."""
     whole, rest = divmod(abs(value), dt.timedelta(seconds=1))
     minutes, seconds = divmod(whole, 60)
     fraction = f"{rest.microseconds / 1e6:.3f}".removeprefix("0").rstrip("0") if rest else ""
@@ -180,7 +180,7 @@ def _duration(value: dt.timedelta) -> str:
 
 
 def _dated(value: CellValue) -> object:
-    """A value as JSON in which no string can be mistaken for a date, a time or a duration."""
+    """Converts a value to JSON so that no string can be mistaken for a date, time or duration."""
     shown = value_to_json(value)
     is_date = isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta)
     return {"date": shown} if is_date else shown
@@ -191,7 +191,7 @@ def _cut(text: str, length: int = _MAX_TEXT_LENGTH) -> str:
 
 
 def range_name(cell_range: CellRange) -> str:
-    """A range such as ``'Sheet1'!A1:B9``."""
+    """Returns the name of a range, such as ``'Sheet1'!A1:B9``."""
     sheet = cell_range.sheet.replace("'", "''")
     bounds = (
         cell_range.min_row,
@@ -203,7 +203,7 @@ def range_name(cell_range: CellRange) -> str:
 
 
 def comparison_to_json(comparison: Comparison) -> CaseComparison:
-    """A comparison as a JSON object that counts all differences and lists those that were kept."""
+    """Converts a comparison to JSON; it counts all differences and lists those that were kept."""
     record: CaseComparison = {
         "equal": comparison.equal,
         "profile": comparison.profile,
@@ -229,7 +229,7 @@ def comparison_to_json(comparison: Comparison) -> CaseComparison:
             "regression": shares.regression,
         }
     if (scope := comparison.scope) is not None:
-        # Only on record if an option asks for it.
+        # Recorded only if an option requests it.
         if scope.keep != OFF:
             record["kept"] = scope.kept_to_json()
         if scope.formula_asked != OFF:
@@ -244,9 +244,10 @@ def comparison_to_json(comparison: Comparison) -> CaseComparison:
 
 
 def computed_to_json(computed: ComputedValues, limit: int) -> SheetValues:
-    """Computed values as a JSON object: sheet -> address -> value, the first ones in reading order.
+    """Converts computed values to JSON, first ones in reading order: sheet -> address -> value.
 
-    Dates and times are ``{"date": "2024-01-31T00:00:00"}``, so that no string is mistaken for one.
+    Dates and times become ``{"date": "2024-01-31T00:00:00"}``, so that no string is mistaken for a
+    date.
     """
     sheets: SheetValues = {}
     for ref in sorted(computed.values)[:limit]:
@@ -276,7 +277,7 @@ def _difference_to_json(difference: Difference) -> DifferenceRecord:
 
 
 def _from_where_they_differ(expected: CellValue, actual: CellValue) -> tuple[CellValue, CellValue]:
-    """Two long strings without their common part, if cutting them would hide the difference."""
+    """Returns two long strings without their common start, if cutting would hide the difference."""
     if isinstance(expected, str) and isinstance(actual, str):
         start = common_length(expected, actual)
         if start > _MAX_TEXT_LENGTH - _SHOWN_OF_A_DIFFERENCE:
@@ -289,9 +290,9 @@ def _from_where_they_differ(expected: CellValue, actual: CellValue) -> tuple[Cel
 
 
 def first_difference(comparison: Comparison) -> str:
-    """One line that says what is wrong; empty if nothing is.
+    """Returns one line that says what is wrong; empty if the output is accepted.
 
-    It shows the most typical difference, and counts the rest by class.
+    It shows the most typical difference, and counts the others by class.
     """
     if comparison.equal:
         return ""
@@ -307,7 +308,7 @@ def first_difference(comparison: Comparison) -> str:
     more = comparison.differing_cells - (lead.kind not in APART)
     remarks = []
     if more > 0 and lead.kind is not DifferenceClass.MISSING_SHEET:
-        # If there is only one class, it is that of the cell that is shown.
+        # If there is only one class, the cell that is shown has it already.
         counted = _counted(rest) if rest.get(lead.kind, 0) != more else ""
         remarks.append(f"{more:,} more of {comparison.cells:,} cells{counted and f': {counted}'}")
     elif more > 0:
@@ -322,11 +323,11 @@ def first_difference(comparison: Comparison) -> str:
 
 
 def _lead(differences: Sequence[Difference]) -> Difference:
-    """The first difference of the largest group of similar differences.
+    """Returns the first difference of the largest group of similar differences.
 
-    A missing sheet comes first, since it explains all other differences; a wrong value comes before
-    an unknown one; if as many strings as numbers differ, a number comes first, since the strings
-    are probably headings.
+    A missing sheet comes first, since it explains all other differences. A wrong value comes before
+    an unknown one. If equally many strings and numbers differ, a number comes first, since the
+    strings are probably headings.
     """
 
     def alike(difference: Difference) -> tuple[DifferenceClass, bool]:
@@ -352,14 +353,14 @@ def _lead(differences: Sequence[Difference]) -> Difference:
 
 
 def _counted(counts: Mapping[DifferenceClass, int]) -> str:
-    """Differences by class, in words."""
+    """Returns the number of differences by class, in words."""
     return ", ".join(
         f"{count:,} {kind.value.replace('_', ' ')}" for kind, count in counts.items() if count
     )
 
 
 def difference_lines(record: Mapping[str, Any], limit: int) -> list[str]:
-    """The first differences of a comparison's JSON form, a line for each."""
+    """Returns one line for each of the first differences of a comparison in JSON form."""
     differences: Sequence[Mapping[str, Any]] = record.get("differences", ())
     lines = [_line(difference) for difference in differences[:limit]]
     more = int(record.get("differing_cells", 0)) - len(lines)
@@ -369,7 +370,7 @@ def difference_lines(record: Mapping[str, Any], limit: int) -> list[str]:
 
 
 def difference_overview(record: Mapping[str, Any], limit: int) -> list[str]:
-    """The first differences of a comparison's JSON form, for a screen of fixed width.
+    """Returns the first differences of a comparison in JSON form, for a screen of fixed width.
 
     Values are listed in a table; styles, lost sheets and cells outside the range follow as lines.
     """
@@ -388,7 +389,7 @@ def difference_overview(record: Mapping[str, Any], limit: int) -> list[str]:
 
 
 def render_text(comparison: Comparison, *, limit: int = 20) -> str:
-    """A comparison for a person: the verdict, the counts, the first differences, the notes."""
+    """Renders a comparison for people: verdict, counts, first differences and notes."""
     record = comparison_to_json(comparison)
     agreeing = comparison.cells - min(comparison.differing_cells, comparison.cells)
     verdict = "equal" if comparison.equal else "different"
@@ -412,7 +413,7 @@ def render_text(comparison: Comparison, *, limit: int = 20) -> str:
 
 def _percent(comparison: Comparison) -> str:
     share = 100 * comparison.cell_accuracy
-    # Never round a difference away.
+    # Rounding must not hide a difference: 100 % is shown only if every cell agrees.
     if comparison.differing_cells and share > 99.9:
         share = min(share, 99.99)
     return f"{share:.2f} %"
@@ -452,7 +453,7 @@ def _line(difference: Mapping[str, Any]) -> str:
 
 
 def _change(difference: Mapping[str, Any]) -> str:
-    """What happened to a cell outside the answer range."""
+    """Returns how a cell outside the answer range was changed."""
     same_formula = difference.get("expected_formula") == difference.get("actual_formula")
     was, now = (
         shown(difference[side], width=None) if same_formula else _with_formula(difference, side)
@@ -466,7 +467,7 @@ def _change(difference: Mapping[str, Any]) -> str:
 
 
 def _with_formula(difference: Mapping[str, Any], side: str) -> str:
-    """The value of one side, and the formula that it comes from."""
+    """Returns the value of one side, with the formula that gives it."""
     formula = difference.get(f"{side}_formula")
     value = shown(difference[side], width=None)
     if not formula:

@@ -12,7 +12,7 @@ from judge.workbook.cell import CellRange
 from judge.workbook.reader import Workbook
 
 MAX_QUESTION_CHARS = 20_000
-"""How much of a question is searched."""
+"""How many characters of a question are searched."""
 
 _NOUN = re.compile(
     r"\bformula[es]?\b"
@@ -22,34 +22,35 @@ _NOUN = re.compile(
 _NAMED = re.compile(
     r"\b(?:[XVH]LOOKUP|SUMPRODUCT|SUMIFS?|COUNTIFS?|AVERAGEIFS?|MAXIFS|MINIFS|INDEX|INDIRECT)\b"
 )
-"""Functions whose names, in capitals, are nothing else."""
+"""Functions whose names, in capitals, have no other meaning."""
 
 _REFUSED = re.compile(
     r"(?:\b(?:without|instead\s+of|rather\s+than|no|avoid(?:ing)?"
     r"|not\s+(?:an?|by|with|using|use|via|want))|n't\s+want)\s+(?:\w+\s+){0,3}$",
     re.IGNORECASE,
 )
-"""Words before them that take it back."""
+"""Words that negate the request if they precede it."""
 
 _PROGRAM = re.compile(
     r"\b(?:vba|macros?|udf|user[- ]defined function|power\s?query|script)\b", re.IGNORECASE
 )
-"""Words by which a question asks for a program; what it leaves may be constants."""
+"""Words by which a question asks for a program, whose results may be constants."""
 
 _WORDS_BEFORE = 60
 
 
 @dataclass(frozen=True, slots=True)
 class FormulaAsked:
-    """What became of a formula that the question asks for.
+    """Whether the output has the formulas that the question asks for.
 
     Attributes:
-        words: the words of the question that ask for it; empty if it does not, and if there is no
+        words: the words of the question that ask for a formula; empty if there are none, or no
             question.
-        asked: whether the question asks for it; without a question, the caller does.
-        gold_formulas: formulas that the gold has in the answer and the input has not.
-        constants: how many of these cells hold a constant in the output; 0 if the output has a
-            formula of its own anywhere.
+        asked: whether a formula is requested, by the question or, without a question, by the
+            caller.
+        gold_formulas: how many formulas the gold has in the answer that the input lacks.
+        constants: how many of these cells hold a constant in the output; 0 if the output has any
+            formula that the input lacks.
     """
 
     words: str
@@ -59,7 +60,7 @@ class FormulaAsked:
 
     @property
     def is_missing(self) -> bool:
-        """Whether the output answers with constants."""
+        """Whether a formula is requested, and the output has only constants."""
         return self.constants > 0
 
     def __str__(self) -> str:
@@ -68,15 +69,15 @@ class FormulaAsked:
 
 
 def words_for_formula(question: str) -> str:
-    """The words by which a question asks for a formula; empty if it does not.
+    """Returns the words by which a question asks for a formula; empty if it does not.
 
     The rule is for English: "formula", "function" as a noun of Excel, or the name of a function
-    that means nothing else, unless a word such as "without" precedes it or the question asks for a
-    macro or another program. It does not see a formula that is requested in other words ("the
-    cell should update by itself"), and takes one that is only mentioned as requested.
+    that has no other meaning, unless a word such as "without" precedes it or the question asks for
+    a macro or another program. It misses a formula that is requested in other words ("the cell
+    should update by itself"), and treats one that is only mentioned as requested.
 
     Args:
-        question: the instruction of a task; what exceeds :data:`MAX_QUESTION_CHARS` is not read.
+        question: the instruction of a task; only the first :data:`MAX_QUESTION_CHARS` are read.
     """
     text = question[:MAX_QUESTION_CHARS]
     if _PROGRAM.search(text):
@@ -90,17 +91,17 @@ def words_for_formula(question: str) -> str:
 
 
 class Asked(enum.StrEnum):
-    """What a question asks for, by its words."""
+    """What a question asks for, judged by its words."""
 
     FORMULA = "formula"
     PROGRAM = "program"
-    """A macro or another program; what it leaves may be constants."""
+    """A macro or another program, whose results may be constants."""
     NOTHING = "nothing"
-    """It says nothing of how the values are to come about."""
+    """The question does not say how the values are to be obtained."""
 
 
 def asked_of(question: str | None) -> Asked:
-    """What a question asks for; without a question, a formula: the caller asks.
+    """Returns what a question asks for; without a question, a formula, as the caller requests it.
 
     Args:
         question: the instruction of a task, of which :data:`MAX_QUESTION_CHARS` are read.
@@ -119,11 +120,11 @@ def find_asked_formula(
     gold_ranges: Sequence[CellRange],
     output_ranges: Sequence[CellRange | None],
 ) -> FormulaAsked:
-    """Looks for formulas in the answer of gold and output.
+    """Searches the answer of gold and output for formulas.
 
     Args:
         words: the words of the question that ask for a formula; empty without a question.
-        before: the input workbook; None if it is not known.
+        before: the input workbook; None if there is none.
         gold: the gold workbook.
         output: the output workbook.
         gold_ranges: rectangles of the answer in the gold.
@@ -150,7 +151,7 @@ def find_asked_formula(
         for key in cells:
             actual_key = cell_key((key >> COLUMN_BITS) + down, (key & COLUMN_MASK) + right)
             constants += actual_key not in here and values.get(actual_key) not in {None, ""}
-    # A formula next to the answer, such as in a column that the question names, is one too.
+    # A formula next to the answer, such as in a column that the question names, counts too.
     if has_formula or (constants and before is not None and _has_new_formula(before, output)):
         constants = 0
     return FormulaAsked(words, True, asked, constants)
@@ -170,7 +171,7 @@ def _has_new_formula(before: Workbook, output: Workbook) -> bool:
 
 
 def new_formulas(before: Workbook | None, gold: Workbook, expected: CellRange) -> list[int]:
-    """Cells of the gold's answer with a formula that the input does not have there."""
+    """Returns the cells of the gold's answer with a formula that the input does not have there."""
     sheet = gold.sheet(expected.sheet)
     window = expected.window
     old = _old_formulas(before, expected)

@@ -1,4 +1,4 @@
-"""What a user would object to although the answer is right: losses, and constants for formulas.
+"""Finds faults beyond wrong values: lost features, and constants where formulas are requested.
 
 The findings enter the comparison as notes, or as differences if the options say so.
 """
@@ -37,17 +37,18 @@ from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 
 # -- what the input had, the gold kept, and the output lost ----------------------------------------
-# A feature counts by its content over the whole workbook, and only as much of it as both input and
-# gold have: what the gold itself changed, moved to another sheet or lost is not expected.
+# Features are identified by their content, in the whole workbook. Only as much of a feature is
+# expected as both input and gold have: not what the gold itself changed, moved to another sheet or
+# lost.
 
 FORMULA = "formula"
-"""The kind of a loss of formulas; all others are those of :class:`FeatureKind`."""
+"""Kind of a loss of formulas; all other kinds are those of :class:`FeatureKind`."""
 
 MAX_LOSSES = 50
 """How many losses are kept per case; all are counted."""
 
 _MAX_ARRAYS = 200
-"""How many array formulas of several cells are known of an output's sheet."""
+"""How many array formulas that fill several cells are read per sheet of an output."""
 
 _SHOWN_CHARS = 60
 _MAX_NOTES = 5
@@ -64,12 +65,13 @@ class Loss:
 
     Attributes:
         kind: ``formula``, or one of :class:`FeatureKind`.
-        label: what it is, for people.
-        sheet: the input's sheet; empty if it belongs to the workbook.
-        place: the first cells of the input that had it and the output's do not; empty if it has
-            none.
-        kept: how much of it both input and gold have: cells of rules and formulas, or how many.
-        left: how much of that the output has.
+        label: description for people.
+        sheet: the input's sheet; empty if the feature belongs to the whole workbook.
+        place: the first cells that had it in the input but not in the output; empty if it is not in
+            cells.
+        kept: how much of it both input and gold have: the number of cells with the rule or formula,
+            or of features.
+        left: how much of that the output still has.
     """
 
     kind: str
@@ -91,11 +93,11 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of everything that an output should have kept.
+    """The losses among everything that an output should have kept.
 
     Attributes:
-        counts: kind -> how many features of that kind were lost, in full.
-        losses: the first of them.
+        counts: kind -> how many features of that kind were lost (all are counted).
+        losses: the first losses.
     """
 
     counts: Mapping[str, int]
@@ -110,7 +112,7 @@ class Kept:
 def find_losses(
     before: Workbook, gold: Workbook, output: Workbook, answer: Sequence[CellRange]
 ) -> Kept:
-    """Compares what three workbooks hold besides values.
+    """Compares what three workbooks hold in addition to values.
 
     Args:
         before: the input workbook.
@@ -153,7 +155,7 @@ def _kept(kind: FeatureKind, content: str, held: Held, expected: Features) -> in
 def _lost_place(
     held: Held, in_gold: Sequence[tuple[str, str]], in_output: Sequence[tuple[str, str]]
 ) -> tuple[str, str]:
-    """Sheet and cells of the first feature that is gone: another with the same content may stay."""
+    """Returns sheet and cells of the first lost feature; another with the same content may stay."""
     left = Counter((folded(sheet), where) for sheet, where in in_output)
     kept = {(folded(sheet), where) for sheet, where in in_gold}
     for sheet, where in held.places:
@@ -166,7 +168,7 @@ def _lost_place(
 
 
 def _on_lost_sheet(kind: FeatureKind, held: Held, expected: Features, lost: Features) -> bool:
-    """Whether a whole sheet was lost, which says more than what was on it."""
+    """Whether the feature's whole sheet was lost, which is reported instead."""
     sheet = folded(held.sheet)
     return (
         kind is not FeatureKind.SHEET
@@ -182,7 +184,7 @@ def _on_lost_sheet(kind: FeatureKind, held: Held, expected: Features, lost: Feat
 def _lost_formulas(
     before: Workbook, gold: Workbook, output: Workbook, answer: Sequence[CellRange]
 ) -> list[Loss]:
-    """Formulas that the gold has where the input has them, and that the output no longer has."""
+    """Returns formulas that input and gold have in the same cells, and the output lacks."""
     losses = []
     for name in before.sheet_names:
         if name not in gold.sheet_names:
@@ -199,10 +201,10 @@ def _windows(answer: Sequence[CellRange], sheet: str) -> list[Window]:
 
 
 def _kept_formulas(before: Sheet, gold: Sheet, answer: Sequence[Window]) -> list[int]:
-    """Cells whose formula the gold left as it was.
+    """Returns the cells whose formula the gold left unchanged.
 
-    In the answer range, formulas of the kind that the gold adds there are the answer, even if the
-    input has some of them already.
+    In the answer range, formulas like those that the gold adds there belong to the answer, even if
+    the input has some of them already.
     """
     keys = before.formula_keys(WHOLE_SHEET)
     if not keys:
@@ -229,7 +231,7 @@ def _lost_on_sheet(
     gone = set(kept).difference(here)
     if not gone:
         return []
-    # The output may have moved them: rows that it inserted or deleted are no loss.
+    # The output may have moved formulas: inserted or deleted rows are not a loss.
     missing = Counter(_shape(first.formula(key)) for key in kept)
     missing.subtract(_shape(third.formula(key)) for key in here)
     arrays = _arrays(output, sheet, here)
@@ -248,7 +250,7 @@ def _lost_on_sheet(
 
 
 def _arrays(workbook: Workbook, sheet: str, keys: Sequence[int]) -> list[Window]:
-    """The rectangles that array formulas fill; their other cells hold no formula of their own."""
+    """Returns the rectangles that array formulas fill; their other cells store no formula."""
     read = workbook.sheet(sheet)
     written = (read.raw_formula(key) for key in keys)
     windows = [
@@ -295,13 +297,13 @@ _Found = TypeVar("_Found", Kept, FormulaAsked)
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the options ``keep`` and ``formula_asked`` found.
+    """Results of the options ``keep`` and ``formula_asked``.
 
     Attributes:
         keep: how losses count: ``off``, ``note`` or ``fail``.
-        formula_asked: how constants count where a formula is requested.
-        kept: what was lost; None if it was not examined, or could not be.
-        formula: what became of a formula; None likewise.
+        formula_asked: how constants count if a formula is requested: ``off``, ``note`` or ``fail``.
+        kept: the losses; None if they were not or could not be examined.
+        formula: whether the requested formula exists; None in the same cases.
         problems: option -> why it could not be examined.
     """
 
@@ -312,7 +314,7 @@ class Scope:
     problems: dict[str, str]
 
     def applied_to(self, comparison: Comparison, max_differences: int) -> Comparison:
-        """The comparison with what was found: as notes, or as differences where the options say so.
+        """Returns the comparison with the results as notes or, with ``fail``, as differences.
 
         Args:
             comparison: the comparison of the answer.
@@ -346,7 +348,7 @@ class Scope:
             yield str(self.formula)
 
     def kept_to_json(self) -> KeptRecord:
-        """What was lost, as it goes on record."""
+        """Returns the losses in the form of the records."""
         record: KeptRecord = {"as": self.keep}
         if (problem := self.problems.get("keep")) is not None:
             record["problem"] = problem
@@ -367,7 +369,7 @@ class Scope:
         return record
 
     def formula_to_json(self) -> FormulaAskedRecord:
-        """What became of a formula that is requested, as it goes on record."""
+        """Returns the result about the requested formula in the form of the records."""
         record: FormulaAskedRecord = {"as": self.formula_asked}
         if (problem := self.problems.get("formula_asked")) is not None:
             record["problem"] = problem
@@ -386,10 +388,10 @@ def look_at_scope(
     output: Workbook,
     ranges: tuple[tuple[CellRange, ...], tuple[CellRange | None, ...]],
 ) -> Scope:
-    """Looks for what a user would object to, as far as the options say so.
+    """Searches for losses and missing formulas, as far as the options request it.
 
-    As a note, it never changes what the comparison found: a part that cannot be read becomes the
-    reason why nothing is known.
+    As a note, this never changes the result of the comparison: if a part of a workbook cannot be
+    read, the note gives that as the reason.
 
     Args:
         options: the options of the task's checker.

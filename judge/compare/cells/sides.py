@@ -12,12 +12,12 @@ from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 
 NO_INPUT = "that requires the input"
-"""Why something was not examined if there is no input workbook."""
+"""Reason why something was not examined if there is no input workbook."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A workbook of a comparison: the gold, the output or the input.
+    """One workbook of a comparison: the gold, the output or the input.
 
     Attributes:
         workbook: the workbook.
@@ -28,7 +28,7 @@ class Side:
     computed: ComputedValues = NOTHING_COMPUTED
 
     def area(self, cell_range: CellRange) -> RangeSide:
-        """One rectangle of it."""
+        """Returns one rectangle of this workbook."""
         return RangeSide(self.workbook, cell_range, self.computed)
 
     def holds_values(self, cell_range: CellRange) -> bool:
@@ -39,7 +39,7 @@ class Side:
         )
 
     def counterpart(self, cell_range: CellRange) -> CellRange | None:
-        """The same rectangle of this workbook; None if it lacks the sheet."""
+        """Returns the same rectangle of this workbook; None if it lacks the sheet."""
         sheet = match_sheet(cell_range.sheet, self.workbook.sheet_names)
         return None if sheet is None else replace(cell_range, sheet=sheet)
 
@@ -69,18 +69,18 @@ class RangeSide:
         return self.cell_range.window
 
     def values(self) -> Mapping[int, CellValue]:
-        """Values of the stored and the computed cells by key."""
+        """Stored and computed values by key."""
         stored = self.sheet.values(self.window)
         computed = self.computed_values()
         return {**stored, **computed} if computed else stored
 
     def computed_values(self) -> dict[int, CellValue]:
-        """The computed values alone, by key."""
+        """Only the computed values, by key."""
         computed = self._in_range(self.computed.values)
         return {key: self.computed.values[ref] for key, ref in computed.items()}
 
     def uncomputed(self) -> dict[int, str]:
-        """Formula cells whose value is not known -> why."""
+        """Formula cells whose value is unknown -> why."""
         unknown = self.refused()
         computed = self._in_range(self.computed.values)
         for key in self.sheet.formula_keys(self.window):
@@ -122,8 +122,8 @@ class OtherCase:
 
     Attributes:
         number: its number.
-        before: opens its input; it may raise a WorkbookError.
-        gold: opens its gold; likewise.
+        before: opens the input; it may raise a WorkbookError.
+        gold: opens the gold; it may raise a WorkbookError.
     """
 
     number: int
@@ -133,15 +133,15 @@ class OtherCase:
 
 @dataclass(frozen=True, slots=True)
 class ScopeSources:
-    """What is known besides gold and output.
+    """What a comparison may use in addition to gold and output.
 
     Attributes:
         before: the input workbook, or None.
-        question: the instruction of the task; None if there is none, in which case the caller who
-            sets ``formula_asked`` is believed to have asked for a formula.
-        problem: why the input is not known.
-        others: the other cases of the task, for the option ``dynamic``; None where it is measured
-            only on the first case.
+        question: the instruction of the task; None if there is none: then a caller who sets
+            ``formula_asked`` counts as requesting a formula.
+        problem: why there is no input.
+        others: the other cases of the task, for the option ``dynamic``; None for all cases but the
+            first, on which alone it is measured.
     """
 
     before: Workbook | None = None

@@ -1,4 +1,4 @@
-"""Comparing the looks of cells whose values agree: formats, hyperlinks, conditional formats."""
+"""Compares the looks of cells whose values agree: formats, hyperlinks, conditional formats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def compare_styles(
         gold: the gold's side.
         output: the output's side.
         alignment: which cells are compared with each other.
-        style: the style attributes that count.
+        style: the style attributes to compare.
         skip: keys of cells that are not compared.
         conditions: which conditions of conditional formats hold.
 
@@ -56,7 +56,7 @@ def compare_styles(
 
 
 def have_rules(gold: RangeSide, output: RangeSide, style: tuple[str, ...]) -> bool:
-    """Whether both sheets have conditional formats that set one of some style attributes."""
+    """Whether both sheets have conditional formats that set one of the style attributes."""
     names = conditional_names(style)
     return bool(names) and all(
         has_rules(side.sheet, side.workbook, names) for side in (gold, output)
@@ -72,15 +72,15 @@ def ask_about_rules(
     skip: Collection[int],
     questions: ConditionQuestions,
 ) -> None:
-    """Notes which conditions have to be known to compare the conditional formats of a rectangle.
+    """Collects the conditions that are needed to compare the conditional formats of a rectangle.
 
     Args:
         gold: the gold's side.
         output: the output's side.
         alignment: which cells are compared with each other.
-        style: the style attributes that count.
+        style: the style attributes to compare.
         skip: keys of cells that are not compared.
-        questions: where the conditions are noted; none are if the rules are the same text.
+        questions: receives the conditions; none if the rules have the same text.
 
     Raises:
         WorkbookError: there are too many conditional formats.
@@ -120,8 +120,8 @@ def _rule_side(side: RangeSide, answers: Answers) -> RuleSide:
 class StyleChecker:
     """Compares style attributes of two workbooks.
 
-    A cell that a file does not store looks like its first cell format. Conditional formats are
-    compared in addition to the cells' own formats, by
+    A cell that the file does not store has the workbook's first cell format. Conditional formats
+    are compared in addition to the cells' own formats, by
     :mod:`judge.compare.cells.conditional_formats`.
 
     Args:
@@ -149,14 +149,14 @@ class StyleChecker:
         skip: Collection[int],
         rules: RuleComparison | None = None,
     ) -> dict[int, str]:
-        """What differs in the looks of the cells of a rectangle.
+        """Compares the looks of the cells of a rectangle.
 
         Args:
             gold_range: the gold's rectangle.
             output_range: the output's rectangle.
-            output_key: where the output has the counterpart of a cell of the gold.
+            output_key: key of a cell of the gold -> key of its counterpart in the output.
             skip: cells that are not compared.
-            rules: compares the conditional formats, if they count.
+            rules: compares the conditional formats; None if they are not compared.
 
         Returns:
             Key of the gold's cell -> which attributes differ and how.
@@ -227,7 +227,7 @@ class StyleChecker:
 
 
 def conditional_names(attributes: Sequence[str]) -> tuple[str, ...]:
-    """Those of some style attributes that conditional formats can change."""
+    """Returns those of the style attributes that conditional formats can change."""
     return tuple(name for name in dict.fromkeys(attributes) if name in CONDITIONAL_ATTRIBUTES)
 
 

@@ -17,7 +17,7 @@ Agree = Callable[[CellValue, CellValue], bool]
 """Whether an expected and an actual value agree."""
 
 # Possessive quantifiers do not backtrack: a megabyte of digits followed by a letter is rejected
-# at once.
+# immediately.
 _NUMBER = re.compile(r"\s*+[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?\s*+")
 _SPACES = re.compile(r"\s+")
 _NOT_MEANINGFUL = {
@@ -35,7 +35,7 @@ _DAY_START = dt.datetime(2000, 1, 1)  # noqa: DTZ001 - any day will do
 
 
 def text_as_number(text: str) -> float | None:
-    """The number that is written in a string, or None.
+    """Returns the number that a string spells out; None if it is not a number.
 
     ``nan``, ``inf`` and ``1_000`` are text: no spreadsheet reads them as numbers.
     """
@@ -43,7 +43,7 @@ def text_as_number(text: str) -> float | None:
 
 
 def is_not_meaningful(value: CellValue) -> bool:
-    """Whether a value is one of finance's marks for a number that means nothing."""
+    """Whether a value is one of the marks that finance uses for "not meaningful"."""
     text = value.code if isinstance(value, ErrorValue) else value
     return isinstance(text, str) and text.strip().upper() in _NOT_MEANINGFUL
 
@@ -51,19 +51,19 @@ def is_not_meaningful(value: CellValue) -> bool:
 def comparator(
     profile: Profile, *, expected_1904: bool = False, actual_1904: bool = False
 ) -> Agree:
-    """The function that decides under a profile's rules whether two values agree.
+    """Returns the function that decides by a profile's rules whether two values agree.
 
     Args:
         profile: the rules.
-        expected_1904: whether the workbook of the expected values counts dates from 1904.
-        actual_1904: the same of the actual values.
+        expected_1904: whether the workbook of the expected values uses the 1904 date system.
+        actual_1904: the same for the actual values.
 
     Source: SpreadsheetBench, rules of its evaluation script; each deviation is listed in
     docs/comparison.md.
     """
     comparable = _comparable(profile)
     numbers = _numbers(profile)
-    # A share of a date is none: 1 % of the serial number of a day of 2024 is more than a year.
+    # A relative tolerance makes no sense for dates: 1 % of a 2024 serial number is over a year.
     days = _numbers(replace(profile, relative_tolerance=0.0, near_zero=0.0))
 
     def agree(expected: CellValue, actual: CellValue) -> bool:
@@ -92,7 +92,7 @@ def comparator(
 
 
 def _comparable(profile: Profile) -> Callable[[CellValue], CellValue]:
-    """Turns values that mean the same under a profile into the same type of value."""
+    """Returns a function that gives values with the same meaning under a profile the same type."""
     plain_numbers = profile.text_numbers is TextNumbers.PLAIN
 
     def comparable(value: CellValue) -> CellValue:
@@ -140,7 +140,7 @@ def _numbers(profile: Profile) -> Callable[[float, float], bool]:
             return False
         if decimals is not None and round(expected, decimals) == round(actual, decimals):
             return True
-        # Rounding alone tells 5279.174999999999 from 5279.175, which are the same sum.
+        # Rounding alone would separate 5279.174999999999 from 5279.175, which are the same sum.
         apart = abs(expected - actual)
         if apart <= near_zero and 0 in {expected, actual}:
             return True
@@ -159,7 +159,7 @@ def _dates_agree(
     *,
     date_1904: bool,
 ) -> bool:
-    """Whether a date agrees with another value; a number counts as its own workbook counts."""
+    """Whether a date agrees with another value; a number is read in its workbook's date system."""
     if isinstance(other, dt.datetime):
         if abs(date - other) < _SECOND:
             return True
@@ -176,7 +176,7 @@ def _dates_agree(
 
 
 def _are_stored_alike(first: CellValue, second: CellValue) -> bool:
-    """Whether two values are numbers in their files, at least one of them a time or a duration."""
+    """Whether two values are stored as numbers, and at least one shows a time or a duration."""
     times, numbers = (dt.time, dt.timedelta), (float, dt.time, dt.timedelta, dt.datetime)
     return (isinstance(first, times) or isinstance(second, times)) and (
         isinstance(first, numbers) and isinstance(second, numbers)
@@ -184,7 +184,7 @@ def _are_stored_alike(first: CellValue, second: CellValue) -> bool:
 
 
 def _stored(value: CellValue, date_1904: bool) -> tuple[float, ...]:
-    """The numbers that a cell may store if it shows a number, a date, a time or a duration."""
+    """Returns the numbers that a cell may store for a number, a date, a time or a duration."""
     if isinstance(value, float):
         return (value,)
     assert isinstance(value, dt.datetime | dt.time | dt.timedelta)
@@ -201,10 +201,10 @@ def _stored_agree(
     actual: tuple[float, ...],
     profile: Profile,
 ) -> bool:
-    """Whether two stored numbers of days agree, of which one is a time or a duration.
+    """Whether two stored numbers of days agree if one of them is a time or a duration.
 
-    They agree to the second, or to the minute if one is a time of day, and to the tolerance that
-    was set. Rounding to two decimals, as for other numbers, would be a quarter of an hour.
+    They agree to the second, or to the minute if one is a time of day, and within the tolerance
+    that is set. Rounding to two decimals, as for other numbers, would allow a quarter of an hour.
     """
     to_minute = profile.times is Times.SAME_MINUTE and (
         isinstance(first, dt.time) or isinstance(second, dt.time)
@@ -224,7 +224,7 @@ def _stored_agree(
 
 
 def _minute(days: float) -> int:
-    """The minute of the day that a stored time shows, which is read to the millisecond."""
+    """Returns the minute of the day that a stored time shows, after rounding to milliseconds."""
     return round(days * _MINUTES_A_DAY * _MS_A_MINUTE) // _MS_A_MINUTE
 
 
@@ -249,13 +249,14 @@ def _times_agree(expected: CellValue, actual: CellValue, profile: Profile) -> bo
 def classify(
     expected: CellValue, actual: CellValue, profile: Profile | None = None
 ) -> DifferenceClass:
-    """The kind of difference between two values that do not agree.
+    """Returns the kind of difference between two values that do not agree.
 
     Args:
         expected: the gold's value.
         actual: the output's value.
-        profile: the rules under which they do not agree: if these compare values of two types with
-            each other, the type is not what is wrong. None means that there is no such rule.
+        profile: the rules by which they do not agree. If these rules compare values of the two
+            types with each other, the difference is not one of type. None means that no such rule
+            applies.
     """
     if actual is None or actual == "":
         return DifferenceClass.MISSING
@@ -265,7 +266,7 @@ def classify(
         return DifferenceClass.ERROR_VALUE
     kinds = {_kind(expected), _kind(actual)}
     if len(kinds) == 1:
-        # Two strings are of one type, even if only one of them can be read as a number.
+        # Two strings have the same type, even if only one of them can be read as a number.
         return DifferenceClass.WRONG_VALUE
     if kinds == {"number", "text"}:
         number, text = (expected, actual) if isinstance(actual, str) else (actual, expected)
@@ -279,7 +280,7 @@ def classify(
 
 
 def _kind(value: CellValue, profile: Profile | None = None) -> str:
-    """The type of a value, or ``number`` where a profile takes it for one."""
+    """Returns the type of a value; ``number`` if the profile compares it as a number."""
     if isinstance(value, bool):
         return "number" if profile is not None and profile.booleans_are_numbers else "boolean"
     if isinstance(value, int | float):

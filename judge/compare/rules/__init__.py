@@ -1,1 +1,1 @@
-"""Rule lists over whole workbooks, as the evaluators of Spider2-V and OSWorld publish them."""
+"""Judges whole workbooks by rule lists, in the form published by Spider2-V and OSWorld."""

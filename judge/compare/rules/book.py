@@ -1,4 +1,4 @@
-"""A workbook of a comparison as rules see it: its sheets by name and number, and as printed.
+"""A workbook as rules refer to it: its sheets by name, by number, and as printed text.
 
 Sheets are printed to text files next to the workbook, named ``{stem}-{sheet}.csv``.
 """
@@ -24,17 +24,18 @@ from judge.workbook.workbook_parts import Tab
 
 @dataclass(eq=False)
 class Book:
-    """A workbook with what is read of it.
+    """A workbook, with the parts of it that were read.
 
     Attributes:
         workbook: the workbook.
         side: whether it is the answer or the gold.
         prints: name of a sheet -> the lines of its text file next to the workbook.
-        printer: makes the lines of a sheet, by its 1-based number, that has no such file; None if
-            nothing here prints.
-        printed: name of a sheet -> its lines that were printed.
-        unprinted: why nothing was printed, if what prints failed.
-        touched: sheet -> the last row and column of cells that a rule made when it read them.
+        printer: returns the lines of a sheet, by its 1-based number, for a sheet without such a
+            file; None if sheets cannot be printed.
+        printed: name of a sheet -> its lines, if the printer was used.
+        unprinted: why nothing was printed, if the printer failed.
+        touched: sheet -> the last row and column of the cells that rules created by reading them,
+            as openpyxl does.
     """
 
     workbook: Workbook
@@ -52,22 +53,22 @@ class Book:
 
     @cached_property
     def facts(self) -> BookFacts:
-        """Charts, pivot tables and the like."""
+        """Charts, pivot tables and other objects."""
         return BookFacts(self.workbook)
 
     @cached_property
     def texts(self) -> CellTexts:
-        """Values of cells, read from the parts themselves."""
+        """Values of cells, read directly from the parts of the package."""
         return CellTexts(self.workbook.package)
 
     def tab(self, name: str) -> Tab | None:
-        """The worksheet of a name."""
+        """Returns the worksheet with a name; None if there is none."""
         return next(
             (tab for tab in self.workbook.tabs if tab.name == name and tab.is_worksheet), None
         )
 
     def lines(self, name: str) -> Sequence[str] | None:
-        """A sheet as text: from its file, or printed now; None if there is neither.
+        """Returns a sheet as text, from its file or printed now; None if neither is possible.
 
         Raises:
             WorkbookError: the workbook cannot be printed.
@@ -89,7 +90,7 @@ class Book:
         return self.printed[name]
 
     def touch(self, sheet: str, row: int, column: int) -> None:
-        """Notes that a cell was read, and so exists from then on."""
+        """Notes that a cell was read, which creates it in the published evaluator."""
         rows, columns = self.touched.get(sheet, (0, 0))
         self.touched[sheet] = max(rows, row), max(columns, column)
 
@@ -103,14 +104,14 @@ class SheetRef:
 
 
 Rule = Mapping[str, Any]
-"""A rule of a rule list, as it is written."""
+"""A rule of a rule list, as written in the suite."""
 
 
 def option_of(rule: Rule, name: str) -> Any:
-    """An option that a rule must have.
+    """Returns an option that a rule must have.
 
     Raises:
-        PublishedError: it has not.
+        PublishedError: the rule does not have it.
     """
     if name not in rule:
         raise PublishedError("KeyError", repr(name), Side.RULES)
@@ -118,15 +119,15 @@ def option_of(rule: Rule, name: str) -> Any:
 
 
 def nth(names: Sequence[str], index: int) -> str:
-    """The name at a place, which may count from the end; empty beyond the names."""
+    """Returns the name at an index, which may count from the end; empty if it is out of range."""
     return names[index] if -len(names) <= index < len(names) else ""
 
 
 def sheet_named(index: object, answer: Book, gold: Book | None) -> SheetRef:
-    """The book and the sheet that a rule names; an index beyond the sheets gives an empty name.
+    """Returns the book and sheet that a rule names; an index out of range gives an empty name.
 
     Raises:
-        PublishedError: it is not a way to name a sheet.
+        PublishedError: the index does not name a sheet.
     """
     if isinstance(index, int):
         return SheetRef(answer, nth(answer.names, index))
@@ -146,7 +147,7 @@ _MAX_FILES = 200
 
 
 def prints_beside(workbook: Path) -> Mapping[str, Sequence[str]]:
-    """Name of a sheet -> its lines, from the files next to a workbook.
+    """Reads the files next to a workbook: name of a sheet -> its lines.
 
     Raises:
         WorkbookError: a file is too large or cannot be read.
@@ -170,7 +171,7 @@ def prints_beside(workbook: Path) -> Mapping[str, Sequence[str]]:
 
 
 def prints_of(files: Sequence[AnswerFile]) -> Mapping[str, Sequence[str]]:
-    """Name of a sheet -> its lines, from what was handed in with a workbook, which is the first."""
+    """Reads the submitted files after the first, the workbook: name of a sheet -> its lines."""
     prints = {}
     start = f"{PurePath(files[0].name).stem}-" if files else ""
     for file in files[1 : _MAX_FILES + 1]:

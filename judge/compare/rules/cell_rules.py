@@ -1,8 +1,8 @@
-"""Rules about values and text of cells, as the judge reads them.
+"""Rules about values and text of cells, in the judge's own reading.
 
-Every rule is a function of the two workbooks and the rule, which gives None if the rule holds. It
-raises ``PublishedError`` if the gold or the rule is at fault, ``MissingSheetError`` if the answer
-lacks a sheet, ``WorkbookError`` if a workbook is broken or over a limit.
+Each type of rule is a function of the two workbooks and the rule. It returns None if the rule
+holds. It raises ``PublishedError`` if the gold or the rule is at fault, ``MissingSheetError`` if
+the answer lacks a sheet, and ``WorkbookError`` if a workbook is broken or over a limit.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from judge.workbook.cell import CellValue
 from judge.workbook.facts.render import json_value
 
 _MAX_AFTER = 2000
-"""Cells that are compared after the first one that differs."""
+"""How many more cells are compared after the first one that differs."""
 
 
 def sheet_data(judged: Judged, rule: Rule) -> Said | None:
-    """Whether all values of two sheets agree."""
+    """Checks that all values of two sheets agree."""
     decimals = rule.get("precision", 4)
     if not isinstance(decimals, int):
         raise PublishedError("TypeError", "decimals must be an integer", Side.RULES)
     expected, actual = judged.pair(rule)
     first, second = judged.grid(expected), judged.grid(actual)
     unknown = first.not_calculated.keys() | second.not_calculated.keys()
-    # Neither value is known, but the same formula gives the same value.
+    # Neither value is known, but equal formulas have equal values.
     both = first.not_tried & second.not_tried
     missing = unknown - {key for key in both if _formula(expected, key) == _formula(actual, key)}
     wrong = [
@@ -78,7 +78,7 @@ def _formula(target: Target, key: int) -> str | None:
 
 
 def sheet_print(judged: Judged, rule: Rule) -> Said | None:
-    """Whether the printed lines of two sheets agree, whatever white space is around them."""
+    """Checks that the printed lines of two sheets agree, ignoring white space around them."""
     expected, actual = judged.pair(rule)
     lines = []
     for target in (expected, actual):
@@ -104,7 +104,7 @@ def sheet_print(judged: Judged, rule: Rule) -> Said | None:
 
 
 def sheet_fuzzy(judged: Judged, rule: Rule) -> Said | None:
-    """Whether the text of ranges is similar."""
+    """Checks that the text of ranges is similar."""
     expected, actual = judged.pair(rule)
     texts = _Texts(judged.grid(expected).values, judged.grid(actual).values)
     for entry in option_of(rule, "rules"):
@@ -114,7 +114,7 @@ def sheet_fuzzy(judged: Judged, rule: Rule) -> Said | None:
                 judged.answer.workbook.package.budget.take_cells(1)
                 if texts.alike(entry, key):
                     continue
-                # The verdict is known; some more cells are looked at for people.
+                # The verdict is known; some more cells are compared only to show them.
                 more = (
                     other for other in islice(keys, _MAX_AFTER) if not texts.alike(entry, other)
                 )
@@ -142,7 +142,7 @@ def _keys_of(window: Window) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """The values of two sheets, cell by cell as text."""
+    """The values of two sheets as text."""
 
     expected: Mapping[int, CellValue]
     actual: Mapping[int, CellValue]
@@ -156,14 +156,14 @@ class _Texts:
         return alike
 
     def cell(self, key: int) -> DifferingCellRecord:
-        """A cell with the text of both sides."""
+        """Returns a cell with the text of both sides."""
         return differing_cell(
             name_of(key), text_of(self.expected.get(key)), text_of(self.actual.get(key))
         )
 
 
 def check_cell(judged: Judged, rule: Rule) -> Said | None:
-    """Whether the asked properties of one cell are as the rule says."""
+    """Checks the properties of one cell that the rule names."""
     target = judged.target(rule, "sheet_idx")
     coordinate = option_of(rule, "coordinate")
     position = parse_cell(coordinate) if isinstance(coordinate, str) else None
@@ -195,7 +195,7 @@ def _cells(keys: Sequence[int]) -> str:
 
 
 def _comparable(value: CellValue) -> object:
-    """A value as rules write it in JSON."""
+    """Returns a value in the JSON form that rules use."""
     comparable = json_value(value)
     if isinstance(comparable, dict):
         return next(iter(comparable.values()))

@@ -1,6 +1,6 @@
-"""Rule lists over whole workbooks: those of Spider2-V and OSWorld, and of suites of one's own.
+"""The checker of rule lists for whole workbooks: Spider2-V, OSWorld and users' own suites.
 
-The published verdict goes on record next to the judge's own.
+The published verdict is recorded next to the judge's own.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from judge.workbook.reader import open_workbook
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The published verdict.
+    """The verdict of the published evaluator.
 
     Attributes:
-        equal: whether all rules hold; None if the evaluator raises.
-        failed: index of the first rule that does not hold, or that the evaluator raises over.
-        error: what the evaluator raises.
+        equal: whether all rules hold; None if the evaluator raises an error.
+        failed: index of the first rule that does not hold, or in which the evaluator raises.
+        error: the error that the evaluator raises.
     """
 
     equal: bool | None
@@ -50,12 +50,12 @@ class Published:
 
     @property
     def is_suite_fault(self) -> bool:
-        """Whether the evaluator raises because of the gold or the rules, whatever the answer is."""
+        """Whether the gold or the rules cause the error, whatever the answer is."""
         return self.error is not None and self.error.side in {Side.GOLD, Side.RULES, None}
 
 
 def published_verdict(answer: Book, gold: Book | None, options: RuleOptions) -> Published:
-    """The published verdict, a raise recorded as what it is.
+    """Returns the published verdict; an error that the evaluator raises is part of the verdict.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.
@@ -70,7 +70,7 @@ def published_verdict(answer: Book, gold: Book | None, options: RuleOptions) -> 
 def finding_of_published(
     published: Published, options: RuleOptions, answer: Book, gold: Book | None
 ) -> Finding:
-    """The finding of the published verdict: the first failing rule is its only difference."""
+    """Returns the published verdict as a finding; its only difference is the first failing rule."""
     differences = []
     if not published.equal and published.failed is not None:
         rule = options.rules[published.failed]
@@ -99,7 +99,7 @@ def finding_of_standard(
     origin: Origin,
     profile: str,
 ) -> Finding:
-    """The finding of the judge's own reading, with the published verdict on record.
+    """Returns the finding of the judge's own reading, including the published verdict.
 
     Raises:
         PublishedError: the gold or the rules are at fault.
@@ -115,7 +115,7 @@ def finding_of_standard(
 
 
 def with_published(finding: Finding, published: Published, profile: str) -> Finding:
-    """A finding with the published verdict on record."""
+    """Returns a finding with the published verdict added."""
     record = {**finding.record, "profile": profile, "official_equal": bool(published.equal)}
     if published.error is not None:
         record["published_error"] = str(published.error)
@@ -123,7 +123,7 @@ def with_published(finding: Finding, published: Published, profile: str) -> Find
 
 
 class RulesChecker(Checker):
-    """Checks every rule of a list; all have to hold."""
+    """Checks all rules of a list; an answer is accepted if all of them hold."""
 
     name = NAME
 
@@ -132,12 +132,12 @@ class RulesChecker(Checker):
         RuleOptions.of(options)
 
     def describe(self, spec: CheckerSpec) -> str:
-        """The name, and the types of rules."""
+        """Returns the name, with the types of the rules."""
         kinds = self.aspects(spec)
         return f"{self.name}: {', '.join(kinds)}" if kinds else self.name
 
     def aspects(self, spec: CheckerSpec) -> tuple[str, ...]:
-        """The types of its rules."""
+        """Returns the types of the rules."""
         return tuple(dict.fromkeys(str(rule.get("type")) for rule in _options(spec).rules))
 
     def check(
@@ -149,7 +149,7 @@ class RulesChecker(Checker):
         compute: Compute,
         rules: Rules,
     ) -> Finding:
-        """Checks the rules with each gold; a task may have none."""
+        """Checks the rules with each gold; a task may have no gold."""
         findings = []
         for gold in golds or (None,):
             spec = task.checker if gold is None else task.checker.with_options(gold.options)
@@ -177,7 +177,7 @@ class RulesChecker(Checker):
         return Examination(units=len(options.rules), doubts=doubts)
 
     def requirements(self, task: Task, gold: Gold | None) -> Requirements:
-        """The rules as sentences, and the name of the evaluator."""
+        """Returns the rules as sentences, with the name of the evaluator."""
         spec = task.checker if gold is None else task.checker.with_options(gold.options)
         options = _options(spec)
         words = tuple(map(rule_in_words, options.rules))
@@ -192,10 +192,10 @@ def _options(spec: CheckerSpec) -> RuleOptions:
 
 
 def open_gold(gold: Gold, compute: Compute | None) -> Book:
-    """The gold, with the text files next to it, and what prints its sheets.
+    """Opens the gold, with the text files next to it and the printer of its sheets.
 
     Raises:
-        GoldFaultError: it cannot be read.
+        GoldFaultError: the gold cannot be read.
     """
     reader = None if compute is None else sealed(compute)
     printer = None if reader is None else reader.print_sheet
@@ -227,7 +227,7 @@ def check_workbook(
     try:
         prints = prints_of(answer.files)
         if gold is not None and answer.data == gold.workbook.data:
-            # A file that is compared with itself is read once; its texts are its own, too.
+            # A file that is compared with itself is read once, and so are its text files.
             output = Book(gold.workbook, Side.ANSWER, {**gold.prints, **prints})
         else:
             output = Book(open_workbook(answer.data), Side.ANSWER, prints)

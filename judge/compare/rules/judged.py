@@ -1,4 +1,4 @@
-"""The two workbooks that rules are checked on, and the difference that a failing rule reports."""
+"""The two workbooks on which rules are checked, and the difference that a failed rule reports."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from judge.workbook.workbook_parts import Tab
 NOT_CALCULATED = "not_calculated"
 
 MAX_CELLS = 50
-"""The most differing cells that are kept for a rule."""
+"""How many differing cells are kept per rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A sheet that a rule names, in a book that has it."""
+    """A sheet that a rule names, which exists in its book."""
 
     book: Book
     tab: Tab
@@ -37,15 +37,15 @@ class MissingSheetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A difference because of which a rule does not hold.
+    """The difference because of which a rule does not hold.
 
     Attributes:
         expected, actual: the two values, as JSON.
-        detail: where in the sheet the difference is.
+        detail: position of the difference in the sheet.
         sheet: the sheet of the answer.
-        kind: class of the difference, if it is not the type of the rule.
+        kind: class of the difference; empty if it is the type of the rule.
         cells: the first cells that differ.
-        all_cells: how many differ.
+        all_cells: how many cells differ in total.
     """
 
     expected: object
@@ -58,7 +58,7 @@ class Said:
 
 
 class Judged:
-    """Two workbooks, with the values of their sheets computed once.
+    """The two workbooks that rules compare; the values of a sheet are computed only once.
 
     Args:
         answer: the workbook to judge.
@@ -79,11 +79,11 @@ class Judged:
         }
 
     def target(self, rule: Rule, option: str) -> Target:
-        """The sheet that a rule names.
+        """Returns the sheet that an option of a rule names.
 
         Raises:
             PublishedError: the rule or the gold is at fault.
-            MissingSheetError: the answer lacks it.
+            MissingSheetError: the answer lacks the sheet.
         """
         ref = sheet_named(option_of(rule, option), self.answer, self.gold)
         if ref.book is None:
@@ -98,11 +98,11 @@ class Judged:
         return Target(ref.book, tab)
 
     def pair(self, rule: Rule) -> tuple[Target, Target]:
-        """The two sheets that a rule compares: the gold's (or a second one), then the answer's.
+        """Returns the two sheets that a rule compares: the gold's, or a second one, comes first.
 
         Raises:
             PublishedError: the rule or the gold is at fault, such as a rule that cannot fail.
-            MissingSheetError: the answer lacks one of them.
+            MissingSheetError: the answer lacks one of the sheets.
         """
         first, second = (
             sheet_named(option_of(rule, name), self.answer, self.gold)
@@ -116,7 +116,7 @@ class Judged:
         return expected, self.target(rule, "sheet_idx0")
 
     def grid(self, target: Target) -> Grid:
-        """The values of a sheet.
+        """Returns the values of a sheet.
 
         Raises:
             WorkbookError: the sheet is broken or over a limit.

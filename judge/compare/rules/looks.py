@@ -1,4 +1,4 @@
-"""Looks of cells, resolved: theme colours with their tints, hyperlinks by their target."""
+"""Resolved looks of cells: theme colours with their tints, hyperlinks by their target."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FONT_TAGS = {"font_name": "name", "font_family": "family", "font_size": "sz"}
 
 
 class WholeLooks:
-    """Looks of the cells of a sheet.
+    """The looks of the cells of a sheet.
 
     Args:
         book: the workbook.
@@ -47,7 +47,7 @@ class WholeLooks:
 
     @cached_property
     def parts(self) -> StyleParts:
-        """Fonts as elements, for what the resolved looks leave out."""
+        """Fonts as XML elements, for properties that the resolved looks do not include."""
         return style_parts(self.book)
 
     @cached_property
@@ -60,7 +60,7 @@ class WholeLooks:
 
     @cached_property
     def styles(self) -> Mapping[int, int]:
-        """Cell formats of the stored cells, other than the first."""
+        """Key of a stored cell -> its cell format, without cells that have the first format."""
         return self.book.workbook.sheet(self.name).styles(WHOLE_SHEET)
 
     @cached_property
@@ -80,14 +80,14 @@ class WholeLooks:
 
     @cached_property
     def links(self) -> Mapping[int, str]:
-        """Targets of hyperlinks by cell."""
+        """Key of a cell -> target of its hyperlink."""
         links: dict[int, str] = {}
         for _, keys, target in linked_keys(self.book.workbook, self.name, WHOLE_SHEET):
             links |= dict.fromkeys(keys, target)
         return links
 
     def property(self, name: str, key: int) -> object:
-        """A property of a cell as a rule names it, colours as eight digits.
+        """Returns a property of a cell by its name in rules; colours have eight digits.
 
         Raises:
             PublishedError: there is no such property.
@@ -116,10 +116,10 @@ class WholeLooks:
 
 
 def check_property(name: str) -> None:
-    """Makes sure that a property exists.
+    """Checks that a property exists.
 
     Raises:
-        PublishedError: it does not.
+        PublishedError: the property does not exist.
     """
     if name not in PROPERTIES:
         raise PublishedError("NotImplementedError", f"Unsupported Style: {name}", Side.RULES)
@@ -133,10 +133,10 @@ def differing_looks(
     compute: Compute,
     origin: Origin,
 ) -> dict[str, str]:
-    """Cells whose asked properties differ: address -> how.
+    """Compares the asked properties of all cells: address -> how the cells differ.
 
-    Fonts and number formats of blank cells do not show, and do not count. Conditional formats are
-    compared by what they show.
+    Fonts and number formats of blank cells are invisible and do not count. Conditional formats are
+    compared by their effect.
 
     Raises:
         PublishedError: there is no such property.
@@ -152,7 +152,7 @@ def differing_looks(
 def differing_formats(
     expected: WholeLooks, actual: WholeLooks, asked: Sequence[str]
 ) -> dict[str, str]:
-    """The same without conditional formats, for which formulas may have to be computed.
+    """Compares without conditional formats, for which formulas may have to be computed.
 
     Raises:
         PublishedError: there is no such property.
@@ -181,7 +181,7 @@ def differing_formats(
 def _compared(
     expected: WholeLooks, actual: WholeLooks, key: int, asked: Sequence[str], *, shows: bool
 ) -> str:
-    """How two cell formats differ in the asked properties."""
+    """Returns how two cell formats differ in the asked properties."""
     parts: list[str] = []
     first, second = (
         look.book.workbook.style(look.styles.get(key, 0)) for look in (expected, actual)
@@ -204,7 +204,7 @@ def _compared(
 def _own_of_cell(
     expected: WholeLooks, actual: WholeLooks, key: int, asked: Sequence[str], *, shows: bool
 ) -> str:
-    """How two cells differ in what does not belong to their format."""
+    """Returns how two cells differ in properties that are not part of their cell format."""
     text = ""
     for name in asked:
         if name == "merge" or (name == "hyperlink" and shows):
@@ -221,7 +221,7 @@ def _conditional(
     compute: Compute,
     origin: Origin,
 ) -> dict[str, str]:
-    """What differs in what conditional formats show, if there are any."""
+    """Returns the differences in the effect of conditional formats: address -> how they differ."""
     sheets = [look.book.workbook.sheet(look.name) for look in (expected, actual)]
     if not any(sheet.tail.rules for sheet in sheets):
         return {}

@@ -1,4 +1,4 @@
-"""How a property or a string is compared with what a rule asks for: the published methods."""
+"""The published methods by which rules compare properties and strings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_SEARCHED = 4096
 
 
 class Places(tuple[str, ...]):
-    """Ranges of cells, written as in a rule or a file."""
+    """Ranges of cells, as written in a rule or a file."""
 
     __slots__ = ()
 
@@ -27,16 +27,16 @@ class Places(tuple[str, ...]):
         """The rectangles.
 
         Raises:
-            PublishedError: one of them is not a range.
+            PublishedError: an entry is not a range.
         """
         return [window_of(part) for part in self]
 
 
 def window_of(text: str) -> Window:
-    """The rectangle that a reference names, which may be whole rows or columns.
+    """Returns the rectangle of a reference, which may be whole rows or columns.
 
     Raises:
-        PublishedError: it is not a range.
+        PublishedError: the text is not a range.
     """
     window = parse_window(text.replace("$", "").upper())
     if window is None:
@@ -132,7 +132,7 @@ def _near(method: str, value: Any, ref: Any) -> bool:
 
 
 def _within_ranges(value: object, ref: Any) -> bool:
-    """Whether ranges cover a rule's inner ranges, and each is within one of its outer ranges."""
+    """Whether ranges cover a rule's inner ranges, and each is inside one of its outer ranges."""
     if not isinstance(value, Places):
         raise PublishedError("TypeError", f"{type(value).__name__!r} object is not iterable")
     inner, outer = (places_of(text).windows() for text in ref[:2])
@@ -143,19 +143,19 @@ def _within_ranges(value: object, ref: Any) -> bool:
 
 
 def places_of(written: object) -> Places:
-    """Ranges from a list, or from a string with spaces between them; none from anything else."""
+    """Returns the ranges in a list, or in a string separated by spaces; none for other values."""
     if isinstance(written, str):
         return Places(written.split())
     return Places(str(text) for text in written) if isinstance(written, list | tuple) else Places()
 
 
 def asked_of(rule: Mapping[str, Any]) -> str:
-    """The method of a rule and the value that it compares with, as one string."""
+    """Returns the method of a rule and the value that it compares with, as one string."""
     return f"{rule.get('method')} {rule.get('ref')!r}"
 
 
 def method_holds(value: object, method: Mapping[str, Any]) -> bool:
-    """Whether a method holds for a value; it does not if it does not apply to the value's type.
+    """Whether a method holds for a value; False if it does not apply to the value's type.
 
     Raises:
         PublishedError: the rule itself is at fault.
@@ -174,16 +174,17 @@ def method_holds(value: object, method: Mapping[str, Any]) -> bool:
 
 
 # -- how alike two strings are ---------------------------------------------------------------------
-# How alike two strings are: ``rapidfuzz.fuzz.ratio``.
+# The similarity of two strings, as in ``rapidfuzz.fuzz.ratio``.
 
 _MAX_CHARS = 32_768
-"""The most characters that a cell can hold."""
+"""How many characters a cell can hold at most."""
 
 
 def ratio(first: str, second: str) -> float:
-    """How similar two strings are, from 0 to 100.
+    """Returns how similar two strings are, from 0 to 100.
 
-    It is twice the length of their longest common subsequence, divided by the sum of their lengths.
+    The ratio is twice the length of the longest common subsequence, divided by the sum of the
+    lengths.
     """
     first, second = first[:_MAX_CHARS], second[:_MAX_CHARS]
     total = len(first) + len(second)
@@ -193,7 +194,7 @@ def ratio(first: str, second: str) -> float:
 
 
 def _common(first: str, second: str) -> int:
-    """Length of the longest common subsequence, by a row of bits for each character (Hyyrö)."""
+    """Returns the length of the longest common subsequence, by Hyyrö's bit-parallel algorithm."""
     places: dict[str, int] = {}
     for index, character in enumerate(first):
         places[character] = places.get(character, 0) | 1 << index
@@ -208,7 +209,7 @@ def _common(first: str, second: str) -> int:
 
 
 def texts_alike(rule: Mapping[str, Any], actual: str, expected: str) -> bool | None:
-    """Whether two strings are alike in the way that a rule asks; None for an unknown way."""
+    """Whether two strings are similar by a rule's type of match; None if it is unknown."""
     kind = rule.get("type")
     if kind == "includes":
         return expected in actual
@@ -220,7 +221,7 @@ def texts_alike(rule: Mapping[str, Any], actual: str, expected: str) -> bool | N
 
 
 def prepared_text(rule: Mapping[str, Any], text: str) -> str:
-    """A string after the replacements of a rule, in the published order."""
+    """Returns a string after the replacements of a rule, in the published order."""
     for before, after in rule.get("normalization", ()):
         text = text.replace(before, after)
     if "trim_leadings" in rule:
@@ -246,11 +247,11 @@ def unmatched(
     Args:
         expected: the items that have to be present.
         actual: the items that are present.
-        agree: whether two of them belong together.
+        agree: whether two items match.
 
     Returns:
-        The items of both lists without a partner; those after the first thousand of a list get
-        none.
+        The items of both lists without a partner; items after the first thousand of a list are
+        never paired.
     """
     partner: dict[int, int] = {}
     edges = [

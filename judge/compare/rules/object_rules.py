@@ -1,8 +1,8 @@
-"""Rules about sheets and their objects, looks, views, rows and columns, as the judge reads them.
+"""Rules about sheets, objects, looks, views, rows and columns, in the judge's own reading.
 
-Every rule is a function of the two workbooks and the rule, which gives None if the rule holds. It
-raises ``PublishedError`` if the gold or the rule is at fault, ``MissingSheetError`` if the answer
-lacks a sheet, ``WorkbookError`` if a workbook is broken or over a limit.
+Each type of rule is a function of the two workbooks and the rule. It returns None if the rule
+holds. It raises ``PublishedError`` if the gold or the rule is at fault, ``MissingSheetError`` if
+the answer lacks a sheet, and ``WorkbookError`` if a workbook is broken or over a limit.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ _MAX_RECTANGLES = 2000
 
 
 def cells_of(places: Sequence[str]) -> Rows:
-    """The cells of some rectangles: for each band of rows, the columns that are covered."""
+    """Returns the rectangles of written ranges; text that is not a range is left out."""
     return tuple(
         window for part in places if (window := parse_window(part.replace("$", "").upper()))
     )
 
 
 def between(inner: Rows, places: Sequence[str], outer: Rows) -> bool:
-    """Whether some cells hold all of others and are among a third set, however they are written."""
+    """Whether ranges contain all cells of ``inner``, and ``outer`` contains all of theirs."""
     middle = cells_of(places)
     return _covers(middle, inner) and _covers(outer, middle)
 
 
 def overlap(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether a cell is in rectangles of both lists."""
+    """Whether the rectangles of two lists have a cell in common."""
     others = cells_of(second)
     return any(
         one.overlaps(two)
@@ -62,7 +62,7 @@ def overlap(first: Sequence[str], second: Sequence[str]) -> bool:
 
 
 def _covers(outer: Rows, inner: Rows) -> bool:
-    """Whether every cell of some rectangles is in one of others."""
+    """Whether the outer rectangles cover every cell of the inner ones."""
     edges = sorted(
         {row for window in (*outer, *inner) for row in (window.min_row, window.max_row + 1)}
     )
@@ -77,7 +77,7 @@ def _covers(outer: Rows, inner: Rows) -> bool:
 
 
 def _columns(places: Rows, row: int) -> list[tuple[int, int]]:
-    """The columns that rectangles cover in a row, neighbours joined."""
+    """Returns the runs of columns that rectangles cover in a row."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(
         (window.min_column, window.max_column)
@@ -95,7 +95,7 @@ def _columns(places: Rows, row: int) -> list[tuple[int, int]]:
 
 
 def all_validations(book: Book, tab: Tab) -> list[Element]:
-    """The validations of a sheet, those of the extension part too.
+    """Returns the validations of a sheet, including those in the extension list.
 
     Raises:
         WorkbookError: the part is broken or over a limit.
@@ -107,10 +107,10 @@ def all_validations(book: Book, tab: Tab) -> list[Element]:
 def left_over(
     actual: Sequence[Element], entries: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Mapping[str, Any]], list[Element]]:
-    """Entries that no validation of their own meets, and validations that should not be there.
+    """Matches validations and entries one to one; returns unmet entries and extra validations.
 
-    Cells that no entry is about may have validations of their own, unless the rule has no entry at
-    all, and so asks for none.
+    Cells that no entry mentions may have other validations, unless the rule has no entries and so
+    requires that there are no validations.
 
     Raises:
         PublishedError: the rule is at fault.
@@ -126,12 +126,12 @@ def left_over(
 
 
 def cells_with(element: Element) -> list[str]:
-    """The rectangles that a validation is for."""
+    """Returns the ranges to which a validation applies."""
     return (element.attributes.get("sqref") or element.text_of("xm:sqref") or "").split()
 
 
 def _fits(element: Element, entry: Mapping[str, Any]) -> bool:
-    """Whether a validation has all properties of an entry: cells as sets, items without blanks."""
+    """Whether a validation has all properties of an entry; ranges are compared as sets of cells."""
     for name, method in entry.items():
         value: object
         if name in {"ranges", "sqref", "cells"}:
@@ -158,7 +158,7 @@ def _fits(element: Element, entry: Mapping[str, Any]) -> bool:
 
 
 def sheet_name(judged: Judged, _: Rule) -> Said | None:
-    """Whether the sheets have the same names, in the same order."""
+    """Checks that the sheets have the same names, in the same order."""
     if judged.gold is None:
         raise PublishedError("ValueError", "the rule requires a gold", Side.RULES)
     expected, actual = (
@@ -168,7 +168,7 @@ def sheet_name(judged: Judged, _: Rule) -> Said | None:
 
 
 def sparkline(judged: Judged, rule: Rule) -> Said | None:
-    """Whether two sheets have the same sparklines."""
+    """Checks that two sheets have the same sparklines."""
     return _described(
         judged,
         rule,
@@ -184,7 +184,7 @@ def sparkline(judged: Judged, rule: Rule) -> Said | None:
 
 
 def chart(judged: Judged, rule: Rule) -> Said | None:
-    """Whether two sheets have the same charts, as far as the rule asks."""
+    """Checks that two sheets have the same charts, by the properties that the rule names."""
     return _described(
         judged,
         rule,
@@ -194,7 +194,7 @@ def chart(judged: Judged, rule: Rule) -> Said | None:
 
 
 def pivot_table(judged: Judged, rule: Rule) -> Said | None:
-    """Whether two sheets have the same pivot tables, as far as the rule asks."""
+    """Checks that two sheets have the same pivot tables, by the properties that the rule names."""
     return _described(
         judged,
         rule,
@@ -209,7 +209,7 @@ def _described(
     read: Callable[[Target, Sequence[str]], list[whole.Described]],
     asked: Sequence[str],
 ) -> Said | None:
-    """Objects of both sheets, matched one to one."""
+    """Matches the objects of both sheets one to one."""
     expected, actual = judged.pair(rule)
     lacking, extra = unmatched(
         read(expected, asked), read(actual, asked), lambda a, b: a.content == b.content
@@ -227,7 +227,7 @@ def _described(
 
 
 def style(judged: Judged, rule: Rule) -> Said | None:
-    """Whether the cells of two sheets look the same in the asked properties."""
+    """Checks that the cells of two sheets agree in the asked properties of their looks."""
     expected, actual = judged.pair(rule)
     differing = differing_looks(
         WholeLooks(expected.book, expected.tab.name),
@@ -249,7 +249,7 @@ def style(judged: Judged, rule: Rule) -> Said | None:
 
 
 def freeze(judged: Judged, rule: Rule) -> Said | None:
-    """Whether the same rows and columns are frozen."""
+    """Checks that the same rows and columns are frozen."""
     expected, actual = judged.pair(rule)
     panes = []
     for target in (expected, actual):
@@ -262,7 +262,7 @@ def freeze(judged: Judged, rule: Rule) -> Said | None:
 
 
 def zoom(judged: Judged, rule: Rule) -> Said | None:
-    """Whether the zoom of a sheet is as the rule says."""
+    """Checks the zoom of a sheet."""
     target = judged.target(rule, "sheet_idx")
     zoom = view_of(target.book.facts.tree(target.tab)).zoom
     if matches(zoom, rule):
@@ -271,7 +271,7 @@ def zoom(judged: Judged, rule: Rule) -> Said | None:
 
 
 def data_validation(judged: Judged, rule: Rule) -> Said | None:
-    """Whether the validations of a sheet are those that the rule lists, one to one."""
+    """Checks that the validations of a sheet match those that the rule lists, one to one."""
     target = judged.target(rule, "sheet_idx")
     validations = all_validations(target.book, target.tab)
     lacking, extra = left_over(validations, option_of(rule, "dv_props"))
@@ -286,12 +286,12 @@ def data_validation(judged: Judged, rule: Rule) -> Said | None:
 
 
 def row_props(judged: Judged, rule: Rule) -> Said | None:
-    """Whether the rows of two sheets have the same properties."""
+    """Checks that the rows of two sheets have the same properties."""
     return _lines(judged, rule, whole.rows, "row")
 
 
 def col_props(judged: Judged, rule: Rule) -> Said | None:
-    """Whether the columns of two sheets have the same properties."""
+    """Checks that the columns of two sheets have the same properties."""
     return _lines(judged, rule, whole.columns, "column")
 
 
@@ -314,7 +314,7 @@ def _lines(
 
 
 def filter_rule(judged: Judged, rule: Rule) -> Said | None:
-    """Whether two sheets are filtered alike."""
+    """Checks that two sheets have the same filter."""
     expected, actual = judged.pair(rule)
     contents = [
         whole.filter_content(filter_of(side.book.facts.tree(side.tab).child("autoFilter")))

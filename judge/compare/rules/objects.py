@@ -1,4 +1,4 @@
-"""Charts, pivot tables, filters, rows and columns, compared as wholes and not as keys."""
+"""Charts, pivot tables, filters, rows and columns in a form that is compared as a whole."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from judge.workbook.tree import is_on, number, whole
 from judge.workbook.workbook_parts import Tab
 
 # -- how large a chart is on its sheet -------------------------------------------------------------
-# How large a chart is on its sheet, whatever kind of anchor holds it.
+# The size of a chart on its sheet, for every kind of anchor.
 
 _EMU_PER_CM = 360_000
 _EMU_PER_POINT = 12_700
 _EMU_PER_PIXEL = 9_525
 _PIXELS_PER_CHARACTER = 7
-"""Of the default font, Calibri 11."""
+"""Width of a character in the default font, Calibri 11."""
 
 _DEFAULT_WIDTH = 64 / _PIXELS_PER_CHARACTER
 _DEFAULT_HEIGHT = 15.0
 
 
 def chart_size(book: Book, tab: Tab, anchor: Anchor | None) -> tuple[int, int] | tuple[None, None]:
-    """Width and height of a chart in whole centimetres.
+    """Returns width and height of a chart in whole centimetres.
 
-    Programs store a chart's size in different ways, and round differently when they convert it. The
-    steps are at three quarters of a centimetre, away from the sizes that programs give charts.
+    Programs store a chart's size in different ways, and round differently when they convert it.
+    Sizes are rounded up from three quarters of a centimetre, because programs do not give charts
+    sizes near that value.
 
     Raises:
         WorkbookError: the sheet is broken or over a limit.
@@ -57,7 +58,7 @@ def _centimetres(emu: float) -> int:
 
 
 def _columns(book: Book, tab: Tab, first: int, last: int) -> float:
-    """The width in EMU of the columns from one index up to, and without, another."""
+    """Returns the width in EMU of the columns from ``first`` up to, but without, ``last``."""
     first, last = max(0, first), min(last, MAX_COLUMN)
     root = book.facts.tree(tab)
     form = root.child("sheetFormatPr")
@@ -80,7 +81,7 @@ def _columns(book: Book, tab: Tab, first: int, last: int) -> float:
 
 
 def _rows(book: Book, tab: Tab, first: int, last: int) -> float:
-    """The height in EMU of the rows from one index up to, and without, another."""
+    """Returns the height in EMU of the rows from ``first`` up to, but without, ``last``."""
     first, last = max(0, first), min(last, MAX_ROW)
     form = book.facts.tree(tab).child("sheetFormatPr")
     usual = (form and number(form.attributes.get("defaultRowHeight"))) or _DEFAULT_HEIGHT
@@ -101,14 +102,14 @@ _AXES = {"x": {"catAx", "dateAx"}, "y": {"valAx"}, "z": {"serAx"}}
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """An object: its description for people, and what is compared."""
+    """An object: its description for people, and the content to compare."""
 
     name: str
     content: object
 
 
 def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
-    """The charts of a sheet: the data of all their parts, and the asked properties.
+    """Returns the charts of a sheet: the data of all their parts, and the asked properties.
 
     Raises:
         WorkbookError: a part is broken or over a limit.
@@ -128,7 +129,7 @@ def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
 
 
 def _property(book: Book, tab: Tab, chart: Chart, name: str) -> object:
-    """A property of a chart that may depend on the cells around it."""
+    """Returns a property of a chart that may depend on the sheet, such as size or series names."""
     if name in {"width", "height"}:
         return chart_size(book, tab, chart.anchor)[name == "height"]
     if name == "series_names":
@@ -139,11 +140,11 @@ def _property(book: Book, tab: Tab, chart: Chart, name: str) -> object:
 
 
 def series_name(book: Book, series: Series) -> str | None:
-    """The name of a series as it is shown: what its cells hold, or its own text.
+    """Returns the name of a series as it is shown, from its cells or its own text.
 
-    A name that refers to cells is read from the values stored in them. If a cell has no stored
-    value, or the reference is not to cells, the copy of the text in the chart is taken. A series
-    without a name gives None, since every program makes up its own.
+    A name that refers to cells is read from their stored values. If a cell has no stored value, or
+    the reference is not to cells, the text that the chart stores is used. For a series without a
+    name the result is None, since each program shows a different default.
 
     Raises:
         WorkbookError: a sheet is broken or over a limit.
@@ -159,19 +160,20 @@ def series_name(book: Book, series: Series) -> str | None:
 
 
 def _unread(reasons: Sequence[str]) -> list[Described]:
-    """Objects that cannot be read: none of them equals one that is not there."""
+    """Returns placeholders for objects that cannot be read; they never equal a missing object."""
     return [Described("an object that cannot be read", ("cannot be read", why)) for why in reasons]
 
 
 def data_of(series: Series) -> tuple[str, ...]:
-    """The references of a series as they are compared: values, categories and sizes."""
+    """Returns the references of a series in the form to compare: values, categories and sizes."""
     return tuple(map(_reference, (series.values, series.categories, series.sizes)))
 
 
 def _reference(source: Source | None) -> str:
-    """A reference as it is compared: without dollar signs, quotes and case.
+    """Returns a reference in the form to compare: in lower case, without dollar signs and quotes.
 
-    LibreOffice writes its own words for the data of pivot charts, which differ between versions.
+    LibreOffice writes words instead of references for the data of pivot charts, and they differ
+    between versions.
     """
     if source is None:
         return ""
@@ -184,12 +186,12 @@ def _reference(source: Source | None) -> str:
 
 
 def plain(reference: str) -> str:
-    """A reference without dollar signs and quotes, in small letters."""
+    """Returns a reference in lower case, without dollar signs and quotes."""
     return reference.replace("$", "").replace("'", "").casefold()
 
 
 def chart_property(chart: Chart, name: str) -> object:
-    """A property of a chart as a rule names it; None for one that there is not."""
+    """Returns a property of a chart by its name in rules; None if the chart does not have it."""
     if name == "type":
         return tuple(plot.kind for plot in chart.plots)
     if name == "title":
@@ -226,7 +228,7 @@ def chart_property(chart: Chart, name: str) -> object:
 
 
 def shown_labels(series: Series, plot: Plot) -> tuple[str, ...]:
-    """What the data labels of a series show; its own ones come before those of all series."""
+    """Returns what a series' data labels show; its own settings override the chart's."""
     labels = plot.labels if series.labels is None else series.labels
     return () if labels is None else tuple(sorted(labels.shows))
 
@@ -246,7 +248,7 @@ def _axis_title(chart: Chart, plot: Plot, letter: str) -> str | None:
 
 
 def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
-    """The pivot tables of a sheet: the cells of their source, and the asked properties by names.
+    """Returns the pivot tables of a sheet: their source cells, and the asked properties by name.
 
     Raises:
         WorkbookError: a part is broken or over a limit.
@@ -264,7 +266,7 @@ def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
 
 
 def pivot_source(book: Book, pivot: Pivot) -> tuple[object, ...]:
-    """Sheet and cells of the source; a table or a name is resolved if the workbook has it."""
+    """Returns sheet and cells of the source; a table or a name is resolved if it exists."""
     sheet, range_text = pivot.source_sheet, pivot.source_range
     if range_text is None and pivot.source_name is not None:
         folded_name = pivot.source_name.casefold()
@@ -278,7 +280,7 @@ def pivot_source(book: Book, pivot: Pivot) -> tuple[object, ...]:
                 sheet = sheet.strip("'").replace("''", "'")
     window = parse_window((range_text or "").replace("$", ""))
     rows = None if window is None else (window.min_row, window.max_row)
-    # Columns without a field at either end do not matter: programs differ in naming them.
+    # Outer columns without items are ignored: programs differ in whether they name them.
     headings = [field.name for field in pivot.fields]
     used = [index for index, field in enumerate(pivot.fields) if field.items]
     named = headings[used[0] : used[-1] + 1] if used else headings
@@ -286,7 +288,7 @@ def pivot_source(book: Book, pivot: Pivot) -> tuple[object, ...]:
 
 
 def pivot_property(pivot: Pivot, name: str) -> object:
-    """A property of a pivot table as a rule names it, fields by their names."""
+    """Returns a property of a pivot table by its name in rules; fields are given by their names."""
     if name == "row_fields":
         return pivot.names_of(pivot.rows)
     if name == "col_fields":
@@ -331,7 +333,7 @@ def pivot_property(pivot: Pivot, name: str) -> object:
 
 
 def filter_content(filtered: Filter | None) -> object:
-    """A filter as it is compared: all kinds of conditions, values in any order."""
+    """Returns a filter in the form to compare: all kinds of conditions, values in any order."""
     if filtered is None:
         return None
     columns = tuple(
@@ -354,7 +356,7 @@ def filter_content(filtered: Filter | None) -> object:
 
 
 def rows(book: Book, tab: Tab, name: str) -> dict[int, object]:
-    """A property of each row that does not have its default.
+    """Returns a property of all rows that do not have its default value.
 
     Raises:
         PublishedError: there is no such property.
@@ -373,9 +375,9 @@ def rows(book: Book, tab: Tab, name: str) -> dict[int, object]:
 
 
 def columns(book: Book, tab: Tab, name: str) -> dict[int, object]:
-    """A property of each column that does not have its default.
+    """Returns a property of all columns that do not have its default value.
 
-    The first and last column of a group say where it is, and are no properties of a column.
+    The first and last column of a group give its position, and are not properties of a column.
 
     Raises:
         PublishedError: there is no such property.
@@ -400,7 +402,7 @@ def columns(book: Book, tab: Tab, name: str) -> dict[int, object]:
 
 
 def as_json(content: object) -> object:
-    """What is compared, as JSON."""
+    """Returns the content to compare as JSON."""
     if isinstance(content, tuple | list):
         return [as_json(item) for item in content]
     if isinstance(content, frozenset):

@@ -1,7 +1,7 @@
-"""The options of the checker ``rules``: every type of rule, and what its options may be.
+"""The options of the checker ``rules``: all types of rules, and the values of their options.
 
-Published lists are read as they are. A list that somebody writes is checked, so that a slip in it
-is a message and not a verdict.
+Published lists are read without checks. A list that a user writes is checked, so that a mistake in
+it gives a message and not a wrong verdict.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from judge.files.documents import written
 from judge.workbook.address import parse_cell, parse_window
 
 _Check = Callable[[object], Iterator[str]]
-"""Says what is wrong with the values of options, one line for each fault."""
+"""Yields one line for each fault in the value of an option."""
 
 _COMPARISONS = ("eq", "ne", "le", "lt", "ge", "gt")
 METHODS = (
@@ -37,7 +37,7 @@ CHART_PROPERTIES = (
     *("xtitle", "ytitle", "ztitle"),
     *("series_names", "trendlines", "labels"),
 )
-"""Properties of charts. The last three are the judge's own: no published function knows them."""
+"""Properties of charts. The last three are the judge's own: no published function has them."""
 PIVOT_PROPERTIES = (
     *("row_fields", "col_fields", "data_fields", "data_fields_name", "filter", "selection"),
     *("ordered", "name", "location", "show_total", "show_empty_row", "show_empty_col"),
@@ -65,9 +65,9 @@ class RuleType:
     """A type of rule.
 
     Attributes:
-        required: options that it needs -> what is checked of them.
-        optional: other options.
-        whole: what is checked of several options together.
+        required: name of an option that it needs -> the check of its value.
+        optional: name of any other option -> the check of its value.
+        whole: a check of several options together.
     """
 
     required: Mapping[str, _Check] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class RuleType:
 
 
 def faults_of(rules: Sequence[Mapping[str, object]]) -> Iterator[str]:
-    """What is wrong with a rule list, one line each: the rule, the option, what is allowed.
+    """Yields one line for each fault of a rule list: the rule, the option, what is allowed.
 
     Args:
         rules: objects with a ``type``.
@@ -85,7 +85,7 @@ def faults_of(rules: Sequence[Mapping[str, object]]) -> Iterator[str]:
         kind = str(rule["type"])
         rule_type = RULE_CATALOGUE.get(kind)
         if rule_type is None:
-            yield f"rule {number}: there is no type {kind!r}; there are {_listed(RULE_CATALOGUE)}"
+            yield f"rule {number}: there is no type {kind!r}; types: {_listed(RULE_CATALOGUE)}"
             continue
         for fault in _faults_of_rule(rule, rule_type):
             yield f"rule {number} ({kind}): {fault}"
@@ -95,8 +95,8 @@ def _faults_of_rule(rule: Mapping[str, object], rule_type: RuleType) -> Iterator
     options = {**rule_type.required, **rule_type.optional}
     for name in rule:
         if name != "type" and name not in options:
-            allowed = _listed(options) if options else "none besides the type"
-            yield f"option {name!r} is unknown; there are {allowed}"
+            allowed = _listed(options) if options else "none except the type"
+            yield f"option {name!r} is unknown; options: {allowed}"
     for name in rule_type.required:
         if name not in rule:
             yield f"option {name!r} is missing"
@@ -172,7 +172,7 @@ def _properties(allowed: Sequence[str], *, needed: bool = True) -> _Check:
             yield f"is empty, so nothing would be compared; properties: {_listed(allowed)}"
         for name in value:
             if name not in allowed:
-                yield f"has no property {_shown(name)}; there are {_listed(allowed)}"
+                yield f"has no property {_shown(name)}; properties: {_listed(allowed)}"
 
     return check
 
@@ -201,7 +201,7 @@ def _pairs(value: object) -> Iterator[str]:
 
 
 def _objects(required: Mapping[str, _Check], optional: Mapping[str, _Check]) -> _Check:
-    """A list of objects with options of their own."""
+    """Returns a check for a list of objects, each with the given options."""
     inner = RuleType(required, optional)
 
     def check(value: object) -> Iterator[str]:
@@ -218,7 +218,7 @@ def _objects(required: Mapping[str, _Check], optional: Mapping[str, _Check]) -> 
 
 
 def _asked(allowed: Sequence[str]) -> _Check:
-    """An object: name of a property -> method and reference."""
+    """Returns a check for an object: name of a property -> method and reference."""
 
     def check(value: object) -> Iterator[str]:
         if not isinstance(value, Mapping) or not value:
@@ -226,7 +226,7 @@ def _asked(allowed: Sequence[str]) -> _Check:
             return
         for name, asked in value.items():
             if name not in allowed:
-                yield f"has no property {_shown(name)}; there are {_listed(allowed)}"
+                yield f"has no property {_shown(name)}; properties: {_listed(allowed)}"
             elif not isinstance(asked, Mapping) or set(asked) != {"method", "ref"}:
                 yield f"{name}: must be an object with 'method' and 'ref', not {_shown(asked)}"
             else:
@@ -249,7 +249,7 @@ def _listed_asked(allowed: Sequence[str]) -> _Check:
 
 
 def _method(asked: Mapping[str, object]) -> Iterator[str]:
-    """A method with its reference."""
+    """Yields the faults of a method with its reference."""
     method, ref = asked["method"], asked["ref"]
     if method in _COMPARISONS:
         if isinstance(ref, list | tuple | Mapping):
@@ -271,7 +271,7 @@ def _method(asked: Mapping[str, object]) -> Iterator[str]:
         if not isinstance(ref, list | tuple):
             yield f"the ref of {method} must be a list, not {_shown(ref)}"
     else:
-        yield f"there is no method {_shown(method)}; there are {_listed(METHODS)}"
+        yield f"there is no method {_shown(method)}; methods: {_listed(METHODS)}"
 
 
 def _approx(method: str, ref: object) -> Iterator[str]:
@@ -337,12 +337,12 @@ _MAX_FAULTS = 20
 
 @dataclass(frozen=True, slots=True)
 class RuleOptions:
-    """What a task asks of a whole workbook.
+    """The rules that a whole workbook has to meet.
 
     Attributes:
-        rules: the rule list; all have to hold.
-        evaluator: whose published functions the rules were written for.
-        profile: the profile that decides whatever profile a run has; None for that of the run.
+        rules: the rule list; all rules have to hold.
+        evaluator: the published evaluator for which the rules were written; None for others.
+        profile: the profile that decides, instead of the run's profile; None for the run's profile.
     """
 
     rules: tuple[Rule, ...]
@@ -353,9 +353,9 @@ class RuleOptions:
     def of(options: Mapping[str, object]) -> RuleOptions:
         """Reads the options as a suite or a command gives them.
 
-        A list that names its evaluator was published and is taken as it is: the published
-        functions get to a rule that does not exist only if no earlier rule fails. Without an
-        evaluator it is somebody's own, and every fault of it is named.
+        A list that names its evaluator was published and is not checked: the published functions
+        reach an invalid rule only if no earlier rule fails. A list without an evaluator was written
+        by the user, and all its faults are reported.
 
         Raises:
             UsageError: an option is unknown, or its value does not fit.
@@ -395,7 +395,7 @@ class RuleOptions:
 
 
 def described(rule: Rule) -> str:
-    """A rule on one line: its type, and what of it is asked."""
+    """Returns a rule on one line: its type, and what it asks for."""
     parts = [str(rule.get("type"))]
     sheets = [str(rule[name]) for name in ("sheet_idx", "sheet_idx0", "sheet_idx1") if name in rule]
     if sheets:
@@ -410,5 +410,5 @@ def described(rule: Rule) -> str:
 
 
 def place_of(index: int, rule: Rule, sheet: str = "") -> DifferencePlace:
-    """Where a difference is: the rule, by its number and what it asks."""
+    """Returns the place of a difference: the rule, by its number and what it asks for."""
     return DifferencePlace(PlaceKind.RULE, f"{index + 1} ({described(rule)})", sheet)

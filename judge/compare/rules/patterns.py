@@ -1,14 +1,14 @@
-"""Regular expressions that a suite brings, searched in an amount of work that is known beforehand.
+"""Searches with the regular expressions of a suite, within a fixed bound on the work.
 
-Python's own engine backtracks: ``^(a+)+$`` takes longer than anybody waits for 40 characters,
-cannot be interrupted meanwhile, and how long it takes depends on the machine. Here a pattern is
-read by Python's own parser and followed as a set of states, all of them at once (K. Thompson, CACM
-11 (1968), 419-422). That takes states times characters, and the steps are counted, so whether a
-pattern is too much depends on the pattern and the text alone. Whether one character or one place
-fits is left to Python's engine, so that case, categories and lines are what they are there.
+Python's own engine backtracks: on 40 characters, ``^(a+)+$`` practically never ends, it cannot be
+interrupted meanwhile, and the time depends on the machine. Here a pattern is read by Python's own
+parser and simulated as a set of parallel states (K. Thompson, CACM 11 (1968), 419-422). That takes
+states times characters. The steps are counted, so whether a pattern is too expensive depends only
+on the pattern and the text. Python's engine still decides whether a single character or position
+matches, so that case, categories and line ends have the same meaning as there.
 
-What no set of states can follow (references to groups, atomic groups, possessive repeats) is
-searched by Python's engine in a process of its own with a limit of processor time.
+Patterns that a set of states cannot simulate (references to groups, atomic groups, possessive
+repeats) are searched by Python's engine in a separate process with a limit on processor time.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from re import _compiler, _parser  # type: ignore[attr-defined] # no other way t
 from typing import Any
 
 MAX_STEPS = 10_000_000
-"""States that one search may visit."""
+"""How many states one search may visit."""
 
 MAX_STATES = 20_000
-"""States of a pattern; ``(ab){1,500}`` has about 1,500."""
+"""How many states a pattern may have; ``(ab){1,500}`` has about 1,500."""
 
 MAX_PATTERN_CHARS = 10_000
 CPU_SECONDS = 10
-"""Processor time of a search by Python's own engine."""
+"""Limit on the processor time of a search by Python's own engine, in seconds."""
 
 _MEMORY_BYTES = 1 << 30
 _ELSEWHERE = f"""
@@ -45,37 +45,37 @@ print(re.search(pattern, text, flags) is not None)
 
 
 class PatternError(Exception):
-    """A pattern that cannot be searched; says why."""
+    """A pattern cannot be searched; the message says why."""
 
 
 class _NotRegularError(Exception):
-    """A set of states cannot follow the pattern."""
+    """A set of states cannot simulate the pattern."""
 
 
 def check_pattern(pattern: str) -> None:
-    """Checks that a pattern can be read.
+    """Checks that a pattern is valid.
 
     Raises:
-        PatternError: it cannot.
+        PatternError: the pattern is not valid.
     """
     _program(pattern, 0)
 
 
 class Steps:
-    """What several searches may take together.
+    """Counts the steps of several searches, which share one limit.
 
     Args:
-        most: states that they may visit.
+        most: how many states the searches may visit in total.
     """
 
     def __init__(self, most: int) -> None:
         self.most = self.left = most
 
     def take(self, count: int = 1) -> None:
-        """Counts states.
+        """Counts visited states.
 
         Raises:
-            PatternError: there were too many.
+            PatternError: the limit is exceeded.
         """
         self.left -= count
         if self.left < 0:
@@ -87,13 +87,13 @@ def search(pattern: str, text: str, flags: int = 0, steps: Steps | None = None) 
 
     Args:
         pattern: the regular expression.
-        text: the text, which the caller bounds.
-        flags: of :mod:`re`.
-        steps: what this search and others may take together; None for :data:`MAX_STEPS` alone. A
-            search by Python's own engine counts as that many.
+        text: the text; the caller limits its length.
+        flags: flags of :mod:`re`.
+        steps: counts the steps of this and other searches; None to allow this search
+            :data:`MAX_STEPS`. A search by Python's own engine counts as :data:`MAX_STEPS` steps.
 
     Raises:
-        PatternError: the pattern is not a regular expression, or the search is too much work.
+        PatternError: the pattern is not a regular expression, or the search takes too many steps.
     """
     program = _program(pattern, flags)
     if program is None:
@@ -105,12 +105,12 @@ def search(pattern: str, text: str, flags: int = 0, steps: Steps | None = None) 
 
 @dataclass(slots=True)
 class _State:
-    """A state of a pattern.
+    """A state of a pattern's automaton.
 
     Attributes:
-        leads: to which states it leads.
-        reads: what the next character has to be; None for a state that reads none.
-        holds: what has to hold here; None if nothing has to.
+        leads: the states that follow it.
+        reads: pattern that the next character has to match; None for a state that reads nothing.
+        holds: a condition on the position; None for a state without a condition.
     """
 
     leads: list[int]
@@ -120,11 +120,11 @@ class _State:
 
 @dataclass(slots=True)
 class _Program:
-    """A pattern as states; the first one matches.
+    """A pattern as states; reaching state 0 is a match.
 
     Attributes:
         states: all of them.
-        start: where it begins.
+        start: the state in which a search begins.
     """
 
     states: list[_State] = field(default_factory=lambda: [_State([])])
@@ -133,16 +133,16 @@ class _Program:
 
 @lru_cache(maxsize=256)
 def _program(pattern: str, flags: int) -> _Program | None:
-    """A pattern as states; None if states cannot follow it.
+    """Converts a pattern to states; None if states cannot simulate it.
 
     Raises:
-        PatternError: it cannot be read, or has too many states.
+        PatternError: the pattern is not valid, or has too many states.
     """
     if len(pattern) > MAX_PATTERN_CHARS:
         raise PatternError(f"it has {len(pattern)} characters; {MAX_PATTERN_CHARS} are allowed")
     try:
         parsed = _parser.parse(pattern, flags)
-        _compiler.compile(pattern, flags)  # the compiler has rules of its own
+        _compiler.compile(pattern, flags)  # which rejects more than the parser
         builder = _Builder(_Program())
         builder.program.start = builder.chain(parsed, 0, parsed.state.flags)
     except _NotRegularError:
@@ -155,13 +155,13 @@ def _program(pattern: str, flags: int) -> _Program | None:
 
 
 class _Builder:
-    """Makes states out of what Python's parser read, from the end to the beginning."""
+    """Builds states from the result of Python's parser, from the end to the beginning."""
 
     def __init__(self, program: _Program) -> None:
         self.program = program
 
     def chain(self, items: Iterable[tuple[Any, Any]], then: int, flags: int) -> int:
-        """States for one item after the other; returns the first."""
+        """Adds states for a sequence of items, and returns the first of them."""
         for name, value in reversed(list(items)):
             then = self._item(str(name), (name, value), then, flags)
         return then
@@ -212,10 +212,10 @@ class _Builder:
         return then
 
     def _look(self, way: int, inside: Any, then: int, flags: int, *, expected: bool) -> int:
-        """What has to follow, or to be before, a place."""
+        """Adds a state for a lookahead or lookbehind, and returns it."""
         builder = _Builder(_Program())
         builder.program.start = builder.chain(inside, 0, flags)
-        self._state(_State([]))  # counts for its bound
+        self._state(_State([]))  # counts towards the limit on states
         width = inside.getwidth()[0] if way < 0 else 0
 
         def holds(search: _Search, at: int) -> bool:
@@ -226,13 +226,13 @@ class _Builder:
 
 
 def _combined(flags: int, added: int, removed: int) -> int:
-    """Flags within a group that has some of its own."""
+    """Returns the flags inside a group that adds or removes flags."""
     combined: int = _compiler._combine_flags(flags, added, removed)  # noqa: SLF001  as above
     return combined
 
 
 def _alone(item: tuple[Any, Any], flags: int) -> re.Pattern[str]:
-    """One item of a pattern as a pattern of its own."""
+    """Returns a single item of a pattern as a separate pattern."""
     state = _parser.State()
     state.flags = flags
     made: re.Pattern[str] = _compiler.compile(_parser.SubPattern(state, [item]))
@@ -254,14 +254,14 @@ class _Search:
         return self._runs(self._program, 0, anywhere=True)
 
     def follows(self, program: _Program, at: int) -> bool:
-        """Whether a pattern matches at a place."""
+        """Whether a pattern matches at a position."""
         key = (id(program), at)
         if key not in self._followed:
             self._followed[key] = self._runs(program, at, anywhere=False)
         return self._followed[key]
 
     def is_at(self, anchor: re.Pattern[str], at: int) -> bool:
-        """Whether a place is one that a pattern without width asks for."""
+        """Whether an anchor, a pattern without width, matches at a position."""
         return anchor.match(self._text, at) is not None
 
     def _runs(self, program: _Program, start: int, *, anywhere: bool) -> bool:
@@ -278,7 +278,7 @@ class _Search:
         return False
 
     def _reached(self, program: _Program, begun: Iterable[int], at: int) -> set[int]:
-        """The states that are reached without reading anything more."""
+        """Returns all states that are reached without reading another character."""
         reached: set[int] = set()
         ahead = list(begun)
         while ahead:
@@ -305,10 +305,10 @@ class _Search:
 
 
 def _search_elsewhere(pattern: str, text: str, flags: int) -> bool:
-    """The same by Python's own engine, in a process that is ended after a processor time.
+    """Searches by Python's own engine, in a process with a limit on processor time.
 
     Raises:
-        PatternError: it took longer, or more memory than there is.
+        PatternError: the search exceeded the limit, or ran out of memory.
     """
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _ELSEWHERE],

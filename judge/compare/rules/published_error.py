@@ -1,4 +1,4 @@
-"""What a published evaluator raises where it should have given a verdict."""
+"""Errors that a published evaluator raises instead of giving a verdict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Side(enum.StrEnum):
-    """The document that is at fault when the published evaluator raises."""
+    """The document that causes the error of the published evaluator."""
 
     ANSWER = "answer"
     GOLD = "gold"
@@ -17,13 +17,13 @@ class Side(enum.StrEnum):
 
 
 class PublishedError(Exception):
-    """The published evaluator raises here.
+    """The published evaluator raises an error at this point.
 
     Attributes:
         kind: name of the Python exception.
         message: its message.
-        side: whose fault it is.
-        index: the index of the rule that it raises over, from 0; None if it is not known.
+        side: the document that causes the error.
+        index: the index of the rule in which it raises, from 0; None if unknown.
     """
 
     def __init__(self, kind: str, message: str, side: Side | None = None) -> None:
@@ -36,7 +36,7 @@ class PublishedError(Exception):
 
 @contextmanager
 def blaming(side: Side) -> Iterator[None]:
-    """Says whose fault the raises within are, unless they say so themselves."""
+    """Sets the document that causes the errors raised inside, unless they name one already."""
     try:
         yield
     except PublishedError as error:
@@ -45,5 +45,5 @@ def blaming(side: Side) -> Iterator[None]:
 
 
 def no_attribute(of: str, name: str) -> PublishedError:
-    """The error of the published evaluator for an object without such an attribute."""
+    """Returns the published evaluator's error for an object that lacks an attribute."""
     return PublishedError("AttributeError", f"{of!r} object has no attribute {name!r}")

@@ -1,8 +1,8 @@
-"""The judge's own reading of rule lists: what the published evaluators get wrong is right here.
+"""The judge's own reading of rule lists, without the faults of the published evaluators.
 
-Formulas are computed; sheets are found by their relationship; a sheet that is missing never equals
-one without objects; objects are compared one to one and as wholes. A difference says what its rule
-is about: the sheets that it compares and the properties that it asks for.
+Formulas are computed; sheets are found by their relationship; a missing sheet never equals a sheet
+without objects; objects are compared one to one and as wholes. A difference names the sheets that
+its rule compares and the properties that it asks for.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def about_rule(
     cells: Sequence[DifferingCellRecord] = (),
     all_cells: int = 0,
 ) -> AboutRecord | None:
-    """What a rule is about; None if there is no such type of rule.
+    """Returns the sheets and objects of a rule; None if its type does not exist.
 
     Args:
-        rule: the rule as it is written.
+        rule: the rule as written in the suite.
         answer: the workbook that is judged.
-        gold: the gold; None without one.
+        gold: the gold; None if the task has none.
         cells: the first cells that differ.
-        all_cells: how many differ.
+        all_cells: how many cells differ in total.
     """
     subject = _SUBJECTS.get(str(rule.get("type")))
     if subject is None:
@@ -80,7 +80,7 @@ def about_rule(
 
 
 def _checked_cell(rule: Rule) -> tuple[DifferingCellRecord, ...]:
-    """The cell that a rule checks, with what it asks of it."""
+    """Returns the cell that a rule checks, with what the rule asks for."""
     coordinate, props = rule.get("coordinate"), rule.get("props")
     cell = parse_cell(coordinate) if isinstance(coordinate, str) else None
     if cell is None or not isinstance(props, Mapping):
@@ -89,7 +89,7 @@ def _checked_cell(rule: Rule) -> tuple[DifferingCellRecord, ...]:
 
 
 def _sheet(index: object, answer: Book, gold: Book | None) -> SheetRecord | None:
-    """The sheet that a rule names; None if there is no such sheet."""
+    """Returns the sheet that a rule names; None if there is no such sheet."""
     try:
         ref: SheetRef = sheet_named(index, answer, gold)
     except PublishedError:
@@ -134,7 +134,7 @@ class StandardJudge:
         self._judged = Judged(answer, gold, compute, origin)
 
     def differences(self, rules: Sequence[Rule]) -> list[FoundDifference]:
-        """What does not hold: at most one entry for each rule.
+        """Returns the rules that do not hold: at most one difference for each rule.
 
         Raises:
             PublishedError: the gold or the rules are at fault.

@@ -1,4 +1,4 @@
-"""Values of whole sheets with their formulas computed, and when two of them agree."""
+"""Values of whole sheets with computed formulas, and how two values are compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judge.workbook.number_formats import to_serial
 
 _RELATIVE = 1e-9
 _DAYS = 1e-6
-"""Serial numbers this close are the same time: a tenth of a second."""
+"""Serial numbers this close are the same time; it is about a tenth of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Grid:
 
     Attributes:
         values: filled cells by key, computed values in place of stored ones.
-        not_calculated: formula cells, by key, whose value could not be computed -> why.
-        not_tried: those of them that nothing tried to compute.
+        not_calculated: key of a formula cell whose value could not be computed -> why.
+        not_tried: those of these cells that no engine tried to compute.
     """
 
     values: Mapping[int, CellValue]
@@ -34,7 +34,7 @@ class Grid:
 
 
 class Grids:
-    """Values of the sheets of one workbook; each sheet is computed once.
+    """Values of the sheets of one workbook; each sheet is computed only once.
 
     Args:
         book: the workbook.
@@ -49,7 +49,7 @@ class Grids:
         self._grids: dict[str, Grid] = {}
 
     def sheet(self, name: str) -> Grid:
-        """The values of a sheet.
+        """Returns the values of a sheet.
 
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.
@@ -84,13 +84,13 @@ def is_blank(value: CellValue) -> bool:
 def values_agree(expected: CellValue, actual: CellValue, decimals: int) -> bool:
     """Whether two values agree: numbers within half a unit of the last decimal, others exactly.
 
-    TRUE is not 1, text is not a number, and an error agrees with the same error. Dates agree if
-    their serial numbers do, also with a number.
+    TRUE is not 1, text is not a number, and an error agrees with the same error. Dates are compared
+    by their serial numbers, also with numbers.
 
     Args:
         expected: the gold's value.
         actual: the answer's value.
-        decimals: how many decimals of numbers count.
+        decimals: to how many decimals numbers are compared.
     """
     if is_blank(expected) or is_blank(actual):
         return is_blank(expected) and is_blank(actual)
@@ -113,7 +113,7 @@ def _number(value: CellValue) -> float:
 
 
 def text_of(value: CellValue) -> str:
-    """A value as a range of text is compared: whole numbers without a point, blanks as nothing."""
+    """Returns a value as text: whole numbers without a decimal point, blanks as empty text."""
     if value is None:
         return ""
     if isinstance(value, ErrorValue):

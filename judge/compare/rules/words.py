@@ -1,7 +1,7 @@
-"""Rules in words: for every type of rule a sentence that says what has to hold.
+"""Rules in words: for each type of rule, a sentence that says what has to hold.
 
-A rule list may come from anybody: a sentence is never longer than :data:`LONGEST`, and an option
-that does not fit is quoted as it is.
+A rule list may come from an untrusted source: a sentence is never longer than :data:`LONGEST`, and
+an invalid option is quoted unchanged.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from judge.compare.rules.book import Rule
 from judge.compare.rules.methods import places_of
 
 LONGEST = 600
-"""Characters of a sentence; longer ones end with an ellipsis."""
+"""Length limit of a sentence in characters; longer ones are cut and end with an ellipsis."""
 
 _MAX_NAMED = 12
 _MAX_QUOTE_LENGTH = 80
@@ -97,7 +97,7 @@ PROPERTY_WORDS: Mapping[str, str] = {
     "promptTitle": "title of the prompt",
     "value": "value",
 }
-"""A property as rules name it -> what people call it."""
+"""Name of a property in rules -> its name for people."""
 
 _FUZZY = {
     "includes": "contain",
@@ -116,10 +116,10 @@ _COMPARED = {
 
 
 def rule_in_words(rule: Rule) -> str:
-    """A rule as a sentence.
+    """Returns a rule as a sentence.
 
     Args:
-        rule: the rule as it is written; options that it lacks are those of the published default.
+        rule: the rule as written in the suite; missing options have their published defaults.
     """
     say = _SENTENCES.get(str(rule.get("type")))
     if say is None:
@@ -134,12 +134,12 @@ def rule_in_words(rule: Rule) -> str:
 
 
 def property_in_words(name: object) -> str:
-    """A property as people call it; quoted if it is not known."""
+    """Returns a property's name for people; an unknown property is quoted."""
     return PROPERTY_WORDS.get(str(name)) or _quoted(name)
 
 
 def method_in_words(method: Mapping[str, Any]) -> str:
-    """What a method asks of a value: ``is at most 3``."""
+    """Returns what a method requires of a value, such as ``is at most 3``."""
     how, ref = str(method.get("method")), method.get("ref")
     if how in _COMPARED:
         return f"{_COMPARED[how]} {_quoted(ref)}"
@@ -166,7 +166,7 @@ def method_in_words(method: Mapping[str, Any]) -> str:
 
 
 def sheet_in_words(index: object) -> str:
-    """A sheet as a rule names it: ``the first sheet``, ``the gold's sheet "Sales"``."""
+    """Returns the words for a sheet: ``the first sheet``, ``the gold's sheet "Sales"``."""
     if isinstance(index, int) and not isinstance(index, bool):
         return f"the {_sheet_by_index(index)}"
     text = str(index)
@@ -188,7 +188,7 @@ def _sheet_by_index(index: int) -> str:
 
 
 def ordinal(number: int) -> str:
-    """A place in words: ``first``, ``12th``."""
+    """Returns an ordinal number in words: ``first``, ``12th``."""
     if number <= len(_ORDINALS):
         return _ORDINALS[number - 1]
     suffix = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 // 10 != 1 else 0, "th")
@@ -196,7 +196,7 @@ def ordinal(number: int) -> str:
 
 
 def _pair(rule: Rule) -> tuple[str, str]:
-    """The sheet that is judged, and the one that it is compared with."""
+    """Returns the words for the sheet that is judged and for the sheet it is compared with."""
     first, second = rule.get("sheet_idx0"), rule.get("sheet_idx1")
     expected = sheet_in_words(second)
     if not str(second).startswith("E"):
@@ -308,7 +308,7 @@ def _data_validation(rule: Rule) -> str:
 
 
 def properties_in_words(methods: Mapping[str, Any]) -> str:
-    """What a rule asks of the properties of a cell or a validation; empty if it asks nothing."""
+    """Returns what a rule requires of a cell's or validation's properties; may be empty."""
     try:
         return _listed(
             f"{property_in_words(name)} {method_in_words(method)}"
@@ -370,7 +370,7 @@ def _properties(names: Iterable[object]) -> list[str]:
 
 
 def _listed(texts: Iterable[str]) -> str:
-    """Several strings as an enumeration: ``a, b and c``."""
+    """Joins strings to an enumeration: ``a, b and c``."""
     items = list(texts)
     if len(items) > _MAX_NAMED:
         return f"{', '.join(items[:_MAX_NAMED])}{_more(len(items))}"
@@ -382,7 +382,7 @@ def _more(count: int) -> str:
 
 
 def _quoted(value: object) -> str:
-    """A value of a rule: text in quotation marks, others as JSON writes them."""
+    """Returns a value of a rule: text in quotation marks, other values as in JSON."""
     if isinstance(value, str):
         return f"“{_clip(value)}”"
     if isinstance(value, bool) or value is None:

@@ -1,4 +1,4 @@
-"""Whether a value agrees with its gold, by a profile: the one place that decides. Pure."""
+"""Decides, and no other module does, whether a value agrees with its gold by a profile. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from judge.replies.relaxed import NotLiteralError, number_of, read_literal
 # -- the number that a string states ---------------------------------------------------------------
 
 MAX_CHARS = 2_000
-"""Longer text states no number: it is an essay."""
+"""Text longer than this, in characters, is not searched for a number."""
 
 _NUMBER = re.compile(
     r"""
@@ -38,16 +38,16 @@ _DIGITS = re.compile(r"\d")
 
 
 def number_in(text: str) -> float | None:
-    """The number that text states: alone, or the only one in it.
+    """Returns the number that text consists of, or the only number in it.
 
-    Signs, exponents and commas between thousands are read; a currency, a percent sign or words
-    around the number say nothing about its value. ``between 3 and 7`` states no number.
+    Signs, exponents and thousands separators count. A currency, a percent sign or words around the
+    number do not affect its value. ``between 3 and 7`` states no number.
 
     Args:
         text: the text.
 
     Returns:
-        A finite number; None if the text has none, or several that differ.
+        A finite number; None if the text has no number, or several different ones.
     """
     if len(text) > MAX_CHARS:
         return None
@@ -76,17 +76,17 @@ def _value(match: re.Match[str]) -> float | None:
 # -- agreement -------------------------------------------------------------------------------------
 
 USUAL_TOLERANCE = 1e-5
-"""How far a number may be from the gold's if the suite does not say."""
+"""How far a number may be from the gold's if the suite sets no tolerance."""
 
 RELATIVE_TOLERANCE = 1e-3
-"""Numbers this close, relative to the gold, agree as well; except in the profile ``strict``."""
+"""Numbers this close, relative to the gold, agree too, except in the profile ``strict``."""
 
 LIST_TOLERANCE = 1e-4
-"""The same for a number in a list, where nothing is relative."""
+"""How far a number in a list may be from the gold's; lists have no relative tolerance."""
 
 _NOISE = 1e-9
 _LAST_DIGITS = 4
-"""How many units in its last place a float may be away from the whole number that it means."""
+"""How many units in the last place a float may differ from a whole number and still count as it."""
 
 _MAX_PAIRS = 1_000_000
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
@@ -95,11 +95,11 @@ _SIGNS = str.maketrans({"\u00d7": "*", "\u00f7": "/", "\u2212": "-", "\u2013": "
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What comparing a value with its gold found.
+    """The result of comparing a value with its gold.
 
     Attributes:
         kind: what is wrong, in a word or two; empty if the value agrees.
-        detail: a line for people, if the two values do not say everything.
+        detail: a remark for people, if the two values do not explain the difference.
     """
 
     kind: str = ""
@@ -138,7 +138,7 @@ def compare_value(rule: VariableRule, gold: object, answer: object, profile: Pro
 
 
 def _number(answer: object, profile: Profile) -> float | None:
-    """The finite number that a value is, or states; whole ones stay whole."""
+    """Returns the finite number that a value is or states; whole numbers stay ``int``."""
     if isinstance(answer, bool):
         return int(answer) if profile.booleans_are_numbers else None
     if isinstance(answer, int):
@@ -152,18 +152,19 @@ def _number(answer: object, profile: Profile) -> float | None:
 
 def _near(number: float, gold: float, tolerance: float, relative: float = 0.0) -> bool:
     if isinstance(gold, int) and isinstance(number, float) and number.is_integer():
-        number = int(number)  # or the difference of two large numbers would be rounded
+        number = int(number)  # as a float, the difference of two large numbers would be rounded
     try:
         away = abs(number - gold)
-        # The edge of a tolerance is in it, whatever the last digit of the difference is.
+        # A difference equal to the tolerance is allowed, even if its last digit is a rounding
+        # error.
         return away <= tolerance * (1 + _NOISE) or away <= relative * abs(gold)
-    except OverflowError:  # a whole number beyond all floats is near to none
+    except OverflowError:  # a whole number too large for a float is near no float
         return False
 
 
 def _of_int(rule: VariableRule, gold: object, answer: object, profile: Profile) -> Agreement:
     expected = int(gold) if isinstance(gold, int | float | str) else 0
-    # Some golds are digits in a string, and accept themselves in every profile.
+    # Some golds are strings of digits; the same string agrees in every profile.
     is_gold = isinstance(answer, str) and isinstance(gold, str) and answer.strip() == gold.strip()
     number = expected if is_gold else _number(answer, profile)
     if number is None:
@@ -174,10 +175,10 @@ def _of_int(rule: VariableRule, gold: object, answer: object, profile: Profile) 
 
 
 def _whole(number: float) -> int | None:
-    """The whole number that a number is; None if it has a fraction.
+    """Returns a number as a whole number; None if it has a fraction.
 
-    What arithmetic leaves in the last digits of a float, such as 3.0000000000000004, does not
-    count as a fraction. A large float is what it is: 1e13 is not 10,000,000,000,001.
+    Rounding errors in the last digits of a float, as in 3.0000000000000004, do not count as a
+    fraction. Large floats are exact: 1e13 is not 10,000,000,000,001.
     """
     if isinstance(number, int):
         return number
@@ -227,7 +228,7 @@ def _of_text(rule: VariableRule, gold: object, answer: object, profile: Profile)
 
 
 def _plain(text: str, profile: Profile) -> str:
-    """The text without what nobody sees: blanks around it, and how its accents are composed."""
+    """Returns text without invisible differences: outer blanks, and how accents are composed."""
     plain = unicodedata.normalize("NFC", text).strip()
     if profile.ignore_whitespace:
         plain = " ".join(plain.split())
@@ -235,7 +236,7 @@ def _plain(text: str, profile: Profile) -> str:
 
 
 def _contains(text: str, expected: str) -> bool:
-    """Whether text contains other text in any case, as words of its own."""
+    """Whether text contains the expected text as separate words, ignoring case."""
     pattern = rf"(?<!\w){re.escape(expected.casefold())}(?!\w)"
     return re.search(pattern, text.casefold()) is not None
 
@@ -261,7 +262,7 @@ def _of_list(rule: VariableRule, gold: object, answer: object, profile: Profile)
 
 
 def _list_in(text: str) -> object:
-    """The list that is written out in a string, if it is one."""
+    """Returns the literal that a string spells out, such as a list; None if it is not a literal."""
     stripped = text.strip()
     try:
         listed, end = read_literal(stripped)
@@ -274,7 +275,7 @@ _TEXT = VariableRule(AnswerType.TEXT)
 
 
 def _same(answer: object, gold: object, tolerance: float, profile: Profile) -> bool:
-    """Whether an item of a list agrees; lists in it keep their order."""
+    """Whether an item of a list agrees; inside nested lists, the order counts."""
     if isinstance(gold, list):
         return (
             isinstance(answer, list)
@@ -299,7 +300,7 @@ def _is_permutation(
 ) -> bool:
     """Whether two lists of the same length hold the same items, equally often."""
     if len(gold) ** 2 > _MAX_PAIRS:
-        # Too many to try each with each; in sorted order, items that agree are next to each other.
+        # Too many to try all pairs; in sorted order, items that agree are next to each other.
         pairs = zip(sorted(answer, key=_sort_key), sorted(gold, key=_sort_key), strict=True)
         return all(same(one, expected) for one, expected in pairs)
     left = list(answer)
@@ -325,7 +326,7 @@ def _of_expression(rule: VariableRule, gold: object, answer: object, profile: Pr
     if isinstance(answer, bool) or not isinstance(answer, str | int | float):
         return Agreement(WRONG_TYPE)
     right = evaluate(str(gold))
-    # A solver may write the result behind it: (10-6-2)*12 = 24.
+    # A solver may write the result after the expression: (10-6-2)*12 = 24.
     sides = str(answer).translate(_SIGNS).split("=")
     try:
         values = [evaluate(side) for side in sides if side.strip()]

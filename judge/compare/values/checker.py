@@ -55,14 +55,14 @@ _MAX_DIGITS = 50
 
 
 def shown_value(value: object, depth: int = 0) -> object:
-    """A value as a record keeps it: JSON, of bounded size, whatever a reply holds.
+    """Returns a value in the form for records: JSON of bounded size, whatever the reply holds.
 
-    Long text and long lists are cut and end with ``…``; NaN and infinities are text.
+    Long text and long lists are cut and end with ``…``; NaN and infinities become text.
     """
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        # Digits of a huge number take long to write, and nobody reads them.
+        # Writing all digits of a huge number takes long, and nobody reads them.
         is_short = value.bit_length() <= 3 * _MAX_DIGITS
         return value if is_short else f"a whole number of about {_digits(value):,} digits"
     if isinstance(value, float):
@@ -95,7 +95,7 @@ FORM = "form"
 JSON, NAMED = "json", "named"
 
 _RULES_VERSION = 1
-"""Part of the reuse key: raised whenever the same answer could get another verdict."""
+"""Part of the reuse key; raised when a change of the code may change a verdict."""
 
 _NO_ANSWER = "no_answer"
 _MISSING = "missing_variable"
@@ -104,13 +104,13 @@ _MISSING = "missing_variable"
 class TypedAnswerChecker(Checker):
     """Compares the values of variables.
 
-    The value of a gold is an object: name of a variable -> its right value.
+    The gold is an object: name of a variable -> its correct value.
     """
 
     name = "typed_answer"
 
     def check_options(self, options: Mapping[str, object]) -> None:
-        """``variables``, and the ``form`` of replies."""
+        """Checks ``variables``, and the ``form`` of replies."""
         check_names(self.name, options, (VARIABLES, FORM))
         if options.get(FORM, JSON) not in {JSON, NAMED}:
             raise UsageError(f"option {FORM}: must be {JSON!r} or {NAMED!r}")
@@ -118,22 +118,22 @@ class TypedAnswerChecker(Checker):
             _rules(options)
 
     def describe(self, spec: CheckerSpec) -> str:
-        """The name, and the types of the variables."""
+        """Returns the name, with the types of the variables."""
         types = sorted({rule.type.value for rule in _rules(spec.options).values()})
         return f"{self.name} ({', '.join(types)})"
 
     def key(self, task: Task) -> Mapping[str, object]:
-        """The rules of all variables; the golds are values, and part of every key as such."""
+        """Returns the rules of all variables; every key contains golds that are values anyway."""
         rules = _rules(task.checker.options)
         named = [[name, rule.as_json()] for name, rule in rules.items()]
         form = [NAMED] if _is_named_form(task) else []
-        # None of the rules is applied to a question that is left out.
+        # A question that is left out is not compared by any of the rules.
         options = task.checker.options
         left_out = {name: options[name] for name in EVERY_CHECKERS_OPTIONS & options.keys()}
         return {"checker": [self.name, _RULES_VERSION, named, *form, *filter(None, [left_out])]}
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """No file at all."""
+        """Needs no files."""
         return Needs(golds=False)
 
     def check(
@@ -147,7 +147,7 @@ class TypedAnswerChecker(Checker):
     ) -> Finding:
         """Compares each variable with its gold."""
         if answer.text is None and answer.values is None:
-            raise AnswerFaultError("a typed answer is text, and this is a file")
+            raise AnswerFaultError("a typed answer is text, but this is a file")
         variables = _variables(task)
         values = [_values(variables, gold) for gold in golds]
         if not values:
@@ -160,7 +160,7 @@ class TypedAnswerChecker(Checker):
         return Finding(finding.agrees, finding.cause, record)
 
     def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
-        """Counts the variables, and doubts those that the question does not name."""
+        """Counts the variables, and adds a doubt for each that the question does not name."""
         variables = _variables(task)
         for gold in case.golds:
             _values(variables, gold)
@@ -175,7 +175,7 @@ class TypedAnswerChecker(Checker):
         )
 
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:
-        """The values, and a reply that holds them; for each of the golds of a variable."""
+        """Returns the values, and a reply that holds them; once for each gold of a variable."""
         variables = _variables(task)
         values = _values(variables, gold)
         most = max(
@@ -196,7 +196,7 @@ class TypedAnswerChecker(Checker):
     def compared(
         self, task: Task, golds: Sequence[Gold], answer: Answer, rules: Rules
     ) -> tuple[ComparedValue, ...]:
-        """Each variable, with the gold that is nearest to the answer."""
+        """Returns each variable, compared with the gold that is nearest to the answer."""
         variables = _variables(task)
         stated = _stated(task, answer, rules.profile)
         compared = [
@@ -226,10 +226,10 @@ CHECKER = TypedAnswerChecker()
 
 
 def _rules(options: Mapping[str, object]) -> dict[str, VariableRule]:
-    """The rules of all variables.
+    """Reads the rules of all variables.
 
     Raises:
-        UsageError: they do not fit.
+        UsageError: the options do not have the required form.
     """
     try:
         return read_rules(options.get(VARIABLES))
@@ -245,10 +245,10 @@ def _variables(task: Task) -> dict[str, VariableRule]:
 
 
 def _values(variables: Mapping[str, VariableRule], gold: Gold) -> Mapping[str, object]:
-    """The right values.
+    """Returns the correct values of the variables.
 
     Raises:
-        GoldFaultError: a variable has none, or one that is not of its type.
+        GoldFaultError: a variable has no value, or a value that does not fit its type.
     """
     if not isinstance(gold.value, Mapping):
         raise GoldFaultError("the gold of a typed answer is an object: name of a variable -> value")
@@ -278,7 +278,7 @@ def _alternative(rule: VariableRule, value: object, number: int) -> object:
 
 
 def _is_named(name: str, instruction: str) -> bool:
-    """Whether a question names a variable, as a key of JSON or as ``@name[value]``."""
+    """Whether a question names a variable, as a JSON key or as ``@name[value]``."""
     key = re.escape(name)
     return re.search(rf"[\"']{key}[\"']\s*:|@{key}\s*\[", instruction) is not None
 
@@ -288,7 +288,7 @@ def _is_named_form(task: Task) -> bool:
 
 
 def _reply(values: Mapping[str, object], *, named: bool) -> str:
-    """A reply that gives these values."""
+    """Returns a reply that states these values."""
     if named:
         return "\n".join(f"@{name}[{value}]" for name, value in values.items())
     return f"```json\n{dump_json(values, indent=2)}\n```"
@@ -302,7 +302,7 @@ def _findings(
     profile: Profile,
     rules: Rules,
 ) -> Finding:
-    """What is found by the rules of one profile: that of the nearest gold."""
+    """Returns the finding under one profile, for the gold that is nearest to the answer."""
     stated = _stated(task, answer, profile)
     findings = [
         (gold.name, _compare(task, expected, stated, profile, rules))
@@ -376,7 +376,7 @@ def _agreements(
     stated: StatedAnswer,
     profile: Profile,
 ) -> Iterator[tuple[str, object, Agreement]]:
-    """The name of each variable, its value in the answer, and whether that agrees with the gold."""
+    """Yields each variable's name, its value in the answer, and whether it agrees with the gold."""
     for name, rule in _variables(task).items():
         if stated.values is None:
             yield name, None, Agreement(_NO_ANSWER, stated.problem)

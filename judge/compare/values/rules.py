@@ -1,8 +1,8 @@
-"""What is expected of each variable of a typed answer, and arithmetic as a value. Pure.
+"""Rules for the variables of a typed answer, and evaluation of arithmetic. Pure.
 
-Arithmetic in a string is evaluated over its syntax tree within bounds; nothing is executed. Only
-the operators of arithmetic exist. What a string would do in addition to that, such as a call, is
-never carried out: its value counts as a number that is not known (:data:`UNKNOWN`).
+Arithmetic in a string is evaluated on its syntax tree within bounds; no code is executed. Only
+arithmetic operators are evaluated. Anything else in a string, such as a call, is never executed:
+its value counts as an unknown number (:data:`UNKNOWN`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Choice = TypeVar("_Choice", bound=enum.StrEnum)
 
 
 class AnswerType(enum.StrEnum):
-    """What sort of value a variable has."""
+    """The type of a variable's value."""
 
     INT = "int"
     FLOAT = "float"
@@ -30,19 +30,19 @@ class AnswerType(enum.StrEnum):
     LIST = "list"
     """A list, a list of lists, or an array of any depth."""
     EXPRESSION = "expression"
-    """Arithmetic in a string; its value counts, and the numbers that it uses."""
+    """Arithmetic in a string; both its value and the numbers that it uses are compared."""
 
 
 class Match(enum.StrEnum):
-    """How the value is compared."""
+    """How a value is compared with the gold."""
 
     EXACT = "exact"
     FUZZY = "fuzzy"
-    """Text: the same in any case, or contained in the answer."""
+    """Text that equals the gold ignoring case, or contains it."""
     ONE_OF = "one_of"
-    """The gold is a list of values, each of which is right."""
+    """The gold is a list of values; any one of them is correct."""
     ANY_ORDER = "any_order"
-    """A list in any order; lists in it keep theirs."""
+    """A list in any order; inside nested lists, the order counts."""
 
 
 _FIELDS = frozenset({"type", "match", "tolerance", "relative_tolerance", "operands"})
@@ -61,12 +61,12 @@ class VariableRule:
     """What is expected of a variable.
 
     Attributes:
-        type: what sort of value it has.
+        type: type of its value.
         match: how it is compared.
-        tolerance: how far a number may be from the gold's; None for the usual one.
-        relative_tolerance: the same as a share of the gold; None for the usual one.
-        operands: the numbers that an expression has to use, as often as each is named; None
-            for those of the gold.
+        tolerance: how far a number may be from the gold's; None for the default.
+        relative_tolerance: the same as a share of the gold; None for the default.
+        operands: the numbers that an expression has to use, each as often as it is listed; None for
+            those of the gold.
     """
 
     type: AnswerType
@@ -88,7 +88,7 @@ class VariableRule:
         return ", ".join(words)
 
     def as_json(self) -> dict[str, object]:
-        """The rule as the options of a suite write it; what is usual is left out."""
+        """Returns the rule in the form of a suite's options, without fields that have defaults."""
         record: dict[str, object] = {"type": self.type.value}
         if self.match is not Match.EXACT:
             record["match"] = self.match.value
@@ -102,14 +102,14 @@ class VariableRule:
 
 
 def read_rules(value: object) -> dict[str, VariableRule]:
-    """Reads the rules of all variables, as the option ``variables`` has them.
+    """Reads the rules of all variables from the option ``variables``.
 
     Args:
-        value: name of a variable -> its rule: ``type``, and if they are not the usual ones
-            ``match``, ``tolerance``, ``relative_tolerance`` and ``operands``.
+        value: name of a variable -> its rule: ``type``, and optionally ``match``, ``tolerance``,
+            ``relative_tolerance`` and ``operands``.
 
     Raises:
-        ValueError: says which field of which variable does not fit, and why.
+        ValueError: a rule is invalid; the message names the variable, the field and the reason.
     """
     if not isinstance(value, Mapping) or not value:
         raise ValueError("must be an object: name of a variable -> its rule")
@@ -123,7 +123,7 @@ def _read_rule(name: str, value: object) -> VariableRule:
         raise ValueError(f"variable {name!r}: must be an object with a type")  # noqa: TRY004
     for field in value:
         if field not in _FIELDS:
-            raise ValueError(f"variable {name!r}: the field {field!r} is not known")
+            raise ValueError(f"variable {name!r}: the field {field!r} does not exist")
     kind = _choice(AnswerType, name, "type", value.get("type"))
     match = _choice(Match, name, "match", value.get("match", Match.EXACT.value))
     if match not in _FITTING[kind]:
@@ -161,7 +161,7 @@ def _is_number(value: object) -> bool:
 
 
 def problem_of_gold(rule: VariableRule, gold: object) -> str | None:
-    """Why a value cannot be the gold of a variable; None if it can."""
+    """Returns why a value cannot be the gold of a variable; None if it can."""
     if rule.match is Match.ONE_OF:
         if not isinstance(gold, list) or not gold:
             return "must be a list of the values that are right"
@@ -196,7 +196,7 @@ def _problem_of_value(kind: AnswerType, gold: object) -> str | None:
 
 
 MAX_CHARS = 1_000
-"""The longest expression that is evaluated."""
+"""Length of the longest expression that is evaluated, in characters."""
 
 MAX_NODES = 500
 _MAX_BITS = 20_000
@@ -204,33 +204,33 @@ _MAX_TEXT = 100_000
 
 
 class ExpressionError(Exception):
-    """The string is not arithmetic, or has no value; says why."""
+    """A string is not arithmetic, or has no value; the message says why."""
 
 
 class UnboundedError(Exception):
-    """Evaluating it would take more than the bounds allow."""
+    """Evaluating an expression would exceed the bounds."""
 
 
 class _Unknown:
-    """A number that only executing the string would give."""
+    """A number that could be found out only by executing code."""
 
     def __repr__(self) -> str:
         return "a number that is not known"
 
 
 UNKNOWN = _Unknown()
-"""The value of everything that is not carried out."""
+"""The value of everything that is not evaluated."""
 
 Value = int | float | complex | str | _Unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The value of an expression, and what it is made of.
+    """The value of an expression, and the numbers in it.
 
     Attributes:
         value: the value.
-        operands: the numbers in it, in order, signs left out.
+        operands: the numbers in it, in order, without their signs.
     """
 
     value: Value
@@ -253,16 +253,17 @@ _UNARY: Mapping[type[ast.unaryop], Callable[..., Value]] = {
 
 
 def evaluate(text: str, *, guess: bool = False) -> Arithmetic:
-    """The value of an expression.
+    """Evaluates an expression.
 
     Args:
-        text: the expression, as Python writes it.
-        guess: whether text, lengths and calls are accepted as well: what is not arithmetic then
-            is :data:`UNKNOWN`. Otherwise only numbers, ``+ - * / // % **`` and parentheses are.
+        text: the expression, in Python's notation.
+        guess: whether to accept text, lengths and calls as well; the value of anything that is not
+            arithmetic is then :data:`UNKNOWN`. Otherwise only numbers, ``+ - * / // % **`` and
+            parentheses are accepted.
 
     Raises:
-        ExpressionError: it is not arithmetic, or has no value (a division by zero).
-        UnboundedError: it is too long, or its numbers become too large.
+        ExpressionError: the text is not arithmetic, or has no value (division by zero).
+        UnboundedError: the expression is too long, or its numbers become too large.
     """
     if len(text) > MAX_CHARS:
         raise UnboundedError(f"longer than {MAX_CHARS:,} characters")
@@ -306,12 +307,12 @@ class _Walk:
 
     def _binary(self, left: Value, op: ast.operator, right: Value) -> Value:
         if left is UNKNOWN or right is UNKNOWN:
-            # Whatever the number is, nothing remains of it.
+            # Zero times an unknown value is zero.
             is_zero = isinstance(op, ast.Mult) and 0 in (left, right)
             return 0 if is_zero else UNKNOWN
         has_text = isinstance(left, str) or isinstance(right, str)
         if has_text and not isinstance(op, ast.Mult | ast.Add):
-            return UNKNOWN  # "%9999999d" % 1 is not arithmetic
+            return UNKNOWN  # "%9999999d" % 1 formats text, which is not arithmetic
         _check_size(left, op, right)
         result = _BINARY[type(op)](left, right)
         if isinstance(result, complex):
@@ -319,7 +320,7 @@ class _Walk:
         return result
 
     def _other(self, node: ast.expr) -> Value:
-        """What is not arithmetic."""
+        """Returns the value of a node that is not arithmetic."""
         if not self._guess:
             raise ExpressionError("holds something other than numbers, + - * / and parentheses")
         match node:
@@ -335,10 +336,10 @@ class _Walk:
 
 
 def _check_size(left: Value, op: ast.operator, right: Value) -> None:
-    """Refuses what would become too large, before it is computed.
+    """Rejects an operation whose result would be too large, before it is computed.
 
     Raises:
-        UnboundedError: it would.
+        UnboundedError: the result would be too large.
     """
     for text, times in ((left, right), (right, left)):
         if isinstance(op, ast.Mult) and isinstance(text, str) and isinstance(times, int):
