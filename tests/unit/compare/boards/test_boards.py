@@ -223,10 +223,10 @@ def test_the_published_verdict_is_about_all_golds() -> None:
 def test_a_board_without_effect_is_the_suites_fault() -> None:
     beyond = {"7": {"cells": {"values": True}}}
     assert find(workbook(), beyond, "official").agrees
-    with pytest.raises(GoldFaultError, match="looks at sheet 7"):
+    with pytest.raises(GoldFaultError, match="checks sheet 7"):
         find(workbook(), beyond)
     nothing = board((2, "filters.filters"))
-    with pytest.raises(GoldFaultError, match="filters, of which the gold has none"):
+    with pytest.raises(GoldFaultError, match="filters, but the gold has none"):
         find(workbook(), nothing)
     usable = Gold(data=workbook(), options={"board": board((1, "cells.values"))})
     assert find(workbook(), beyond, "standard", None, usable).agrees

@@ -54,7 +54,7 @@ def test_what_is_wrong_is_said(files: Path) -> None:
     wrong = compare(files, "gold.xlsx")
     assert "no property 'value'" in str(wrong.exception)
     (files / "board.yaml").write_text("9: {cells: {values: true}}")
-    assert "looks at sheet 9" in str(compare(files, "gold.xlsx").exception)
+    assert "checks sheet 9" in str(compare(files, "gold.xlsx").exception)
     both = compare(files, "gold.xlsx", "--at", "A1")
     assert "only one." in str(getattr(both.exception, "hint", ""))
     other = compare(files, "gold.xlsx", "--evaluator", "osworld")
