@@ -1,14 +1,14 @@
-"""What saving a changed cell changes in a workbook's package, part by part.
+"""Checks which parts of a workbook's package change when a changed cell is saved.
 
     .venv/bin/python benchmarks/annotate_saving.py SUITE [--limit 100] [--json FILE]
 
-One workbook per task: the first input. In each, three things are changed and saved: one constant
-that formulas rest on (where there is one, else the first constant) gets another value, one formula
-(where there is one) is overwritten by a number, and a text goes into a new row below the data. Then
-the package is held against the old one: parts that are gone, new or different. In a different
-worksheet, every cell other than the changed ones and the formulas that rest on them must be the
-same in value, formula and cell format, and everything outside the cells the same byte for byte.
-The last check opens the saved workbook with openpyxl, which knows nothing of ours.
+Takes one workbook per task: the first input. Three cells are changed and saved: a constant on which
+formulas depend (or else the first constant) gets another value, a formula (if there is one) is
+replaced by a number, and text is written to a new row below the data. Then the package is compared
+with the old one: which parts are missing, new or different. In a different worksheet, all cells
+except the changed ones and the formulas that depend on them must have the same value, formula and
+format, and everything outside the cells must be the same byte for byte. The last check opens the
+saved workbook with openpyxl, which is independent of the judge.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from judge.workbook.reader import Workbook, filling_cells, open_workbook
 
 @dataclass
 class Saving:
-    """What one saving did."""
+    """The effects of saving one workbook."""
 
     name: str
     edits: list[str] = field(default_factory=list)
@@ -99,7 +99,7 @@ def save_one(data: bytes, saving: Saving, recalculator: Recalculator) -> None:
 
 
 def choose(workbook: Workbook) -> list[SetCell]:
-    """A constant on which many formulas rest, a formula, and a cell below the data."""
+    """Chooses a constant on which many formulas depend, a formula, and a cell below the data."""
     best: tuple[int, SetCell] | None = None
     formula: SetCell | None = None
     for sheet in workbook.sheet_names:
@@ -163,7 +163,7 @@ def compare_packages(old: bytes, new: bytes, workbook: Workbook, saving: Saving)
 
 
 def _outside(xml: bytes) -> bytes:
-    """A worksheet without its rows and the range that it says they span."""
+    """Returns a worksheet's XML without its rows and its stated dimension."""
     xml = re.sub(rb"<(?:\w+:)?dimension\b[^>]*>", b"", xml)
     return re.sub(rb"<(?:\w+:)?sheetData\b.*</(?:\w+:)?sheetData>", b"", xml, flags=re.DOTALL)
 

@@ -32,10 +32,10 @@ class Probe:
 
     Attributes:
         page: the page of the function reference.
-        formula: as it stands in a file.
+        formula: the formula as written in a file.
         expected: the documented result.
         data: address -> constant.
-        array: whether it is entered as an array formula.
+        array: whether the formula is entered as an array formula.
     """
 
     page: str
@@ -46,11 +46,11 @@ class Probe:
 
     @property
     def functions(self) -> frozenset[str]:
-        """Functions that the formula calls."""
+        """The functions that the formula calls."""
         return traits(self.formula).functions
 
     def workbook(self) -> bytes:
-        """The workbook with the formula in Z1, without a value."""
+        """Makes the workbook with the formula in Z1, without a value."""
         book = openpyxl.Workbook()
         sheet = book.worksheets[0]
         sheet.title = SHEET
@@ -68,7 +68,7 @@ class Probe:
         return stream.getvalue()
 
     def accepts(self, value: CellValue) -> bool:
-        """Whether a value is the documented result, to the decimals that are documented."""
+        """Returns whether a value is the documented result, to the documented decimals."""
         expected = self.expected
         if isinstance(expected, (bool, str, ErrorValue)):
             return type(value) is type(expected) and value == expected
@@ -81,7 +81,7 @@ class Probe:
 
 
 def probes(path: Path = BATTERY) -> Iterator[Probe]:
-    """Every probe of the battery, or of a file like it."""
+    """Reads every probe of the battery, or of another file in the same format."""
     for group in yaml.safe_load(path.read_text(encoding="utf-8")):
         for formula, expected in group["probes"].items():
             yield Probe(

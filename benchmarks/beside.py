@@ -1,12 +1,12 @@
-"""Two checkouts of the judge next to each other: what starting, comparing and scoring take.
+"""Compares two checkouts of the judge: how long starting, comparing and scoring take.
 
     .venv/bin/python -m benchmarks.beside OTHER DATA [--rounds 5] [--limit 30] [--only NAME …]
 
 OTHER is another checkout with its own ``.venv``; DATA is the folder of the published suites. Each
-round runs every measurement in a process of its own, in one checkout and then in the other, in
-alternating order. Processor seconds are those of the process and its children; the engines and
-sandboxed programs that `judge score` starts are children as well. Medians, and the median of the
-ratios of each round.
+round runs every measurement in a separate process, in one checkout and then in the other, in
+alternating order. Processor seconds are those of the process and its children, which include the
+engines and sandboxed programs that `judge score` starts. Prints medians, and the median of the
+ratios of all rounds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ for task in suite.tasks[:int(sys.argv[2])]:
 
 
 def commands(root: Path, data: Path, limit: int, out: Path) -> dict[str, list[str]]:
-    """What is measured in a checkout."""
+    """Returns the commands that are measured in a checkout."""
     python, judge = str(root / ".venv/bin/python"), str(root / ".venv/bin/judge")
     suite = str(data / SUITE)
     score = [
@@ -62,7 +62,7 @@ def commands(root: Path, data: Path, limit: int, out: Path) -> dict[str, list[st
 
 
 def measure(command: list[str], root: Path) -> tuple[float, float]:
-    """Seconds by the clock and of the processor that a command takes."""
+    """Measures the wall-clock and processor seconds that a command takes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)

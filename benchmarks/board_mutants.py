@@ -1,4 +1,4 @@
-"""Golds of SheetCopilot with one thing changed, and whether a board ought to notice."""
+"""Makes golds of SheetCopilot with one change each, and says whether a board should notice it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTICED: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "frozen row": (frozenset({"view.freeze_pane"}),) * 2,
     "row unhidden": (frozenset({"filters.filters"}),) * 2,
 }
-"""Kind of change -> the properties that notice it, as the judge reads boards and as published."""
+"""Kind of change -> the properties that notice it, for the judge and for the published code."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Mutant:
     pivots: int
 
     def is_noticed(self, board: Board, *, published: bool) -> bool:
-        """Whether the board asks for what was changed."""
+        """Whether the board checks the changed property."""
         kinds = NOTICED[self.kind][published]
         asked = {(each.sheet, each.kind) for each in board.asked}
         if published and self.kind == "function of a pivot table" and self.pivots > 1:
-            return False  # one pair of pivot tables that agrees is enough
+            return False  # a single pair of pivot tables that agrees is enough
         if self.kind != "frozen row" or not published:
             return any((self.sheet, kind) in asked for kind in kinds)
         checked = sorted(board.sheets)
@@ -59,7 +59,7 @@ class Mutant:
 
 
 def mutants(data: bytes) -> Iterator[Mutant]:
-    """The changes that a gold allows, one for each sheet and kind."""
+    """Yields the possible changes of a gold, one for each sheet and kind."""
     workbook = open_workbook(data)
     facts = BookFacts(workbook)
     worksheets = [tab for tab in workbook.tabs if tab.is_worksheet]
@@ -135,7 +135,7 @@ def _unhidden(text: str, row: int) -> str:
 
 
 def _edited(data: bytes, part: str, edit: Edit) -> bytes | None:
-    """The package with a changed part; None if the change does not apply."""
+    """Returns the package with a changed part; None if the change does not apply."""
     buffer = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(data)) as old,

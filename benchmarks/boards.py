@@ -1,14 +1,15 @@
-"""Boards of SheetCopilot on their golds: verdicts, time, mutants, what other programs save.
+"""Judges golds of SheetCopilot by their boards: verdicts, time, mutants, golds saved again.
 
     python -m benchmarks.boards ../shared/data
     python -m benchmarks.boards ../shared/data --resave openpyxl --resave libreoffice
 
 DATA is the folder with ``sheetcopilot`` (the published folder ``dataset``, and the verdicts of a
-trial on the files alone in ``file_verdicts.jsonl``). Printed are: each recorded verdict that
-``official`` does not give again; the golds and untouched inputs that ``standard`` judges otherwise;
-processor time for each board; mutants of golds that turn the verdict where no board asks, or do not
-where one does. With ``--resave``, the first gold of each task is saved again by another program
-(LibreOffice in the sandbox's office root), and why it is no longer accepted under ``standard``.
+trial on the files alone in ``file_verdicts.jsonl``). Prints each recorded verdict that ``official``
+does not reproduce; the golds and untouched inputs that ``standard`` judges differently; processor
+time for each board; and the mutants of golds that change the verdict although no board checks the
+change, or do not change it although a board does. With ``--resave``, the first gold of each task is
+saved again by another program (LibreOffice in the sandbox's office root), and the reasons why a
+gold is then no longer accepted under ``standard`` are printed.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ PROFILES = ("official", "standard")
 
 @dataclass(frozen=True)
 class Row:
-    """A recorded verdict: a gold with its board, by itself and for the untouched input."""
+    """A recorded verdict on a gold and its board, and on the untouched input."""
 
     record: Mapping[str, Any]
     gold: Path
@@ -59,12 +60,12 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Order of the task, and the gold."""
+        """The key: number of the task, and the gold."""
         return f"{self.record['order']} {self.record['gold']}"
 
 
 def recorded(data: Path) -> tuple[list[Row], int]:
-    """The rows whose workbooks are there, and how many others there are."""
+    """Returns the rows whose workbooks exist, and the number of the other rows."""
     found, absent = [], 0
     for line in (data / VERDICTS).read_text().splitlines():
         record = json.loads(line)
@@ -83,7 +84,7 @@ def recorded(data: Path) -> tuple[list[Row], int]:
 def judged(
     row: Row, answer: Path | bytes, profile: str, compute: Compute | None = None
 ) -> Finding | None:
-    """The finding on an answer; None if the board has no effect."""
+    """Returns the finding about an answer; None if the board has no effect."""
     try:
         return finding_by_board(
             Book(open_workbook(answer), Side.ANSWER),
@@ -99,13 +100,13 @@ def judged(
 
 
 def verdict(found: Finding | None) -> bool | None:
-    """Whether an answer is accepted; None if the board has no effect."""
+    """Returns whether an answer is accepted; None if the board has no effect."""
     return None if found is None else found.agrees
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A verdict beside the recorded one."""
+    """A verdict, with the recorded one."""
 
     row: Row
     what: str
@@ -115,7 +116,7 @@ class Judged:
 
 
 def verdicts(rows: list[Row], profile: str) -> Iterator[Judged]:
-    """Each gold by itself, and each untouched input."""
+    """Judges each gold as an answer, and each untouched input."""
     for row in rows:
         for what, path, told in (
             ("gold", row.gold, row.record["self"]),
@@ -127,7 +128,7 @@ def verdicts(rows: list[Row], profile: str) -> Iterator[Judged]:
 
 
 def wrong_mutants(rows: list[Row], profile: str) -> tuple[Counter[str], list[str]]:
-    """How many mutants there are of each kind and outcome, and those that are judged wrongly."""
+    """Counts mutants by kind and outcome, and lists those that are judged wrongly."""
     counts: Counter[str] = Counter()
     wrong = []
     for row in rows:
@@ -143,7 +144,7 @@ def wrong_mutants(rows: list[Row], profile: str) -> tuple[Counter[str], list[str
 
 
 def resaved(rows: list[Row], program: str, compute: Compute) -> None:
-    """Prints how many first golds are accepted once a program saved them again, and why not."""
+    """Prints how many first golds are accepted after a program saved them again, and why not."""
     chosen = [row for row in rows if row.record["gold"].endswith("_gt1.xlsx")]
     chosen = [row for row in chosen if row.record["version"].endswith("_v2")]
     data = [row.gold.read_bytes() for row in chosen]

@@ -1,12 +1,12 @@
-"""What the certified tasks of a suite say: grades, agreement of readers, tasks that are not sound.
+"""Prints figures about certified tasks: grades, agreement of readers, tasks that are not sound.
 
     python -m benchmarks.certified                               figures
     python -m benchmarks.certified --suite FOLDER [FOLDER …]     and whether these files were read
     python -m benchmarks.certified --page                        docs/certified.md, from the file
-    python -m benchmarks.certified --suspects FILE [FILE …]      what readers say of an audit
+    python -m benchmarks.certified --suspects FILE [FILE …]      an audit against the readings
 
-Agreement is that of the two readers of a task before they were reconciled: over the four grades,
-and over whether a verdict on the task can be trusted (sound or weak), with Cohen's kappa.
+Agreement is that of the two readers of a task before they were reconciled: on the four grades, and
+on whether a verdict on the task can be trusted (sound or weak), with Cohen's kappa.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ BEGIN = "<!-- made by python -m benchmarks.certified --page -->"
 
 
 def percent(count: int, total: int) -> str:
-    """A share with its count: ``12 (3.2 %)``."""
+    """Formats a count with its share: ``12 (3.2 %)``."""
     return f"{count} ({count / total:.1%})".replace("%)", " %)")
 
 
 def with_interval(estimate: Estimate) -> str:
-    """A figure with its interval."""
+    """Formats a figure with its interval."""
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return "not defined"
     return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def figures(tasks: Iterable[GradedTask]) -> Iterator[str]:
-    """Grades and agreement as a table and sentences."""
+    """Formats grades and agreement as a table and sentences."""
     graded = list(tasks)
     counts = Counter(task["grade"] for task in graded)
     yield "| grade | tasks |"
@@ -66,7 +66,7 @@ def figures(tasks: Iterable[GradedTask]) -> Iterator[str]:
 
 
 def suspected(tasks: Mapping[str, GradedTask], suspects: Iterable[Suspect]) -> Iterator[str]:
-    """The suspects of an audit by the grades of their tasks, as a table."""
+    """Formats a table of an audit's suspects by the grades of their tasks."""
     counts: dict[tuple[str, str], Counter[Grade]] = {}
     for suspect in suspects:
         if (task := tasks.get(suspect.task)) is not None:
@@ -82,7 +82,7 @@ def suspected(tasks: Mapping[str, GradedTask], suspects: Iterable[Suspect]) -> I
 
 
 def unsound(tasks: Iterable[GradedTask]) -> Iterator[str]:
-    """The tasks that are not sound, as a table."""
+    """Formats a table of the tasks that are not sound."""
     yield "| task | grade | why | correction |"
     yield "|---|---|---|---|"
     for task in tasks:
@@ -99,7 +99,7 @@ def unsound(tasks: Iterable[GradedTask]) -> Iterator[str]:
 
 
 def page(certification: Certification) -> str:
-    """The part of the page that is made from the file."""
+    """Makes the part of the page that is generated from the file."""
     tasks = list(certification.tasks.values())
     return "\n".join(
         [BEGIN, "", *figures(tasks), "", "## Tasks that are not sound", "", *unsound(tasks), ""]
@@ -107,7 +107,7 @@ def page(certification: Certification) -> str:
 
 
 def write_page(certification: Certification) -> None:
-    """Replaces what the page holds behind the mark; what stands before it is written by hand."""
+    """Replaces the part of the page after the mark; the part before it is written by hand."""
     text = PAGE.read_text(encoding="utf-8")
     head, mark, _ = text.partition(BEGIN)
     if not mark:

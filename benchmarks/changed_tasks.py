@@ -1,5 +1,5 @@
-"""Which tasks have another score with corrections, and why: two runs of the same submissions, one
-scored without and one with `--corrections`.
+"""Lists the tasks whose score changes with corrections, and why. Takes two runs of the same
+submissions, one scored without and one with `--corrections`.
 
     judge score RUN; cp -r RUN CORRECTED; judge score CORRECTED --corrections
     python -m benchmarks.changed_tasks RUN CORRECTED
@@ -15,7 +15,7 @@ from judge.suites.corrections import known_faults_folder, load_corrections
 
 
 def scores(run: Path) -> dict[str, tuple[list[str], float | None, float | None]]:
-    """Verdicts, soft and hard score of each task of a run."""
+    """Reads the verdicts, the soft and the hard score of each task of a run."""
     report = json.loads((run / "report.json").read_text(encoding="utf-8"))
     return {
         str(task["id"]): (
@@ -28,7 +28,7 @@ def scores(run: Path) -> dict[str, tuple[list[str], float | None, float | None]]
 
 
 def reasons(suite_format: str) -> dict[str, list[str]]:
-    """The reasons of the corrections that ship with the judge, by task."""
+    """Reads the reasons for the corrections that ship with the judge, by task."""
     found: dict[str, list[str]] = {}
     for each in load_corrections(known_faults_folder()):
         if each.format == suite_format and each.reason not in found.setdefault(each.task, []):

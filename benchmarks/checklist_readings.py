@@ -2,14 +2,14 @@
 
     python -m benchmarks.checklist_readings DATA [--suite NAME] [--list FAULT] [--engines]
 
-DATA is a folder as for ``benchmarks/checklists.py``. Each item of each output is judged in both
-readings. Printed per suite: the items that turn right and wrong, by the number of the fault
-(docs/checklists.md); items that turn from a published pass without a number are an error. For
-IB-bench, also the points of the published runs under ``official``.
+DATA is a folder as for ``benchmarks/checklists.py``. Each item of each output is judged under both
+interpretations. For each suite, prints how many items become right or wrong, by the number of the
+published fault (docs/checklists.md); an item that loses a published pass without such a number is
+an error. For IB-bench, also prints the points of the published runs under ``official``.
 
-``--engines`` prints something else: the cells of IB-bench's published answers that hold a formula
-without a stored value, computed by each engine of the sandbox alone and by the judge's rule of
-belief, and which of them are right.
+``--engines`` prints something else: the cells of IB-bench's published answers with a formula but
+without a stored value are computed by each engine of the sandbox alone, and by the judge's rule for
+choosing an engine; it prints which results are right.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RIGHT, WRONG, OPEN = "turn right", "turn wrong", "are not judged"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An item whose readings differ."""
+    """An item whose results under the two interpretations differ."""
 
     job: str
     item: str
@@ -51,7 +51,7 @@ class Difference:
 
 
 def difference_of(job: Job, entry: JudgedItem) -> Difference | None:
-    """How the readings of an item differ; None if they do not."""
+    """Returns how the two results of an item differ; None if they do not."""
     if entry.other is None:
         return None
     official = entry.outcome.ended is State.HOLDS
@@ -65,7 +65,7 @@ def difference_of(job: Job, entry: JudgedItem) -> Difference | None:
 
 
 def differences(data: Path, suite: str, compute: Compute) -> Iterator[Difference]:
-    """Every item of a suite's outputs whose readings differ."""
+    """Yields every item of a suite's outputs whose two results differ."""
     for job in jobs_in(data, [suite]):
         try:
             items = items_of(data, job, compute, both=True)
@@ -80,7 +80,7 @@ def differences(data: Path, suite: str, compute: Compute) -> Iterator[Difference
 
 @dataclass
 class Points:
-    """Points and criteria of the programmatic items of a run."""
+    """The points and criteria of the programmatic items of a run."""
 
     earned: float = 0.0
     possible: float = 0.0
@@ -98,7 +98,7 @@ class Points:
 
 
 def print_table(suite: str, found: list[Difference], *, listed: str | None) -> None:
-    """The differences of a suite by fault."""
+    """Counts the differences of a suite by fault."""
     counts: Counter[tuple[str, str]] = Counter((entry.fault, entry.turn) for entry in found)
     for fault in sorted({fault for fault, _ in counts}, key=_order):
         turns = ", ".join(f"{counts[fault, turn]:,} {turn}" for turn in (RIGHT, WRONG, OPEN))
@@ -113,7 +113,7 @@ def _order(fault: str) -> tuple[str, int]:
 
 
 def published_jobs(data: Path) -> Iterator[tuple[str, Job]]:
-    """The published answers of IB-bench by run, each as a job.
+    """Lists the published answers of IB-bench by run, each as a job.
 
     Responses that were blocked, or that could not be parsed, are left out.
     """
@@ -132,7 +132,7 @@ def published_jobs(data: Path) -> Iterator[tuple[str, Job]]:
 
 
 def published_points(data: Path, compute: Compute) -> dict[str, Points]:
-    """The programmatic points of each published run of IB-bench."""
+    """Computes the programmatic points of each published run of IB-bench."""
     points: dict[str, Points] = {}
     for run, job in published_jobs(data):
         points.setdefault(run, Points()).add(items_of(data, job, compute))
@@ -151,7 +151,7 @@ class UncachedCell:
         workbook: the workbook.
         cell: the cell.
         expected: the right number.
-        tolerance: how far from it a right value may be.
+        tolerance: how far a right value may differ from it.
     """
 
     name: str
@@ -161,7 +161,7 @@ class UncachedCell:
     tolerance: float
 
     def value(self, recalculator: Recalculator) -> object:
-        """What an engine, or the rule of belief, computes; None if nothing does."""
+        """Returns the value from one engine, or from the judge's rule; None if there is none."""
         try:
             computed = recalculator.fill(self.workbook, [self.cell], origin=Origin.SOLUTION)
         except JudgeError:
@@ -170,14 +170,14 @@ class UncachedCell:
         return computed.values.get(key)
 
     def is_right(self, value: object) -> bool:
-        """Whether a value is the expected number."""
+        """Returns whether a value is the expected number."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         return abs(value - self.expected) <= self.tolerance
 
 
 def uncached_cells(data: Path) -> Iterator[UncachedCell]:
-    """The cells of criteria in published answers that hold a formula without a stored value."""
+    """Finds the criteria's cells in published answers with a formula but no stored value."""
     for run, job in published_jobs(data):
         rubric = json.loads((data / "ib-bench/tasks" / job["task"] / "rubric.json").read_text())
         first = next((file for file in job["files"] if file["name"].endswith(".xlsx")), None)
@@ -200,7 +200,7 @@ def uncached_cells(data: Path) -> Iterator[UncachedCell]:
 
 
 def print_engines(data: Path) -> None:
-    """Which uncached cells are right, by each engine alone and by the rule of belief."""
+    """Counts which uncached cells are right: by each engine alone and by the judge's rule."""
     cells = list(uncached_cells(data))
     print(f"{len(cells)} cells hold a formula without a stored value")
     values: dict[str, list[object]] = {}
@@ -221,7 +221,7 @@ def print_engines(data: Path) -> None:
 
 
 def print_points(points: Mapping[str, Points]) -> None:
-    """The programmatic points of each published run."""
+    """Prints the programmatic points of each published run."""
     for run, sums in sorted(points.items()):
         if sums.criteria:
             print(
@@ -231,7 +231,7 @@ def print_points(points: Mapping[str, Points]) -> None:
 
 
 def main() -> int:
-    """Judges and counts."""
+    """Judges the outputs and prints the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("data", type=Path)
     parser.add_argument("--suite", choices=sorted(SUITES), action="append")

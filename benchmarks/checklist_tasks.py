@@ -1,4 +1,4 @@
-"""Recorded outputs of checklist suites, judged as tasks: the suites as opened, and their items.
+"""Judges recorded outputs of checklist suites as tasks of the suites that the judge opens.
 
 For ``benchmarks/checklists.py --tasks`` and ``benchmarks/checklist_readings.py``.
 """
@@ -28,7 +28,7 @@ Job = Mapping[str, Any]
 
 @lru_cache(maxsize=8)
 def opened_suite(data: Path, name: str) -> Suite:
-    """A suite of the data.
+    """Opens a suite of the data.
 
     Raises:
         SuiteError: it cannot be read.
@@ -37,7 +37,7 @@ def opened_suite(data: Path, name: str) -> Suite:
 
 
 def task_of(data: Path, job: Job) -> Task:
-    """The task that an output answers.
+    """Returns the task that an output answers.
 
     Raises:
         UsageError: the suite has no such task.
@@ -54,16 +54,16 @@ def task_of(data: Path, job: Job) -> Task:
 
 
 def located(data: Path, job: Job, path: str) -> Path:
-    """A file that a job names: next to its list of jobs, or else below the folder of the data."""
+    """Finds a file that a job names: next to its list of jobs, or else in the data folder."""
     beside = Path(job.get("beside", data)) / path
     return (beside if beside.exists() else data / path).resolve()
 
 
 def left_files(data: Path, job: Job) -> dict[str, bytes]:
-    """The files of an output.
+    """Reads the files of an output.
 
     Raises:
-        OSError: one is not there.
+        OSError: a file does not exist.
     """
     return {
         file["name"]: located(data, job, file["path"]).read_bytes()
@@ -73,10 +73,10 @@ def left_files(data: Path, job: Job) -> dict[str, bytes]:
 
 
 def response_of(data: Path, job: Job) -> Mapping[str, Any]:
-    """The recorded response of an answer of IB-bench.
+    """Reads the recorded response of an answer of IB-bench.
 
     Raises:
-        OSError: it is not there.
+        OSError: it does not exist.
     """
     response = job.get("response")
     if response is None:
@@ -87,14 +87,14 @@ def response_of(data: Path, job: Job) -> Mapping[str, Any]:
 
 
 def answer_of(data: Path, job: Job, task: Task) -> Answer:
-    """An output as the answer that the checker judges."""
+    """Makes the answer that the checker judges from an output."""
     files = left_files(data, job)
     if job["suite"] == "officebench" and job.get("workspace") == "testbed":
         files = {file.name: file.path.read_bytes() for file in task.cases[0].inputs} | files
     if job["suite"] == "ib-bench":
         files[REPLY] = json.dumps(response_of(data, job).get("parsed_response")).encode()
     if job["suite"] in {"skillsbench", "waa-v2"}:
-        # These outputs are recorded without their names: each is the file that its task asks for.
+        # These outputs are recorded without names: each is the file that its task requires.
         asked = str(task.context.get("file", "output.xlsx"))
         files = dict.fromkeys([asked] if files else [], next(iter(files.values()), b""))
     if job["suite"] == "opencomputer":
@@ -104,7 +104,7 @@ def answer_of(data: Path, job: Job, task: Task) -> Answer:
 
 
 def items_of(data: Path, job: Job, compute: Compute, *, both: bool = False) -> list[JudgedItem]:
-    """Every item of the task that an output answers, under ``official``.
+    """Judges every item of the task that an output answers, under ``official``.
 
     Args:
         data: the folder with the outputs.
@@ -114,7 +114,7 @@ def items_of(data: Path, job: Job, compute: Compute, *, both: bool = False) -> l
 
     Raises:
         JudgeError: the suite has no such task, or cannot be read.
-        OSError: a file of the output is not there.
+        OSError: a file of the output does not exist.
     """
     task = task_of(data, job)
     case = task.cases[0]

@@ -1,16 +1,16 @@
-"""The checks of published checklist suites on recorded outputs: the published verdict of each item.
+"""Runs the checks of published checklist suites on recorded outputs, for published verdicts.
 
     python -m benchmarks.checklists DATA [--jobs FILE] [--out FILE] [--suite NAME] [--tasks]
 
-DATA is a folder with ``jobs.jsonl`` (an output a line), the tasks of the suites and the outputs.
+DATA is a folder with ``jobs.jsonl`` (one line per output), the tasks of the suites and the outputs.
 ``--jobs`` names another list of jobs, whose outputs are next to it or below DATA.
 
-A line is written for each check of each output: ``suite``, ``job``, ``check`` and ``passed`` (null
-where the published code raises); for a pytest also its ``result``. If there are recorded verdicts
-next to the list (``verdicts.jsonl``), the agreement is printed per suite and kind, with the checks
-that differ. Formulas are computed by the engines of the sandbox, where a suite's own code has
-LibreOffice compute them. An output that cannot be judged (a file that is not there, a task that the
-suite does not have) is named on stderr and has no lines; the exit status is then 1.
+Writes a line for each check of each output: ``suite``, ``job``, ``check`` and ``passed`` (null if
+the published code raises); for a pytest also its ``result``. If there are recorded verdicts next to
+the list (``verdicts.jsonl``), prints the agreement per suite and kind, with the checks that differ.
+The engines of the sandbox compute formulas that a suite's own code lets LibreOffice compute. An
+output that cannot be judged (a missing file, a task that the suite does not have) is named on
+stderr and has no lines; the exit status is then 1.
 
 ``--tasks`` judges the same outputs through the suites as the judge opens them and the checker
 ``checklist``, under ``official``.
@@ -46,7 +46,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 JOBS, VERDICTS = "jobs.jsonl", "verdicts.jsonl"
 DOCUMENTS = "/home/user/Documents"
-"""Where the tasks of OpenComputer have their files."""
+"""The folder of the files in tasks of OpenComputer."""
 
 Job = Mapping[str, Any]
 Outcome = bool | str | None
@@ -58,7 +58,7 @@ class Line:
 
     Attributes:
         suite, job, kind, check: what was judged.
-        outcome: whether it passes; None where the published code raises; for a pytest, its result.
+        outcome: whether it passes; None if the published code raises; for a pytest, its result.
     """
 
     suite: str
@@ -69,11 +69,11 @@ class Line:
 
     @property
     def passed(self) -> bool | None:
-        """Whether it passes; a test that was skipped does not."""
+        """Whether the check passes; a skipped test does not."""
         return self.outcome == PASSED if isinstance(self.outcome, str) else self.outcome
 
     def record(self) -> dict[str, object]:
-        """The line that is written."""
+        """Returns the line that is written."""
         result = {"result": self.outcome} if isinstance(self.outcome, str) else {}
         return {
             "suite": self.suite,
@@ -85,7 +85,7 @@ class Line:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Its recorded line has the same one."""
+        """The key of the check, which its recorded line has too."""
         return self.suite, self.job, self.check
 
 
@@ -117,7 +117,7 @@ def _first_workbook(files: Mapping[str, bytes]) -> Workbook | None:
 
 
 def ib_bench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool | None]]:
-    """The programmatic criteria of an answer; one line if its reply could not be parsed."""
+    """Checks the programmatic criteria of an answer; one line if its reply cannot be parsed."""
     rubric = _json(data / "ib-bench/tasks" / job["task"] / "rubric.json")["criteria"]
     reply = response_of(data, job).get("parsed_response")
     if not reply and all(criterion["type"] != "human_judge" for criterion in rubric.values()):
@@ -135,7 +135,7 @@ def ib_bench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, boo
 def opencomputer_checks(
     data: Path, job: Job, compute: Compute
 ) -> Iterator[tuple[str, bool | None]]:
-    """The checks of a document, as LibreOffice would show it."""
+    """Runs the checks of a document, with the values that LibreOffice would show."""
     checks = _json(data / "opencomputer/tasks" / job["task"] / "task.json")["verification"]
     left = left_files(data, job)
     files = {f"{DOCUMENTS}/{name}": content for name, content in left.items()}
@@ -148,7 +148,7 @@ def opencomputer_checks(
 
 
 def officebench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool | None]]:
-    """The checks of a workspace."""
+    """Runs the checks of a workspace."""
     folder, number = str(job["task"]).split("/")
     task = data / "officebench/tasks" / folder
     before = _files_below(task / "testbed")
@@ -162,7 +162,7 @@ def officebench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, 
 
 
 def skillsbench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, str]]:
-    """The tests of a task on its output."""
+    """Runs the tests of a task on its output."""
     files = _files_below(data / "skillsbench/tasks" / job["task"])
     output = next(iter(left_files(data, job).values()), None)
     attempt = Attempt(output, {Path(name).name: content for name, content in files.items()})
@@ -171,7 +171,7 @@ def skillsbench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, 
 
 
 def waa_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool | None]]:
-    """Each rule of ``compare_table`` alone; its state is that of Spider2-V's evaluator."""
+    """Checks each rule of ``compare_table`` alone, with the result as in Spider2-V's evaluator."""
     path = data / "waa-v2/examples/libreoffice_calc" / f"{job['task']}.json"
     answer = _first_workbook({f"{name}.xlsx": file for name, file in left_files(data, job).items()})
     gold = Book(open_workbook(located(data, job, job["gold"]["path"])), Side.GOLD)
@@ -197,7 +197,7 @@ SUITES: Mapping[str, Checks] = {
 
 
 def task_checks(data: Path, job: Job, compute: Compute) -> Iterator[tuple[str, Outcome]]:
-    """The items of the task that an output answers, as the checker judges them."""
+    """Judges the items of the task that an output answers with the checker."""
     items = items_of(data, job, compute)
     if job["suite"] == "ib-bench" and not response_of(data, job).get("parsed_response"):
         yield "json_parse", any(item.outcome.ended is State.HOLDS for item in items)
@@ -219,7 +219,7 @@ _ENDED: Mapping[State, Outcome] = {
 
 
 def jobs_in(data: Path, suites: Iterable[str], listed: Path | None = None) -> Iterator[Job]:
-    """The outputs of some suites; a line that is none is named on stderr.
+    """Reads the outputs of some suites; names malformed lines on stderr.
 
     Args:
         data: the folder with the tasks.
@@ -275,7 +275,7 @@ class Run:
 
 
 def recorded_outcomes(data: Path) -> dict[tuple[str, str, str], Outcome]:
-    """What the published code returned: (suite, job, check) -> outcome."""
+    """Reads the results of the published code: (suite, job, check) -> outcome."""
     outcomes: dict[tuple[str, str, str], Outcome] = {}
     with (data / VERDICTS).open(encoding="utf-8") as lines:
         for text in lines:
@@ -289,7 +289,7 @@ def recorded_outcomes(data: Path) -> dict[tuple[str, str, str], Outcome]:
 
 
 def agree(first: Outcome, second: Outcome) -> bool:
-    """Whether two outcomes are the same: a check that raises fails, and so does a test."""
+    """Returns whether two outcomes are the same; a check or test that raises counts as failed."""
     return _plain(first) == _plain(second)
 
 
@@ -300,12 +300,12 @@ def _plain(outcome: Outcome) -> bool | str:
 
 
 def engines() -> Compute:
-    """What computes formulas, in the sandbox of this machine."""
+    """Opens the engines that compute formulas in the sandbox of this machine."""
     return EngineCompute(open_recalculator(open_sandbox(), mode="always", workers=2))
 
 
 def main() -> int:
-    """Judges, writes and compares."""
+    """Judges the outputs, writes the lines and compares them with recorded ones."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("data", type=Path)
     parser.add_argument("--jobs", type=Path, metavar="FILE", help="another list of jobs")

@@ -1,20 +1,20 @@
-"""What a run on a cluster survives: workers, scheduler and client killed while it judges.
+"""Kills workers, scheduler and client of a cluster while a run is judged, and checks the result.
 
     python benchmarks/cluster_faults.py SUITE SOLUTIONS [--workers 2] [--rounds 3] [--only NAME]
 
-Each round begins in a new results directory and is compared with the report that threads give:
+Each round begins in a new results directory; its report is compared with the report of threads:
 
 * ``workers``: three workers are killed at random moments; every case must be on record once, none
   as a judge error, and report.json must be the same, byte for byte.
 * ``scheduler``: the process with the scheduler is killed; the command must end with exit code 11,
   and the same command again must give the same report.
 * ``joins``: a worker that starts while the others judge must be at work 5 s after the scheduler
-  knows it: a program that is judged is among its descendants then.
-* ``interrupt`` and ``client``: Ctrl-C, or SIGKILL, of the client; 3 s later, no process of the run
-  may be alive.
+  knows about it, with a judged program among its descendants.
+* ``interrupt`` and ``client``: the client is ended by Ctrl-C or SIGKILL; 3 s later, no process of
+  the run may be alive.
 
-The exit code is 0 if all of it held. Caches of recalculation are shared between the rounds, so
-times say nothing.
+The exit code is 0 if all checks passed. Caches of recalculation are shared between the rounds, so
+times are not meaningful.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GRACE_S = 3.0
 
 
 def main() -> int:
-    """Runs what was asked for; returns the exit code."""
+    """Runs the requested rounds; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suite")
     parser.add_argument("solutions", type=Path)
@@ -50,7 +50,7 @@ def main() -> int:
     parser.add_argument("--expected", type=Path, help="report.json of threads, if it is there")
     options = parser.parse_args()
     chance = random.Random(options.seed)
-    # A shell has what runs behind it ignore Ctrl-C, and everything below would inherit that.
+    # A shell lets background processes ignore Ctrl-C, and all child processes would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     good = True
     with tempfile.TemporaryDirectory(prefix="judge-faults-") as scratch:
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 class Trial:
-    """One suite and its solutions, judged again and again."""
+    """A suite and its solutions, which are judged again and again."""
 
     def __init__(
         self, suite: str, solutions: Path, workers: int, scratch: Path, chance: random.Random
@@ -76,7 +76,7 @@ class Trial:
         self.cases = 0
 
     def expect(self, report: Path | None) -> None:
-        """What threads say."""
+        """Returns the report that threads give."""
         if report is None:
             out = self.scratch / "threads"
             started = time.monotonic()
@@ -87,7 +87,7 @@ class Trial:
         self.cases = sum(json.loads(self.report)["overall"]["verdicts"].values())
 
     def start(self, out: Path, *, cluster: str | None = "") -> subprocess.Popen[bytes]:
-        """Begins to score; on workers of its own, on those of an address, or on threads."""
+        """Starts scoring: on its own workers, on those of an address, or on threads."""
         where = [] if cluster is None else ["--cluster", cluster or f"local:{self.workers}"]
         arguments = ["score", str(self.solutions), "--dataset", self.suite, "--out", str(out), "-q"]
         return subprocess.Popen(
@@ -98,7 +98,7 @@ class Trial:
         )
 
     def recorded(self, out: Path) -> list[tuple[str, int, int, str]]:
-        """Every record: task, sample, case and verdict."""
+        """Returns every record as task, sample, case and verdict."""
         path = out / "cases.jsonl"
         if not path.is_file():
             return []
@@ -109,12 +109,12 @@ class Trial:
         return records
 
     def await_records(self, process: subprocess.Popen[bytes], out: Path, count: int) -> None:
-        """Waits until so many cases are on record."""
+        """Waits until a number of cases is on record."""
         while process.poll() is None and len(self.recorded(out)) < count:
             time.sleep(0.1)
 
     def whole(self, out: Path) -> tuple[bool, str]:
-        """Whether a results directory holds what it should."""
+        """Returns whether a results directory has the expected records and report."""
         records = self.recorded(out)
         twice = sum(count > 1 for count in Counter(each[:3] for each in records).values())
         errors = sum(each[3] == "JE" for each in records)
@@ -125,7 +125,7 @@ class Trial:
 
 
 def killed_workers(trial: Trial) -> tuple[bool, str]:
-    """Three workers are killed at random moments."""
+    """Kills three workers at random moments."""
     out = Path(tempfile.mkdtemp(dir=trial.scratch))
     process = trial.start(out)
     moments = sorted(trial.chance.uniform(0.05, 0.9) for _ in range(3))
@@ -146,7 +146,7 @@ def killed_workers(trial: Trial) -> tuple[bool, str]:
 
 
 def killed_scheduler(trial: Trial) -> tuple[bool, str]:
-    """The scheduler is killed, and the same command is given again."""
+    """Kills the scheduler, and runs the same command again."""
     out = Path(tempfile.mkdtemp(dir=trial.scratch))
     process = trial.start(out)
     trial.await_records(process, out, trial.cases // 3)
@@ -160,7 +160,7 @@ def killed_scheduler(trial: Trial) -> tuple[bool, str]:
 
 
 def ended_client(number: signal.Signals) -> Callable[[Trial], tuple[bool, str]]:
-    """The client gets a signal."""
+    """Sends the client a signal."""
 
     def trial_of(trial: Trial) -> tuple[bool, str]:
         out = Path(tempfile.mkdtemp(dir=trial.scratch))
@@ -183,7 +183,7 @@ def ended_client(number: signal.Signals) -> Callable[[Trial], tuple[bool, str]]:
 
 
 def processes() -> dict[int, tuple[int, str, str]]:
-    """Every process: id -> parent, start time, command line; zombies are left out."""
+    """Maps the id of every process, except zombies, to parent, start time and command line."""
     found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -199,7 +199,7 @@ def processes() -> dict[int, tuple[int, str, str]]:
 
 
 def descendants(pid: int) -> list[int]:
-    """A process's children, their children, and so on."""
+    """Returns all descendants of a process."""
     known = processes()
 
     def below(parent: int) -> Iterator[int]:
@@ -212,19 +212,19 @@ def descendants(pid: int) -> list[int]:
 
 
 def alive(pids: list[int]) -> list[int]:
-    """Those that still run."""
+    """Returns those processes that are still running."""
     known = processes()
     return [each for each in pids if each in known]
 
 
 def host_process(client: int) -> int:
-    """The process of a client that holds the scheduler."""
+    """Finds the client's process in which the scheduler runs."""
     known = processes()
     return next(each for each in descendants(client) if HOST in known[each][2])
 
 
 def worker_processes(client: int) -> list[int]:
-    """The workers of a client: what the process with the scheduler has started."""
+    """Finds the workers of a client: the processes that the scheduler's process has started."""
     known = processes()
     try:
         host = host_process(client)
@@ -235,7 +235,7 @@ def worker_processes(client: int) -> list[int]:
 
 
 def joining_worker(trial: Trial) -> tuple[bool, str]:
-    """A worker joins a scheduler with one worker, while that one judges."""
+    """Lets a second worker join a scheduler while its first worker judges."""
     folder = Path(tempfile.mkdtemp(dir=trial.scratch))
     os.environ["JUDGE_CLUSTER_CERTIFICATES"] = str(folder / "keys")
     subprocess.run([*COMMAND, "cluster", "certificates", str(folder / "keys")], check=True)
@@ -270,7 +270,7 @@ def joining_worker(trial: Trial) -> tuple[bool, str]:
 
 
 def judging(worker: int) -> bool:
-    """Whether a program that is judged runs below a worker: what a warden has forked."""
+    """Returns whether a judged program, forked by a warden, runs below a worker."""
     known = processes()
     wardens = {each for each in descendants(worker) if each in known and INSIDE in known[each][2]}
     return any(known[each][0] in wardens for each in wardens)

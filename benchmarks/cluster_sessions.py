@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Two runs at a time on workers: over one session of a cluster, and over a session for each run.
+"""Judges two runs at a time on workers: in one session of a cluster, and in one session each.
 
     .venv/bin/python -m benchmarks.cluster_sessions
 
-Prints for both the seconds until both runs are done, the processes of this command at the end, and
-whether the reports are those of threads. One session has two workers in all.
+For both ways, prints the seconds until both runs are done, the number of this command's processes
+at the end, and whether the reports equal those of threads. A single session has two workers in all.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ SAMPLE = Path(__file__).resolve().parent.parent / "dataset/sample/submissions.js
 
 
 def options(cluster: str | None) -> ScoreOptions:
-    """How both are judged."""
+    """Returns the options with which both runs are judged."""
     return ScoreOptions(dataset="sample", ids=TASKS, jobs=2, sandbox="bubblewrap", cluster=cluster)
 
 
 def score(scorer: RunScorer, folder: Path) -> bytes:
-    """The report of one run."""
+    """Judges one run and returns its report."""
     scorer.score(RunToScore(folder, solutions=SAMPLE, outputs=None, fresh=True), lambda _: Silent())
     return (folder / "report.json").read_bytes()
 
 
 def processes() -> int:
-    """How many processes of workers there are."""
+    """Counts the processes of workers."""
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     return sum("multiprocessing.spawn" in line for line in listed.stdout.splitlines())
 
 
 def two_runs(folder: Path, sessions: int) -> tuple[float, int, list[bytes]]:
-    """Seconds, worker processes and reports of two runs at a time."""
+    """Judges two runs at a time; returns seconds, worker processes and reports."""
     with contextlib.ExitStack() as stack:
         chosen = options("local:2")
         resources = [JudgingResources(chosen, stack) for _ in range(sessions)]

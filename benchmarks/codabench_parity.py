@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Scores of the sample suites as bundles of Codabench against those of `judge score`.
+"""Compares scores of the sample suites as Codabench bundles with those of `judge score`.
 
     .venv/bin/judge sandbox build --verifier
     .venv/bin/python -m benchmarks.codabench_parity RUN_CODABENCH.py
 
-RUN_CODABENCH.py runs one task of a bundle with Docker as Codabench's worker does: mounts, dropped
-capabilities, no network. Submissions are the answers that come with a suite: typed answers,
-finished workbooks, or the workbooks that its programs leave. Exits with 1 if a score differs.
+RUN_CODABENCH.py runs one task of a bundle with Docker as Codabench's worker does: with mounts,
+dropped capabilities and no network. Submissions are the answers that come with a suite: typed
+answers, finished workbooks, or the outputs of its programs. Exits with 1 if a score differs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SUITES = ("sample", "sample-typed", "sample-rules", "sample-checklist")
 
 
 def judged(answers: Path, suite: str, out: Path, *more: str) -> dict[str, float]:
-    """The scores of `judge score`, in per cent."""
+    """Computes the scores of `judge score`, in per cent."""
     command = [JUDGE, "score", str(answers), "--dataset", suite, "--out", str(out), "-q", *more]
     subprocess.run(command, check=True)
     overall = json.loads((out / "report.json").read_text())["overall"]
@@ -34,7 +34,7 @@ def judged(answers: Path, suite: str, out: Path, *more: str) -> dict[str, float]
 
 
 def answers_to(suite: str, folder: Path) -> Path:
-    """A folder of answers to a suite as a contestant hands them in."""
+    """Writes a folder of answers to a suite, as a contestant submits them."""
     answers = folder / "answers"
     if suite == "sample-rules":
         shutil.copytree(SAMPLES / suite / "finished", answers)
@@ -58,7 +58,7 @@ def answers_to(suite: str, folder: Path) -> Path:
 def by_bundle(
     suite: str, answers: Path, folder: Path, imitation: Path, image: str | None
 ) -> dict[str, float]:
-    """The scores that the bundle's scoring program writes in its container."""
+    """Runs the bundle's scoring program in its container; returns the scores that it writes."""
     bundle, archive = folder / "bundle.zip", folder / "submission.zip"
     export = [JUDGE, "dataset", "export", suite, str(bundle), "--format", "codabench"]
     export += [] if image is None else ["--verifier-image", image]

@@ -1,15 +1,15 @@
-"""What a comparison costs: the published rules with openpyxl against ours.
+"""Measures the cost of a comparison: the published rules with openpyxl, and the judge.
 
     python benchmarks/compare.py DATA [--limit N] [--plots FOLDER] [--json FILE]
 
-Every gold of the 300 tasks is held against itself, by each contender in a process of its own, one
-after the other: processor seconds, seconds on the clock, and the peak of the process's memory. The
-published rules are those of SpreadsheetBench's script: both workbooks are opened with openpyxl and
-the cells compared one by one. Ours reads a file once where both are the same file; ``ours_apart``
-reads it twice, as any gold and any output are.
+Every gold of the 300 tasks is compared with itself, by each contender in a separate process, one
+after the other. Measures processor seconds, wall-clock seconds and the peak memory of the process.
+The published rules are those of SpreadsheetBench's script: both workbooks are opened with openpyxl
+and the cells compared one by one. ``ours`` reads a file only once if both are the same file;
+``ours_apart`` reads it twice, as for any gold and output.
 
-Exits with 1 where ours does not take a fifteenth of the time in total, a fiftieth in its worst
-case, and a fifth of the memory.
+Exits with 1 unless ``ours`` takes at most a fifteenth of the total time, a fiftieth of the time in
+the worst case, and a fifth of the memory.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from benchmarks.scatter import Series, scatter
 from judge.compare.cells.computing import compare_files
 
 GOALS = {"total": 15.0, "worst": 50.0, "memory": 5.0}
-"""How many times less ours must take."""
+"""By which factors the judge must be cheaper."""
 
 Case = tuple[Path, str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one comparison took.
+    """The cost of one comparison.
 
     Attributes:
         file: name of the gold.
         cells: cells of the answer range.
         file_bytes: size of the workbook.
         cpu_s: processor seconds.
-        wall_s: seconds on the clock.
+        wall_s: wall-clock seconds.
         accepted: the verdict.
     """
 
@@ -57,12 +57,12 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one contender took for all comparisons.
+    """The cost of all comparisons for one contender.
 
     Attributes:
-        costs: one for each comparison.
-        peak_bytes: the most memory that its process held.
-        idle_bytes: the most that it held after the imports and a first, small comparison.
+        costs: the cost of each comparison.
+        peak_bytes: peak memory of its process.
+        idle_bytes: peak memory after the imports and a first, small comparison.
     """
 
     costs: list[Cost]
@@ -71,17 +71,17 @@ class Outcome:
 
     @property
     def total_s(self) -> float:
-        """Processor seconds of all comparisons."""
+        """The processor seconds of all comparisons."""
         return sum(each.cpu_s for each in self.costs)
 
     @property
     def worst(self) -> Cost:
-        """The comparison that took most."""
+        """The most expensive comparison."""
         return max(self.costs, key=lambda each: each.cpu_s)
 
 
 def measure(name: str, cases: Sequence[Case], cells: Sequence[int]) -> Outcome:
-    """Runs a contender on all cases in a process of its own."""
+    """Runs a contender on all cases in a separate process."""
     asked = json.dumps([(str(path), position, sheet) for path, position, sheet in cases])
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.contenders", name],
@@ -100,7 +100,7 @@ def measure(name: str, cases: Sequence[Case], cells: Sequence[int]) -> Outcome:
 
 
 def figures(outcome: Outcome) -> dict[str, Any]:
-    """The figures of one contender."""
+    """Returns the figures of one contender."""
     times = sorted(each.cpu_s for each in outcome.costs)
     return {
         "comparisons": len(times),
@@ -117,7 +117,7 @@ def figures(outcome: Outcome) -> dict[str, Any]:
 
 
 def times_less(theirs: Outcome, mine: Outcome) -> dict[str, float]:
-    """How many times less ours takes."""
+    """Computes the factors by which the judge is cheaper."""
     return {
         "total": theirs.total_s / mine.total_s,
         "worst": theirs.worst.cpu_s / mine.worst.cpu_s,
@@ -128,7 +128,7 @@ def times_less(theirs: Outcome, mine: Outcome) -> dict[str, float]:
 
 
 def plots(theirs: Outcome, mine: Outcome, folder: Path) -> list[Path]:
-    """Writes the cost against the size of the range and of the workbook."""
+    """Plots the cost against the size of the range and of the workbook."""
     folder.mkdir(parents=True, exist_ok=True)
     axes: dict[str, tuple[str, Callable[[Any], float]]] = {
         "compare-range": ("cells in the answer range", lambda each: float(each.cells)),
@@ -148,7 +148,7 @@ def plots(theirs: Outcome, mine: Outcome, folder: Path) -> list[Path]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measures, prints the figures, and says whether the goals are reached."""
+    """Measures and prints the figures, and whether the goals are reached."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder with the published suites")
     parser.add_argument("--limit", type=int, help="only so many golds")
@@ -166,7 +166,7 @@ def main(arguments: list[str] | None = None) -> int:
     outcomes: dict[str, Outcome] = {}
     for name in ("ours", "published", "ours_apart") * 2:
         turn = measure(name, cases, cells)
-        # Of two turns the cheaper counts, for all alike: what slowed the machine does not.
+        # The cheaper of two turns counts, for all contenders: other programs slow the machine.
         outcomes[name] = _better(outcomes[name], turn) if name in outcomes else turn
     theirs = outcomes["published"]
     ratios = {name: times_less(theirs, outcomes[name]) for name in ("ours", "ours_apart")}
@@ -190,7 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _better(first: Outcome, second: Outcome) -> Outcome:
-    """The cheaper of two turns for each comparison, and the higher of the peaks."""
+    """Takes the cheaper of two turns for each comparison, and the higher of the peaks."""
     costs = [
         min(pair, key=lambda each: each.cpu_s)
         for pair in zip(first.costs, second.costs, strict=True)

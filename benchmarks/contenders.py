@@ -1,8 +1,8 @@
-"""The contenders of ``benchmarks/compare.py``, run by it in processes of their own.
+"""The contenders of ``benchmarks/compare.py``, which runs each one in a separate process.
 
     python -m benchmarks.contenders NAME < cases.json > costs.json
 
-Nothing is imported here that a contender does not need: its memory is measured.
+Since memory is measured, only the modules that a contender needs are imported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Contender = Callable[[Path, str, "str | None"], bool]
 
 
 def published(path: Path, position: str, answer_sheet: str | None) -> bool:
-    """The published rules with openpyxl, as the script applies them."""
+    """Applies the published rules with openpyxl, as the script does."""
     del answer_sheet  # the script never reads it
     import openpyxl  # noqa: PLC0415
 
@@ -53,14 +53,14 @@ def _cells_agree(gold: Any, answer: Any, window: Any) -> bool:
 
 
 def ours(path: Path, position: str, answer_sheet: str | None) -> bool:
-    """Our comparison: `standard`, and what the script would say beside it."""
+    """Compares with the judge: `standard`, together with the result of the published rules."""
     from judge.compare.cells.computing import compare_files  # noqa: PLC0415
 
     return compare_files(path, path, position, answer_sheet=answer_sheet).equal
 
 
 def ours_apart(path: Path, position: str, answer_sheet: str | None) -> bool:
-    """Our comparison of two workbooks that happen to be alike, each of them read."""
+    """Compares two equal workbooks with the judge and reads both of them."""
     from judge.compare.cells.answer_range import check, prepare  # noqa: PLC0415
     from judge.compare.cells.options import range_spec  # noqa: PLC0415
     from judge.compare.profiles import get_profile  # noqa: PLC0415
@@ -83,7 +83,7 @@ CONTENDERS: dict[str, Contender] = {
 
 
 def _peak_bytes() -> int:
-    """The most memory that this program held; what its parent held when it forked is not in it."""
+    """Returns the peak memory of this program, without the memory of its parent when it forked."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
@@ -91,11 +91,11 @@ def _peak_bytes() -> int:
 
 
 def main() -> None:
-    """Runs the contender that the command line names on the cases of the standard input."""
+    """Runs the contender named on the command line on the cases from standard input."""
     warnings.simplefilter("ignore")
     contender = CONTENDERS[sys.argv[1]]
     cases: list[tuple[str, str, str | None]] = json.load(sys.stdin)
-    contender(Path(cases[0][0]), cases[0][1], cases[0][2])  # imports are not what is measured
+    contender(Path(cases[0][0]), cases[0][1], cases[0][2])  # imports are not measured
     idle = _peak_bytes()
     costs = []
     for name, position, answer_sheet in cases:

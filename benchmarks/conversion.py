@@ -1,4 +1,4 @@
-"""The plain way, to measure against: one ``soffice --convert-to`` process for each workbook."""
+"""The plain way as a baseline: one ``soffice --convert-to`` process for each workbook."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ while True:
 
 
 class Converter:
-    """Converts workbooks inside the sandbox's office root, each with a process of its own."""
+    """Converts workbooks inside the sandbox's office root, each in a separate process."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._channel = sandbox.service(_PROGRAM, root="office", memory_bytes=3 * 1024**3)
-        # The first start makes the profile, which no later one pays for.
+        # The first start makes the profile; later starts reuse it.
         self._channel.call(b"", 120.0)
 
     def convert(self, workbook: bytes) -> float:
-        """Seconds from the start of the process to its end."""
+        """Returns the seconds from the start of the process to its end."""
         answer = json.loads(self._channel.call(workbook, 300.0))
         return float(answer["seconds"])
 

@@ -1,4 +1,4 @@
-"""Conversions and criteria as the judge computes them, held against Excel's results.
+"""Compares conversions and criteria as the judge computes them with Excel's results.
 
     python -m benchmarks.conversions
     python -m benchmarks.conversions --workbooks ../shared/data/excel_battery
@@ -6,9 +6,9 @@
 `conversions.yaml` has the formulas, each with Excel's result and its source: a page of Microsoft's
 function reference, or a cell of a workbook that Excel saved. Exits with 1 if a result is wrong.
 
-With ``--workbooks``, every formula of some saved workbooks that is computed here is held against
-the value in the file. The values that it reads are taken from the file, so each formula is checked
-by itself.
+With ``--workbooks``, every formula of some saved workbooks that the judge computes itself is
+compared with the value in the file. The values that it reads are taken from the file, so each
+formula is checked independently.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Conversion:
     """A formula with Excel's result.
 
     Attributes:
-        formula: as a file has it.
+        formula: the formula as in a file.
         expected: Excel's result.
-        source: where it is from, with the cell of a workbook.
+        source: the source, with the cell if it is a workbook.
         data: (row, column) -> constant.
     """
 
@@ -62,7 +62,7 @@ class Conversion:
 
 
 class Table:
-    """The cells of one sheet as the evaluation reads them."""
+    """The cells of one sheet, as the evaluation reads them."""
 
     charset = "cp1252"
     date_1904 = False
@@ -71,13 +71,13 @@ class Table:
         self._data = data
 
     def value(self, reference: Reference) -> Scalar:
-        """The value of one cell."""
+        """Returns the value of one cell."""
         if reference.size != 1:
             raise UnsureError
         return self._data.get((reference.min_row, reference.min_column))
 
     def cells(self, reference: Reference) -> Cells:
-        """The values of a rectangle."""
+        """Returns the values of a rectangle."""
         _, top, left, bottom, right = reference
         values = {
             (row - top, column - left): value
@@ -89,11 +89,11 @@ class Table:
     searched = cells
 
     def spend(self, cells: int) -> None:
-        """Computes of as many as there are."""
+        """Allows any number of cells."""
 
 
 def conversions() -> Iterator[Conversion]:
-    """Every formula of the table."""
+    """Reads every formula of the table."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for entry in yaml.load(CONVERSIONS.read_text(encoding="utf-8"), Loader=loader):
         places = ((parse_cell(name), value) for name, value in entry.get("data", {}).items())
@@ -108,10 +108,10 @@ def _scalar(value: Any) -> Scalar:
 
 
 def computed(conversion: Conversion) -> Scalar:
-    """What the judge computes.
+    """Returns the value that the judge computes.
 
     Raises:
-        UnsureError: it leaves the formula to the engines.
+        UnsureError: the judge leaves the formula to the engines.
     """
     node = tree(conversion.formula)
     if node is None:
@@ -120,7 +120,7 @@ def computed(conversion: Conversion) -> Scalar:
 
 
 def is_right(value: Scalar, expected: Scalar) -> bool:
-    """Whether a value is Excel's; numbers to 15 digits."""
+    """Returns whether a value is Excel's; numbers are compared to 15 digits."""
     if isinstance(value, bool) or isinstance(expected, bool):
         return value is expected
     if isinstance(value, (int, float)) and isinstance(expected, (int, float)):
@@ -176,7 +176,7 @@ def check_workbooks(paths: Sequence[Path]) -> int:
 
 
 def is_close(value: Scalar, expected: Scalar) -> bool:
-    """Whether a value is the stored one: numbers within 1e-6, a blank as empty text or 0."""
+    """Returns whether a value is the stored one: numbers to 1e-6, a blank as empty text or 0."""
     if isinstance(value, bool) or isinstance(expected, bool):
         return value is expected
     if isinstance(value, (int, float)) and isinstance(expected, (int, float)):
@@ -188,7 +188,7 @@ def is_close(value: Scalar, expected: Scalar) -> bool:
 
 
 def check_table() -> int:
-    """Computes the table and prints what is right, by function."""
+    """Computes the table and prints which results are right, by function."""
     right, all_of = Counter[str](), Counter[str]()
     wrong = 0
     for conversion in conversions():

@@ -1,18 +1,18 @@
-"""Whether suggested cases make accepted programs fail, and what the sources say of each.
+"""Checks whether suggested cases make accepted programs fail, and what the sources answer.
 
     .venv/bin/python benchmarks/corner_cases.py SOLUTIONS.jsonl SUITE --out FOLDER
 
-Judges the solutions on all cases. For each one that they all accept, it asks `judge annotate
-suggest` for cases with this solution as the program to be made to fail, and the published gold's
-formulas as the source. Prints, for each task, the suggestions that kill: those that the tool calls
-sound, and those that it leaves to a person, with what each side says.
+Judges the solutions on all cases. For each solution that passes all cases, `judge annotate suggest`
+searches for cases that make this program fail, with the published gold's formulas as the source.
+Prints for each task the suggestions that kill the program: those that the tool calls sound, and
+those that it leaves to a person, with the answers of both sides.
 
 With `--wrong`, the programs are those of benchmarks/wrong_programs.yaml, which readers found wrong
-on a plausible input: prints by which suggestion each is killed for that reason, at which rank, and
-how many void ones are shown before. With `--check`, each is run on the readers' input first.
+on a plausible input. Prints the suggestion that kills each program for that reason, its rank, and
+how many void suggestions come before it. With `--check`, each is run on the readers' input first.
 
-Continues what FOLDER holds; `--ids` names tasks, `--limit N` takes the first so many. Details go to
-FOLDER/corner_cases.jsonl, one line for each task.
+Continues the results in FOLDER; `--ids` names tasks, `--limit N` takes the first N. Details are
+written to FOLDER/corner_cases.jsonl, one line for each task.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def check(
 def report_ranks(
     readings: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """By what the programs are killed for the readers' reason, at which rank, after what."""
+    """Prints which suggestion kills each program for the readers' reason, and at which rank."""
     for name in ("first", "second"):
         own = [each for each in readings if each["reading"] == name and each["task"] in records]
         if not own:
@@ -165,7 +165,7 @@ def report_ranks(
 def print_void(
     readings: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """How many contested suggestions are void; and without those that are set aside as doubtful."""
+    """Counts void suggestions among the contested ones, with and without the doubtful ones."""
     kills = [
         (kill, is_good(kill, reading["good"]))
         for reading in readings
@@ -191,7 +191,7 @@ def is_good(kill: Mapping[str, Any], patterns: Sequence[Mapping[str, str]]) -> b
 def search(
     task: Task, program: Submission, maker: GoldMaker, seed: int, meter: Meter
 ) -> dict[str, Any]:
-    """What `judge annotate suggest --submissions` finds for one accepted program."""
+    """Returns what `judge annotate suggest --submissions` finds for one accepted program."""
     cases = [
         CaseData(each.number, each.input_path.read_bytes(), each.gold_path.read_bytes())
         for each in task.cases

@@ -1,9 +1,9 @@
-"""Desktops: what is clicked is hit, what is typed arrives, and what they cost.
+"""Checks that clicks on desktops hit and typed text arrives, and measures the cost of desktops.
 
-``--clicks`` clicks twenty cells at random on each of three workbooks, the tree read again before
-each, and types four texts; ``--start ROUNDS`` measures starts, trees, screenshots and memory;
-``--episodes N`` opens, works in and closes so many desktops one after the other, and then two at
-once, and looks for what they leave behind.
+``--clicks`` clicks twenty random cells on each of three workbooks, reading the tree again before
+each click, and types four strings; ``--start ROUNDS`` measures starts, trees, screenshots and
+memory; ``--episodes N`` opens, uses and closes N desktops one after the other, and then two at a
+time, and searches for leftovers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PATH = f"{HOME}/Book.xlsx"
 
 
 def plain() -> Workbook:
-    """Twelve rows of five columns."""
+    """Makes a workbook with twelve rows of five columns."""
     book = Workbook()
     sheet = book.active
     assert isinstance(sheet, Worksheet)
@@ -45,7 +45,7 @@ def plain() -> Workbook:
 
 
 def hidden_and_frozen() -> Workbook:
-    """Hidden rows and columns, frozen panes, a zoom of 130 %, merged cells."""
+    """Makes a workbook with hidden and merged cells, frozen panes and a zoom of 130 %."""
     book = Workbook()
     sheet = book.active
     assert isinstance(sheet, Worksheet)
@@ -65,7 +65,7 @@ def hidden_and_frozen() -> Workbook:
 
 
 def large() -> Workbook:
-    """22,000 cells."""
+    """Makes a workbook with 22,000 cells."""
     book = Workbook()
     sheet = book.active
     assert isinstance(sheet, Worksheet)
@@ -82,7 +82,7 @@ WORKBOOKS = {
 
 
 def as_bytes(book: Workbook) -> bytes:
-    """A workbook as a file."""
+    """Returns the bytes of a workbook."""
     data = io.BytesIO()
     book.save(data)
     return data.getvalue()
@@ -91,18 +91,18 @@ def as_bytes(book: Workbook) -> bytes:
 def opened(
     host: SandboxDesktopHost, data: bytes, options: DesktopOptions | None = None
 ) -> SandboxDesktop:
-    """A desktop with a workbook open."""
+    """Opens a desktop with a workbook."""
     return host.open(DesktopTask({PATH: data}, PATH, PATH), options or DesktopOptions())
 
 
 def name_box(elements: Sequence[Element]) -> str:
-    """What the name box says."""
+    """Returns the text in the name box."""
     texts = [each.text for each in elements if each.role == "text" and each.text]
     return texts[0] if texts else ""
 
 
 def click_cells(desktop: SandboxDesktop, pick: random.Random) -> int:
-    """How many of the cells clicked are where the cursor then is."""
+    """Counts the clicks after which the cursor is on the clicked cell."""
     hit = 0
     for _ in range(CLICKS):
         elements = desktop.observe(screenshot=False).elements or ()
@@ -120,13 +120,13 @@ def click_cells(desktop: SandboxDesktop, pick: random.Random) -> int:
 
 
 def within_merged(shown: str, clicked: str) -> bool:
-    """Whether a cell belongs to a merged one of the second workbook, which is selected whole."""
+    """Returns whether a cell of the second workbook is merged, and so selected as a whole."""
     merged = {"D7": ("D7", "E7", "F7", "D8", "E8", "F8"), "B13": ("B13", "B14", "B15")}
     return clicked in merged.get(shown.partition(":")[0], ())
 
 
 def clicks(host: SandboxDesktopHost) -> None:
-    """Clicks and types."""
+    """Runs the clicks and the typing."""
     for title, make in WORKBOOKS.items():
         with opened(host, as_bytes(make())) as desktop:
             found = desktop.observe(screenshot=False).elements or ()
@@ -147,7 +147,7 @@ def clicks(host: SandboxDesktopHost) -> None:
 
 
 def start(host: SandboxDesktopHost, rounds: int) -> None:
-    """Starts and what is read of them."""
+    """Measures starts and readings of desktops."""
     ready, trees, pictures, marks, memory = [], [], [], [], []
     for data in [as_bytes(make()) for make in WORKBOOKS.values()] * rounds:
         with opened(host, data) as desktop:
@@ -171,7 +171,7 @@ def start(host: SandboxDesktopHost, rounds: int) -> None:
 
 
 def episode(host: SandboxDesktopHost, number: int) -> bool:
-    """Works in one desktop; whether the file is what was typed."""
+    """Works on one desktop; returns whether the file has the typed text."""
     with opened(host, as_bytes(plain())) as desktop:
         elements = desktop.observe().elements or ()
         cell = next(each for each in elements if each.name == "G2")
@@ -188,8 +188,8 @@ def episode(host: SandboxDesktopHost, number: int) -> bool:
 
 
 def left_behind() -> dict[str, int]:
-    """What desktops could leave on this machine: our own processes, their files, open files."""
-    gc.collect()  # connections that are not used any more
+    """Counts what desktops could leave behind: child processes, their files, open files."""
+    gc.collect()  # connections that are no longer used
     children, mine = 0, os.getpid()
     parents = {}
     for entry in Path("/proc").iterdir():
@@ -213,8 +213,8 @@ def left_behind() -> dict[str, int]:
 
 
 def episodes(host: SandboxDesktopHost, count: int) -> None:
-    """Episodes one after the other, then two at once."""
-    episode(host, 0)  # what the first one leaves in memory stays: modules, threads
+    """Runs episodes one after the other, then two at a time."""
+    episode(host, 0)  # the first episode leaves modules and threads in memory
     before = left_behind()
     started = time.monotonic()
     right = sum(episode(host, number) for number in range(1, count + 1))
@@ -237,7 +237,7 @@ def episodes(host: SandboxDesktopHost, count: int) -> None:
 
 
 def main() -> None:
-    """Runs what was asked for."""
+    """Runs the requested measurements."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--sandbox", default="auto", help="auto, bubblewrap or docker")
     parser.add_argument("--clicks", action="store_true")

@@ -1,7 +1,7 @@
-"""Four published desktop tasks, solved by step lists in real desktops and judged like any episode.
+"""Solves four published desktop tasks by step lists on real desktops, and judges the episodes.
 
-Each list is played twice, and once without its last step, in every sandbox that is named: accepted
-twice, and then a wrong answer. Exits with 1 if anything else comes out.
+In every sandbox that is named, each list is performed twice, which must be accepted, and once
+without its last step, which must be a wrong answer. Exits with 1 if any result differs.
 
     python benchmarks/desktop_tasks.py ../shared/data/spider2v_calc --sandbox bubblewrap docker
     python benchmarks/desktop_tasks.py ../shared/data/spider2v_calc --out results/steps
@@ -30,7 +30,7 @@ TIMES = 2
 
 
 def read_lists(path: Path = LISTS) -> Mapping[str, tuple[Step, ...]]:
-    """The step lists by the id of their task."""
+    """Reads the step lists, by task id."""
     document = read_yaml(path, UsageError)
     if not isinstance(document, dict):
         raise UsageError(f"{path}: must hold an object: id of a task -> list of steps")
@@ -39,7 +39,7 @@ def read_lists(path: Path = LISTS) -> Mapping[str, tuple[Step, ...]]:
 
 @dataclass(frozen=True)
 class Tried:
-    """What came out of playing a list."""
+    """The result of performing a list."""
 
     verdict: str
     cause: str
@@ -47,7 +47,7 @@ class Tried:
 
 
 def play(host: DesktopHost, options: trials.TrialOptions, steps: tuple[Step, ...]) -> Tried:
-    """Plays a list in a fresh desktop."""
+    """Performs a list on a fresh desktop."""
     start = time.perf_counter()
     try:
         with trials.opened_trial(options, model=trials.STEP_LIST, setting=trials.STEPS) as trial:
@@ -60,7 +60,7 @@ def play(host: DesktopHost, options: trials.TrialOptions, steps: tuple[Step, ...
 def play_all(
     sandbox: str, dataset: str, lists: Mapping[str, tuple[Step, ...]], out: Path | None
 ) -> Iterator[tuple[str, bool, Tried]]:
-    """Task, whether its list was whole, and what came out; whole lists come first."""
+    """Yields task, whether its list was complete, and the result; complete lists come first."""
     with contextlib.ExitStack() as stack:
         host = sandboxed.open_desktops(sandbox, 1, stack)
         for task, steps in lists.items():
@@ -75,7 +75,7 @@ def play_all(
 
 
 def main() -> int:
-    """Plays, prints a line for each, and says whether all is as it should be."""
+    """Performs all lists and prints a line for each; returns whether all results are right."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suite", help="the tasks of Spider2-V, with their workbooks")
     parser.add_argument("--sandbox", nargs="+", default=["bubblewrap"])

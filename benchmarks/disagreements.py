@@ -3,7 +3,7 @@
     python benchmarks/disagreements.py DATA [--out docs/disagreements.md]
 
 DATA is the folder with the published suites and the recorded verdicts. Formulas are not computed:
-both profiles see the values that stand in the files.
+both profiles use the values stored in the files.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Disagreement:
 
     Attributes:
         pair: the pair.
-        standard, official: what the profiles say.
-        reason: why they differ, in a line that is the same for the same cause.
+        standard, official: the results of the profiles.
+        reason: why they differ, in one line, which is the same for equal causes.
     """
 
     pair: Pair
@@ -37,12 +37,12 @@ class Disagreement:
 
 
 def disagreements(pairs: Iterable[Pair]) -> list[Disagreement]:
-    """The pairs on which the profiles disagree, in their order."""
+    """Yields the pairs on which the profiles disagree, in order."""
     return [found for found in map(disagreement, pairs) if found is not None]
 
 
 def disagreement(pair: Pair) -> Disagreement | None:
-    """What the profiles say where they disagree on a pair; None where they agree."""
+    """Returns the results of the profiles if they disagree on a pair; None if they agree."""
     standard = compare_pair(pair, "standard")
     if standard.official_equal == standard.equal:
         return None
@@ -52,9 +52,9 @@ def disagreement(pair: Pair) -> Disagreement | None:
 
 def _reason(pair: Pair, standard: Comparison, official: Comparison) -> str:
     if any("falls over" in note for note in official.notes):
-        return f"the script falls over at the position {pair.position!r}"
+        return f"the script crashes on the position {pair.position!r}"
     if any("lacks a sheet" in note for note in official.notes):
-        return f"the script looks for a sheet that is not there: {pair.position!r}"
+        return f"the script searches for a missing sheet: {pair.position!r}"
     if set(standard.ranges) != set(official.ranges):
         meant = ", ".join(map(range_name, standard.ranges))
         read = ", ".join(map(range_name, official.ranges)) or "no cell"
@@ -74,15 +74,15 @@ def _counts(standard: Comparison, official: Comparison) -> Iterable[DifferenceCl
 
 
 def document(found: list[Disagreement], total: int) -> str:
-    """The list as Markdown."""
+    """Formats the list as Markdown."""
     accepted = sum(each.standard for each in found)
     lines = [
         "# Where `standard` and `official` disagree",
         "",
         f"Of the {total:,} recorded pairs of workbooks of SpreadsheetBench, the two profiles",
-        f"disagree on {len(found)}. `standard` accepts {accepted} that the published script does",
-        f"not, and rejects {len(found) - accepted} that it accepts. Written by",
-        "`benchmarks/disagreements.py`; formulas are not computed here.",
+        f"disagree on {len(found)}. `standard` accepts {accepted} that the published script",
+        f"rejects, and rejects {len(found) - accepted} that it accepts. Written by",
+        "`benchmarks/disagreements.py`, which computes no formulas.",
         "",
     ]
     for accepts in (False, True):

@@ -1,11 +1,12 @@
-"""Draws ranges of workbooks with the tool ``render``, twice each: are the pictures the same?
+"""Draws ranges of workbooks twice with the tool ``render``, and checks that pictures are equal.
 
     python -m benchmarks.drawings SUITE [--sandbox bubblewrap] [--count 20]
 
-Takes the first inputs of the suite's tasks: of each the used range of the first sheet, at most 40
-rows and 12 columns of it. The second picture is made in another episode. Then a chart is drawn: the
-picture differs from that of the same cells without it. Last, a range of a million rows is refused.
-Prints a line for each workbook; ends with 1 if two pictures differ or the chart is missing.
+Takes the first inputs of the suite's tasks, and of each the used range of the first sheet, at most
+40 rows and 12 columns. The second picture is made in another episode. Then a chart is drawn: the
+picture must differ from that of the same cells without the chart. Last, a range of a million rows
+must be refused. Prints a line for each workbook; exits with 1 if two pictures differ or the chart
+is missing.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ ROWS, COLUMNS = 40, 12
 
 
 def drawn(sandbox: Sandbox, data: bytes, area: str) -> tuple[bytes | None, str, float]:
-    """The picture of a range in an episode of its own, what is said, and the seconds."""
+    """Draws a range in a separate episode; returns picture, text of the tool, and seconds."""
     with contextlib.closing(
         EpisodeTools(TOOLS, sandbox, {INPUT: data}, INPUT, OUTPUT, SharedCalculator("auto"))
     ) as tools:
@@ -46,7 +47,7 @@ def drawn(sandbox: Sandbox, data: bytes, area: str) -> tuple[bytes | None, str, 
 
 
 def area_of(data: bytes) -> str:
-    """The range of a workbook that is drawn."""
+    """Returns the range of a workbook that is drawn."""
     sheet = openpyxl.load_workbook(io.BytesIO(data)).worksheets[0]
     last = sheet.cell(min(sheet.max_row, ROWS), min(sheet.max_column, COLUMNS)).coordinate
     name = sheet.title.replace("'", "''")
@@ -54,7 +55,7 @@ def area_of(data: bytes) -> str:
 
 
 def charted(*, chart: bool) -> bytes:
-    """A workbook with numbers, and a chart of them or none."""
+    """Makes a workbook with numbers, with or without a chart."""
     book = openpyxl.Workbook()
     for number in range(1, 9):
         book.worksheets[0].append([number * number])
@@ -68,7 +69,7 @@ def charted(*, chart: bool) -> bytes:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Draws."""
+    """Draws all ranges and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suite")
     parser.add_argument("--sandbox", default="bubblewrap")

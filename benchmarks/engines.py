@@ -1,10 +1,10 @@
-"""What each calculation engine alone would have made of a run's outputs, and why.
+"""Shows which verdicts of a run would change with a single calculation engine, and why.
 
     python -m benchmarks.engines results/dev100 [--markdown table.md] [--json out.json]
 
-The stored outputs of a run are judged again, by the cascade and by each engine alone; no program is
-run. Listed is every case whose verdict differs: *lost* where the cascade accepts it and the engine
-alone does not, *won* where the engine alone accepts it and the cascade does not.
+The stored outputs of a run are judged again, with the cascade and with each engine alone; no
+program is run. Lists every case whose verdict differs: *lost* if only the cascade accepts it, *won*
+if only the single engine accepts it.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ CASCADE = "cascade"
 
 @dataclass(frozen=True, slots=True)
 class StoredCase:
-    """A case of a run whose output can be judged again, or whose verdict stands without one.
+    """A case of a run whose output can be judged again, or whose verdict needs no output.
 
     Attributes:
-        task: its task.
-        case: its files.
-        output: the output workbook; None where there was none to judge.
-        verdict: what is on record.
+        task: the task.
+        case: the test case.
+        output: the output workbook; None if there was none to judge.
+        verdict: the recorded verdict.
     """
 
     task: Task
@@ -59,17 +59,17 @@ class StoredCase:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A case on which an engine alone and the cascade do not come to the same verdict.
+    """A case with different verdicts by a single engine and by the cascade.
 
     Attributes:
         task: id of the task.
         case: number of the case.
-        engine: the engine alone.
-        won: whether the engine alone is accepted, rather than the cascade.
+        engine: the single engine.
+        won: whether the case is accepted with the single engine, and not with the cascade.
         cell: the first cell that makes the difference.
-        why: what one of them says there.
-        functions: what the formula there calls.
-        formula: that formula.
+        why: the difference in that cell.
+        functions: the functions that the formula in the cell calls.
+        formula: the formula.
     """
 
     task: str
@@ -83,7 +83,7 @@ class Difference:
 
 
 def stored_cases(run: Path, suite: Path) -> Iterator[StoredCase]:
-    """The cases of a run, as they are on record."""
+    """Reads the cases of a run from its records."""
     tasks = {task.id: task for task in load_suite(suite).tasks}
     store = RunDirectory(run)
     latest = {
@@ -103,7 +103,7 @@ def stored_cases(run: Path, suite: Path) -> Iterator[StoredCase]:
 
 
 def judged(stored: StoredCase, recalculator: Recalculator, rules: GradingRules) -> Judgement | None:
-    """The verdict on a stored output; None where there is none."""
+    """Returns the verdict on a stored output; None if there is no output."""
     if stored.output is None:
         return None
     answer = Answer.of_workbook(stored.output, Origin.SOLUTION)
@@ -111,7 +111,7 @@ def judged(stored: StoredCase, recalculator: Recalculator, rules: GradingRules) 
 
 
 def differing(judgement: Judgement) -> dict[str, DifferenceRecord]:
-    """Sheet and cell -> what is wrong with it."""
+    """Maps sheet and cell to the difference there."""
     found = judgement.comparison.get("differences", ())
     return {f"{each['sheet']}!{each['cell']}": each for each in found}
 
@@ -119,7 +119,7 @@ def differing(judgement: Judgement) -> dict[str, DifferenceRecord]:
 def explained(
     stored: StoredCase, engine: str, alone: Recalculator, one: Judgement, cascade: Judgement
 ) -> Difference:
-    """Which cell makes the difference, and what the engine alone says of it."""
+    """Finds the cell that makes the difference, and the single engine's value there."""
     won = one.verdict is Verdict.AC
     bad = differing(cascade if won else one)
     good = differing(one if won else cascade)
@@ -158,7 +158,7 @@ def _said(output: bytes, sheet: str, cell: str, alone: Recalculator) -> str:
 
 
 def kind_of(value: CellValue) -> str:
-    """A value as it stands in the table: data of a suite stays out of it."""
+    """Formats a value for the table, without data of a suite."""
     if isinstance(value, ErrorValue):
         return value.code
     if value is None or value == "":
@@ -172,7 +172,7 @@ def kind_of(value: CellValue) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The scores with one way of calculating, in percent, and the verdicts."""
+    """The scores in per cent, and the verdicts, for one way of calculating."""
 
     soft: float
     hard: float
@@ -180,7 +180,7 @@ class Standing:
 
 
 def standing(verdicts: Mapping[tuple[str, int], Verdict]) -> Standing:
-    """The scores of some verdicts."""
+    """Computes the scores from verdicts."""
     accepted: dict[str, list[bool]] = defaultdict(list)
     for (task, _), verdict in verdicts.items():
         accepted[task].append(verdict is Verdict.AC)
@@ -194,7 +194,7 @@ def standing(verdicts: Mapping[tuple[str, int], Verdict]) -> Standing:
 def measure(
     cases: Sequence[StoredCase], recalculators: Mapping[str, Recalculator], rules: GradingRules
 ) -> tuple[dict[str, Standing], list[Difference]]:
-    """Every case by every way of calculating; the cascade is the first of them."""
+    """Judges every case with every way of calculating, the cascade first."""
     verdicts: dict[str, dict[tuple[str, int], Verdict]] = {name: {} for name in recalculators}
     found: list[Difference] = []
     for stored in cases:
@@ -212,7 +212,7 @@ def measure(
 
 
 def markdown(standings: Mapping[str, Standing], found: Iterable[Difference]) -> str:
-    """Both tables."""
+    """Formats both tables."""
     lines = ["| computed by | soft % | hard % | verdicts |", "|---|---|---|---|"]
     for name, row in standings.items():
         counts = ", ".join(f"{code} {count}" for code, count in sorted(row.verdicts.items()))

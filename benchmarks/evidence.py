@@ -1,8 +1,8 @@
-"""From measured cells to the table of which engine is right at which function and shape.
+"""Turns measured cells into the table of which engine is right for which function and shape.
 
-A cell counts for an engine only where the engine was right in every formula cell that it refers to,
-so that a mistake is laid at the formula that made it. Formulas of a file that differ in their row
-numbers alone count as at most ten cells.
+A cell counts for an engine only if the engine was right in every formula cell to which it refers,
+so that a mistake is attributed to the formula that caused it. Formulas of a file that differ only
+in their row numbers count as at most ten cells.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from judge.workbook.dependency import Search
 _NUMBER = re.compile(r"\d+")
 MAX_UPSTREAM = 3_000
 MAX_ALIKE = 10
-"""The most cells that formulas of one kind in one file count for."""
+"""As how many cells formulas of one kind in one file count at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Sample:
 
     Attributes:
         source: the corpus and the file, or the task of which the file is one case.
-        engine: its name, or that of the pair where it agrees.
-        calls: what the formula calls.
-        is_error: whether the engine gave an error.
-        right: cells in which it was right.
-        total: cells that count.
+        engine: the name of the engine, or of the pair of engines if they agree.
+        calls: the functions that the formula calls.
+        is_error: whether the engine's result was an error.
+        right: in how many cells it was right.
+        total: how many cells count.
     """
 
     source: str
@@ -53,7 +53,7 @@ class Sample:
 
 
 def fold_of(source: str, folds: int) -> int:
-    """The fold of a source, out of some: its files are judged by records made without this fold."""
+    """Returns the fold of a source, whose files are judged by records made without this fold."""
     return int(hashlib.sha256(source.encode()).hexdigest(), 16) % folds
 
 
@@ -63,13 +63,13 @@ def samples_of(
     source: str,
     accepts: Callable[[CellRef, CellValue], bool],
 ) -> list[Sample]:
-    """What a workbook says of each engine, and of the pair where it agrees.
+    """Makes samples from a workbook for each engine, and for the pair where it agrees.
 
     Args:
         gold: the workbook.
-        heard: what the engines say of its cells.
+        heard: the answers of the engines for its cells.
         source: see :class:`Sample`.
-        accepts: whether a value of a cell is Excel's.
+        accepts: returns whether a value of a cell is Excel's.
     """
     right = {
         ref: {engine: accepts(ref, word) for engine, word in said.typed.items()}
@@ -103,14 +103,14 @@ def samples_of(
 
 
 def _at_most(right: int, total: int) -> tuple[int, int]:
-    """The same share of few cells; a mistake among many remains one."""
+    """Scales to few cells with the same share; a mistake among many cells is still one."""
     cells = min(total, MAX_ALIKE)
     some = round(right / total * cells)
     return (cells - 1 if right < total and some == cells > 1 else some), cells
 
 
 def pair_word(first: CellValue, second: CellValue) -> CellValue:
-    """What the pair says where it agrees in a way that the cascade would take; else None."""
+    """Returns the pair's answer if it agrees in a way that the cascade accepts; otherwise None."""
     if first is None or second is None or not same_value(first, second):
         return None
     if isinstance(first, ErrorValue) and first.code not in SURE_ERRORS:
@@ -121,7 +121,7 @@ def pair_word(first: CellValue, second: CellValue) -> CellValue:
 def _clean(
     gold: Gold, ref: CellRef, formula: str, right: Mapping[CellRef, Mapping[str, bool]]
 ) -> set[str]:
-    """The engines that were right in every formula cell to which a formula refers."""
+    """Returns the engines that were right in every formula cell to which a formula refers."""
     clean = {engine for good in (right[ref],) for engine in good}
     search = Search(gold.index)
     looked_at = 0
@@ -137,14 +137,14 @@ def _clean(
 
 
 Counts = dict[str, dict[str, list[int]]]
-"""Function or shape -> engine -> right, total, right errors, errors."""
+"""Counts by function or shape, then by engine: right, total, right errors, errors."""
 
 
 def tally(samples: Iterable[Sample]) -> tuple[Counts, Counts]:
-    """The records of functions and of shapes.
+    """Makes the records of functions and of shapes.
 
-    A wrong formula that calls several functions counts against the call that fails most often
-    elsewhere, and says nothing of the others: a mistake in EOMONTH is none of IF.
+    A wrong formula that calls several functions only counts against the call that fails most often
+    elsewhere: a mistake in EOMONTH is not a mistake of IF.
     """
     known = list(samples)
     failures: Counter[tuple[str, str]] = Counter()
@@ -181,7 +181,7 @@ def tally(samples: Iterable[Sample]) -> tuple[Counts, Counts]:
 
 
 def trust_data(samples: Iterable[Sample], versions: Mapping[str, str]) -> dict[str, Any]:
-    """The trust table as it stands in the package."""
+    """Formats the trust table as it is in the package."""
     functions, shapes = tally(samples)
     return {
         "measured_with": dict(sorted(versions.items())),

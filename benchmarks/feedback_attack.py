@@ -1,12 +1,13 @@
-"""A contestant that knows all rules against the feedback of a hidden split.
+"""Attacks a hidden split through its feedback, as a contestant who knows all rules.
 
     python benchmarks/feedback_attack.py SUITE [--solved 180] [--submissions 150] [--patience 5000]
 
-The contestant solves some tasks honestly, which it may leave out of a submission to hold its score
-where it wants. It recovers (1) the golds that are one whole number from 0 to 100, by guessing for
-several tasks at once and halving where something moved, and (2) 32 bits of one hidden input, which
-a program reads at run time and tells by the verdict that it chooses. Everything that it learns goes
-through the code that the server shows scores with. Prints what it recovered against submissions.
+The contestant solves some tasks honestly, and may leave them out of a submission to adjust its
+score. It recovers (1) golds that are a single whole number from 0 to 100, by guessing for several
+tasks at once and halving the group when the score changes, and (2) 32 bits of one hidden input,
+which a program reads at run time and reveals through the verdict that it chooses. It only learns
+what the server's code for showing scores reveals. Prints how much it recovered with how many
+submissions.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ class OutOfSubmissionsError(Exception):
 
 @dataclass
 class Phase:
-    """The server's side: what a team is shown, and what bounds it.
+    """The server's side: what a team sees, and its quota.
 
     Attributes:
         level: one of :data:`LEVELS`.
         golds: task -> the number.
-        tasks: of the split.
-        quota: submissions that are taken.
+        tasks: the tasks of the split.
+        quota: how many submissions are accepted.
     """
 
     level: str
@@ -60,7 +61,7 @@ class Phase:
     _answers: dict[str, list[int]] = field(default_factory=dict)
 
     def submit(self, solved: int, guesses: dict[str, int], told: bool | None = None) -> _Shown:
-        """Judges a submission: tasks that are solved, guesses, and a bit that a program tells."""
+        """Judges a submission: solved tasks, guesses, and a bit that a program reveals."""
         if self.used >= self.quota:
             raise OutOfSubmissionsError
         self.used += 1
@@ -94,7 +95,7 @@ class _Shown:
 
 
 class Contestant:
-    """Asks one question with each submission: does any of these guesses hit?"""
+    """Answers one question with each submission: is any of these guesses right?"""
 
     def __init__(self, phase: Phase, solved: int) -> None:
         self.phase, self.solved = phase, solved
@@ -102,13 +103,13 @@ class Contestant:
         self._best: float | None = None
 
     def any_hit(self, guesses: dict[str, int], told: bool | None = None) -> frozenset[str] | bool:
-        """The tasks that were hit where the level says so, otherwise whether any was."""
+        """Returns the tasks with right guesses if the level shows them, or else if any exist."""
         phase, tasks = self.phase, self.phase.tasks
         if phase.level in {"none", "tasks", "verdicts"}:
             shown = phase.submit(0, guesses, told)
             return shown.tasks if told is None else bool(shown.bit)
         if phase.level == "score, rounded":
-            # As many solved tasks as leave the score one task below a step.
+            # Solve so many tasks that the score is one task below a step.
             base = next(
                 count
                 for count in range(self.solved)
@@ -121,13 +122,13 @@ class Contestant:
             count for count in range(tasks) if (count + 1) / tasks + 1e-9 >= self._best + MIN_GAIN
         )
         if base > self.solved:
-            return False  # nothing solved is left to climb with
+            return False  # no solved task is left to raise the score
         shown = phase.submit(base, guesses, told)
         self._best = shown.score
         return shown.moved
 
     def recover_numbers(self) -> None:
-        """Guesses every number for all unknown tasks at once, and halves where something moved."""
+        """Guesses each number for all unknown tasks at once, and halves the group after a hit."""
         for number in range(101):
             open_tasks = [task for task in self.phase.golds if task not in self.found]
             if not open_tasks:
@@ -146,11 +147,11 @@ class Contestant:
             half = len(tasks) // 2
             before = len(self.found)
             self._search(tasks[:half], number)
-            # Without a hit in the first half there is one in the second; otherwise there may be.
+            # If the first half has no hit, the second must have one; otherwise it may have one.
             self._search(tasks[half:], number, hit=len(self.found) == before)
 
     def recover_input(self, bits: Iterable[bool]) -> list[bool]:
-        """The bits of a hidden input, which a program tells by solving its task or not."""
+        """Recovers bits of a hidden input, which a program reveals by solving its task or not."""
         return [bool(self.any_hit({}, told=bit)) for bit in bits]
 
 
@@ -181,7 +182,7 @@ def _input(level: str, tasks: int, solved: int, quota: int) -> str:
 
 
 def main() -> None:
-    """Prints what was recovered at each level."""
+    """Prints how much was recovered at each level."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("suite")
     parser.add_argument("--solved", type=int, default=180, help="tasks solved honestly")
@@ -202,7 +203,7 @@ def main() -> None:
             told = _input(level, tasks, options.solved, quota)
             print(f"{level:26} quota {quota:5}: {numbers}; {told}")
     print(
-        f"at most {ladder_bits(options.submissions):.0f} bits by the ladder in "
+        f"at most {ladder_bits(options.submissions, tasks):.0f} bits by the ladder in "
         f"{options.submissions} submissions, {gold_bits():.1f} bits about one gold by the budget"
     )
 

@@ -1,8 +1,8 @@
-"""The page of functions: the record of each engine, by ``judge/recalc/trust.json``.
+"""Writes the page of functions: the record of each engine, from ``judge/recalc/trust.json``.
 
     python -m benchmarks.functions        # writes docs/functions.md
 
-``tests/docs/test_functions.py`` fails where the page is not that of the table.
+``tests/docs/test_functions.py`` fails if the page does not match the table.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ PAGE = Path(__file__).parent.parent / "docs" / "functions.md"
 CHECKS = Path(__file__).with_name("function_checks.yaml")
 ENGINES = ("libreoffice", "ironcalc", "formualizer", PAIR)
 MIN_CELLS = 2
-"""Cells of a shape from which its mistakes are listed."""
+"""How many cells a shape must have for its mistakes to be listed."""
 SHOWN_FAULTS = 4
 
 INTRODUCTION = """\
 # Functions
 
-For every function that was measured, this page shows how many cells each engine had right, out of
-those in which it had a value or an error. The cells are those of golds, of the
-[battery](battery.md) and of workbooks saved by Excel. A formula that was filled down counts as ten
-at most, and a mistake counts against the call that makes it ([recalculation](recalculation.md)).
-An engine without figures had no value.
+For every function that was measured, this page shows in how many cells each engine was right,
+out of those for which it had a value or an error. The cells are from golds, from the
+[battery](battery.md) and from workbooks saved by Excel. A formula that was filled down counts
+as at most ten cells, and a mistake counts against the call that makes it
+([recalculation](recalculation.md)). If an engine has no figures, it had no values.
 
-"Agree" counts the cells in which IronCalc and formualizer agree. "For arrays" is a call that gets a
-computed array, or several values where it takes one. Faults are shapes of arguments, with the
-letters of [recalculation](recalculation.md#the-rule-of-belief), in which an engine is right in less
-than nine of ten cells. The worst are shown; `judge engines FUNCTION` prints all.
+"Agree" counts the cells on which IronCalc and formualizer agree. "For arrays" means a call that
+gets a computed array, or several values where it expects one. Faults are shapes of arguments,
+with the letters of [recalculation](recalculation.md#the-rule-of-belief), for which an engine is
+right in fewer than nine of ten cells. Only the worst are shown; `judge engines FUNCTION` prints
+all of them.
 
 This page is written by
 
@@ -49,8 +50,8 @@ class Check(NamedTuple):
     """An entry that was compared with Microsoft's reference.
 
     Attributes:
-        says: what the reference says.
-        entry: what that means for the records.
+        says: the statement of the reference.
+        entry: its meaning for the records.
         source: the address of the page.
     """
 
@@ -60,13 +61,13 @@ class Check(NamedTuple):
 
 
 def checks() -> dict[str, Check]:
-    """Function -> what was compared, and how it ended."""
+    """Reads the comparisons and their results, by function."""
     found = yaml.safe_load(CHECKS.read_text(encoding="utf-8"))
     return {str(name): Check(**check) for name, check in found.items()}
 
 
 def page(table: TrustTable) -> str:
-    """The whole page for a table of records."""
+    """Makes the whole page from a table of records."""
     lines = [INTRODUCTION, "## Records", ""]
     lines.append("| function | LibreOffice | IronCalc | formualizer | agree | faults |")
     lines.append("|---|---|---|---|---|---|")

@@ -1,4 +1,4 @@
-"""The golds of a suite as questions to calculation engines: formulas without their values."""
+"""Turns the golds of a suite into problems for calculation engines: formulas without values."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Gold:
     Attributes:
         name: name of its file.
         stripped: the workbook without the values of its formula cells.
-        cells: formula cells that Excel left a value in -> the cell.
-        expected: the same cells -> Excel's value, as the reader gives it.
-        volatile: those of them whose value rests on a function that changes by itself.
-        answer: those of them in the answer range.
+        cells: the formula cells in which Excel stored a value.
+        expected: Excel's values of these cells, as the reader returns them.
+        volatile: those of these cells whose value depends on a volatile function.
+        answer: those of these cells that are in the answer range.
         ranges: the used ranges of its sheets.
         index: all its formulas.
-        date_1904: whether it counts its days from 1904.
+        date_1904: whether it counts days from 1904.
     """
 
     name: str
@@ -50,12 +50,12 @@ class Gold:
 
 
 def golds(suite: Path, limit: int | None = None, every: int = 1) -> Iterator[Gold]:
-    """Every gold of a suite that holds formulas with values.
+    """Yields every gold of a suite that has formulas with values.
 
     Args:
         suite: the suite's folder.
-        limit: how many golds to look at; all where None is given.
-        every: of so many golds one is looked at.
+        limit: how many golds to read; None for all.
+        every: reads only every so-many-th gold.
     """
     looked_at = 0
     for task in load_suite(suite).tasks:
@@ -81,14 +81,14 @@ def golds(suite: Path, limit: int | None = None, every: int = 1) -> Iterator[Gol
 
 
 def stale_golds() -> dict[str, str]:
-    """Golds whose values Excel did not compute from what the file holds -> why."""
+    """Reads the golds whose values Excel did not compute from the file's contents, with reasons."""
     return {str(k): str(v) for k, v in yaml.safe_load(STALE.read_text(encoding="utf-8")).items()}
 
 
 def read_gold(name: str, workbook: Workbook, answer: tuple[CellRange, ...]) -> Gold | None:
-    """What a gold asks of the engines; None where it holds no formula with a value."""
+    """Makes the problem from a gold; None if it has no formula with a value."""
     formulas = {sheet: sheet_formulas(workbook, sheet) for sheet in workbook.sheet_names}
-    # Every cell is asked for by itself, so the bound on one workbook's work says nothing here.
+    # Every cell is requested separately, so the limit on the work for a workbook is irrelevant.
     index = FormulaIndex(workbook.sheet_names, lambda sheet: formulas[sheet], work=sys.maxsize)
     cells = {
         CellRef(sheet, cell.row, cell.column): cell
@@ -118,7 +118,7 @@ def _volatile(cells: dict[CellRef, Cell], index: FormulaIndex) -> frozenset[Cell
     found = set()
     for ref, cell in cells.items():
         below = dependencies([(ref.sheet, cell)], index)
-        # Where a formula reaches cells that its text does not show, any formula may be below it.
+        # If a formula reads cells that its text does not name, it may depend on any formula.
         if below.volatile:
             found.add(ref)
     return frozenset(found)
@@ -133,7 +133,7 @@ def _holds(area: CellRange, ref: CellRef) -> bool:
 
 
 def agrees(expected: CellValue, actual: CellValue) -> bool:
-    """Whether a computed value is Excel's, by the published script's value rules."""
+    """Returns whether a computed value is Excel's, by the value rules of the published script."""
     try:
         return official_agree(expected, actual)
     except ScriptError:

@@ -1,14 +1,14 @@
-"""The verifiers of exported tasks of Harbor, run offline in one container without any rights.
+"""Runs the verifiers of exported Harbor tasks offline, in one container without any rights.
 
     python benchmarks/harbor_verifier.py SUITE [--solutions FILE] [--limit N] [--harbor PYTHON]
 
 Needs Docker. Exports SUITE, and builds the image of verifiers if it is not there. With --harbor,
 the interpreter of an environment with Harbor, its own loader reads every exported task.
 
-The container has no network, no capabilities, no new privileges and Docker's own profile of system
-calls. For every task, the task's own ``test.sh`` judges the golds (as ``solve.sh`` leaves them) and
-the untouched inputs; for those with a solution, also the workbooks that it made under ``judge
-score``. Prints what differs from ``judge verify`` and ``judge score``, and how long a trial takes.
+The container has no network, no capabilities, no new privileges and Docker's default system call
+profile. For every task, its ``test.sh`` judges the golds (as ``solve.sh`` writes them) and the
+untouched inputs; for tasks with a solution, also the workbooks that it wrote under ``judge score``.
+Prints all differences from ``judge verify`` and ``judge score``, and how long a trial takes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ for kind in *; do
 done
 """
 COMPARED = (Verdict.AC, Verdict.WA, Verdict.NC, Verdict.IW)
-"""Programs that ended otherwise left no workbook that an agent would have left (NO)."""
+"""Verdicts of programs that wrote a workbook as an agent would; any other verdict counts as NO."""
 LOADER = """\
 import sys
 from pathlib import Path
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def fill(suite: Suite, solutions: Path | None, place: Path) -> Iterator[tuple[str, Verdicts]]:
-    """Lays out the answers of each kind, and gives the verdicts that are expected of them."""
+    """Writes the answers of each kind, and returns their expected verdicts."""
     ids = [task.id for task in suite.tasks]
     for task in suite.tasks:
         exported = place / "tasks" / folder_name(task.id)
@@ -115,7 +115,7 @@ def fill(suite: Suite, solutions: Path | None, place: Path) -> Iterator[tuple[st
 
 
 def judged(suite: Suite, solutions: Path, ids: list[str], place: Path) -> Verdicts:
-    """What `judge score` says of solutions, whose workbooks are laid out as answers."""
+    """Judges solutions with `judge score`, and writes their workbooks as answers."""
     run = place / "run"
     known = [each["id"] for each in map(json.loads, solutions.read_text().splitlines())]
     answered = tuple(task_id for task_id in ids if task_id in {str(each) for each in known})
@@ -150,7 +150,7 @@ def run_container(image: str, place: Path) -> None:
 
 
 def compare(kind: str, expected: Mapping[str, Mapping[int, str]], found: Path) -> None:
-    """Prints what the verifiers said, and where that is not what was expected."""
+    """Prints the verdicts of the verifiers, and where they differ from the expected ones."""
     rewards: list[float] = []
     seconds: list[float] = []
     differing: list[str] = []

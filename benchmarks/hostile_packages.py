@@ -1,8 +1,9 @@
-"""What hostile packages cost: facts, and a verdict of both profiles, each in a process of its own.
+"""Measures the cost of hostile packages: reading, and a verdict of both profiles.
 
     .venv/bin/python benchmarks/hostile_packages.py [NAME …]
 
-A verdict that is neither IW nor WA, or a process that ends otherwise, is a fault of the judge.
+Each runs in a separate process. A verdict other than IW or WA, or a crash of the process, is a
+fault of the judge.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ CPU_S, MEMORY_BYTES = 180, 3 << 30
 
 
 def measured(name: str) -> dict[str, object]:
-    """Figures of one package, of its full size."""
+    """Measures one package in its full size."""
     data = SMALL[name] if name in SMALL else LARGE[name][0](1.0)
     kinds = ("all",) if name in SMALL else LARGE[name][1]
     rules = [rule for rule in RULES if rule["type"] in kinds or "all" in kinds]

@@ -1,10 +1,11 @@
-"""How MCP servers that misbehave end: in which time, whose fault it was, and what is left of them.
+"""Runs misbehaving MCP servers: how long they take, whose fault is reported, what they leave.
 
     python -m benchmarks.hostile_servers [--sandbox bubblewrap] [--call-s 3] [MODE ...]
 
-Each mode of tests/conformance/hostile_server.py is an episode with two calls of its tool,
-after which another server has to be able to do one. Prints a line for each: the kinds of errors of
-the calls, whose fault it was, seconds, the judge's own peak memory, and processes that are left.
+Each mode of tests/conformance/hostile_server.py is an episode with two calls of its tool, after
+which a call of another server must succeed. Prints a line for each mode: the kinds of errors of the
+calls, whose fault it was, seconds, the judge's own peak memory, and the number of leftover
+processes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ OUTPUT = f"{HOME}/out/book.xlsx"
 
 
 def modes() -> list[str]:
-    """All modes of the server, in the order of its text."""
+    """Returns all modes of the server, in the order of its source text."""
     text = SERVER.read_text(encoding="utf-8")
     found = re.findall(r'MODE == "(\w+)"', text)
     for several in re.findall(r"MODE in \{([^}]*)\}", text):
@@ -55,14 +56,14 @@ def build(kind: str) -> None:
 
 
 def in_mode(server: BuiltServer, mode: str) -> BuiltServer:
-    """The server with a mode as its argument."""
+    """Makes the server with a mode as its argument."""
     return replace(server, argv=(*server.argv, mode))
 
 
 def episode(
     sandbox: Sandbox, server: BuiltServer, mode: str, call_s: float, start_s: float
 ) -> dict[str, Any]:
-    """An episode of two calls of a server in a mode.
+    """Runs an episode with two calls of a server in a mode.
 
     Returns:
         ``listed`` tools, ``errors`` and texts of the calls, the ``fault``, ``dead``, ``seconds``.
@@ -107,13 +108,13 @@ def episode(
 
 
 def left_over() -> int:
-    """Processes of the hostile server that are still there on this machine."""
+    """Finds processes of the hostile server that still exist on this machine."""
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     return sum("/server/files/server.py" in line for line in listed.stdout.splitlines())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs all modes, or those that are named."""
+    """Runs all modes, or the named ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sandbox", default="bubblewrap")
     parser.add_argument("--call-s", type=float, default=3.0)

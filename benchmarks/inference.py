@@ -1,13 +1,13 @@
-"""What asking costs beside the model: single-round runs against a server that answers at once.
+"""Measures the overhead of inference: single-round runs on a server that answers immediately.
 
     python benchmarks/inference.py [SUITE] [--tasks 300] [--concurrency 32] [--repeat 7]
 
-Prints the time of building the prompts alone, of the whole run (prompts, calls, conversations,
-records), and their ratio: medians of interleaved repeats, by the clock and in processor time of
-this process, which a busy machine disturbs less. The server runs in a process of its own; the
-results go below ``results/`` in the current directory, as those of ``judge infer`` do. The time of
-making as many files there by itself (one conversation file for each task) is shown beside it: it
-is the file system's, and part of the whole run.
+Prints the time for building the prompts alone, the time of the whole run (prompts, calls,
+conversations, records), and their ratio: medians of interleaved repeats, in wall-clock time and in
+processor time of this process, which is more stable on a busy machine. The server runs in a
+separate process; results are written below ``results/`` in the current directory, as by ``judge
+infer``. The time for just creating as many files there (one conversation file for each task) is
+also printed: the file system takes this part of the whole run.
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ def serve(ready: Connection) -> None:
 
 @dataclass(frozen=True)
 class Seconds:
-    """How long something took.
+    """Measures how long something takes.
 
     Attributes:
-        wall_s: by the clock.
-        cpu_s: processor time of this process.
+        wall_s: wall-clock seconds.
+        cpu_s: processor seconds of this process.
     """
 
     wall_s: float
@@ -101,14 +101,14 @@ class Seconds:
 
 
 class Stopwatch:
-    """Starts with the object."""
+    """Starts the clock."""
 
     def __init__(self) -> None:
         self._wall_s = time.perf_counter()
         self._cpu_s = time.process_time()
 
     def read(self) -> Seconds:
-        """What has passed since."""
+        """Returns the time since the start."""
         return Seconds(time.perf_counter() - self._wall_s, time.process_time() - self._cpu_s)
 
 
@@ -123,7 +123,7 @@ def build_prompts(plan: InferencePlan) -> Seconds:
 
 
 def whole_run(plan: InferencePlan, concurrency: int) -> Seconds:
-    """A whole run: prompts, calls, conversations, records."""
+    """Makes a whole run: prompts, calls, conversations, records."""
 
     async def run(folder: str) -> Seconds:
         model = OpenAIChatModel(plan.model.base_url, None)
@@ -142,7 +142,7 @@ def whole_run(plan: InferencePlan, concurrency: int) -> Seconds:
 
 
 def make_files(count: int) -> Seconds:
-    """Makes so many small files."""
+    """Creates a number of small files."""
     with tempfile.TemporaryDirectory(dir=RESULTS) as folder:
         watch = Stopwatch()
         for number in range(count):
@@ -177,7 +177,7 @@ def main() -> None:
         "files_alone": lambda: make_files(len(plan.assignments)),
     }
     for measure in kinds.values():
-        measure()  # imports are made, and both sides find every workbook in memory
+        measure()  # finish the imports, and load every workbook into memory for both sides
     taken: dict[str, list[Seconds]] = {name: [] for name in kinds}
     for _ in range(arguments.repeat):
         for name, measure in kinds.items():

@@ -1,11 +1,11 @@
-"""Stored solutions through Inspect beside `judge score`: verdicts, time, and what the log holds.
+"""Judges stored solutions with Inspect and with `judge score`: verdicts, time, secrets in the log.
 
     python benchmarks/inspect_solutions.py SUITE SOLUTIONS [--out FOLDER]
 
-Inspect's mock model gives the solutions as replies, so that prompt, extraction, sandbox and
-comparison are those of `inspect eval sheetjudge/spreadsheetbench`. Then the log is judged again
-under the published rules, imported as a run, and compared with the run of `judge score`; and it is
-searched for the bytes of every gold.
+Inspect's mock model replies with the solutions, so prompt, extraction, sandbox and comparison are
+those of `inspect eval sheetjudge/spreadsheetbench`. Then the log is judged again under the
+published rules, imported as a run, and compared with the run of `judge score`; and it is searched
+for the bytes of every gold.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from judge.suites.submissions import load_submissions
 from sheetjudge.inspect.registry import judge_verdict, spreadsheetbench
 
 LONG_ENOUGH = 7
-"""Characters of a value that does not occur by chance."""
+"""How many characters a value must have not to occur by chance."""
 
 
 def mock_model(samples: Iterable[Sample], submissions: dict[str, Submission]) -> Model:
-    """The mock model: answers each prompt with the solution of its task."""
+    """Makes the mock model, which answers each prompt with the solution of its task."""
     by_prompt = {str(sample.input): submissions[str(sample.id)] for sample in samples}
 
     def answer(messages: list[ChatMessage], *_: Any) -> ModelOutput:
         code = by_prompt[messages[-1].text].code or ""
         output = ModelOutput.from_content("mockllm/model", f"```python\n{code}\n```")
-        # Without a usage Inspect counts tokens, with a tokenizer from the network.
+        # If no usage is given, Inspect counts tokens with a tokenizer from the network.
         output.usage = ModelUsage(input_tokens=1000, output_tokens=300, total_tokens=1300)
         return output
 
@@ -55,7 +55,7 @@ def mock_model(samples: Iterable[Sample], submissions: dict[str, Submission]) ->
 
 
 def verdicts_of_log(log: EvalLog) -> dict[tuple[str, int], str]:
-    """Verdict of each case."""
+    """Reads the verdict on each case."""
     found = {}
     for sample in log.samples or []:
         assert sample.scores is not None
@@ -67,7 +67,7 @@ def verdicts_of_log(log: EvalLog) -> dict[tuple[str, int], str]:
 
 
 def print_scores(log: EvalLog) -> None:
-    """Soft and hard with their means and standard errors."""
+    """Reads soft and hard score, with means and standard errors."""
     assert log.results is not None
     for score in log.results.scores:
         figures = {name: round(100 * each.value, 2) for name, each in score.metrics.items()}
@@ -76,12 +76,12 @@ def print_scores(log: EvalLog) -> None:
 
 
 def verdicts_of_run(results: Iterable[CaseResult]) -> dict[tuple[str, int], str]:
-    """The same of a scored run."""
+    """Returns the same figures for a scored run."""
     return {(each.task_id, each.case): str(each.verdict) for each in results}
 
 
 def text_of(log: Path) -> str:
-    """All that a log holds, unpacked."""
+    """Returns the whole unpacked content of a log."""
     with zipfile.ZipFile(log) as members:
         return "\n".join(
             members.read(name).decode("utf-8", "replace") for name in members.namelist()
@@ -89,7 +89,7 @@ def text_of(log: Path) -> str:
 
 
 def values_of(workbook: Path) -> set[str]:
-    """The values of a workbook that do not occur in a text by chance."""
+    """Returns the values of a workbook that are too long to occur in text by chance."""
     cells = (
         str(cell.value)
         for sheet in load_workbook(workbook, data_only=True).worksheets
@@ -101,15 +101,15 @@ def values_of(workbook: Path) -> set[str]:
 
 
 def told_golds(text: str, suite: Suite, said: str) -> tuple[int, list[str]]:
-    """Values and bytes of golds that a log tells.
+    """Searches a log for values and bytes of golds.
 
     Args:
-        text: what the log holds.
-        suite: its tasks.
-        said: prompts and replies, which are no secrets.
+        text: the content of the log.
+        suite: the suite.
+        said: prompts and replies, which are not secret.
 
     Returns:
-        How many values were looked for, and those that are there, with their tasks.
+        How many values were searched for, and those that were found, with their tasks.
     """
     words, found, searched = set(re.findall(r"[^\s\"\\]+", text)), [], 0
     for task in suite.tasks:
@@ -129,7 +129,7 @@ def told_golds(text: str, suite: Suite, said: str) -> tuple[int, list[str]]:
 
 
 def main() -> None:
-    """Judges, compares, imports, and prints what was found."""
+    """Judges, compares and imports the solutions, and prints the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suite", type=Path)
     parser.add_argument("solutions", type=Path)

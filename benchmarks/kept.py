@@ -1,12 +1,12 @@
-"""What ``--keep``, ``--untouched`` and ``--formula-asked`` say of a suite, and of stored outputs.
+"""Applies ``--keep``, ``--untouched`` and ``--formula-asked`` to a suite and to stored outputs.
 
     PYTHONPATH=. .venv/bin/python benchmarks/kept.py SUITE [RUN]
 
-SUITE: every gold as its own answer. ``--keep`` cannot reject one, by its definition; what this
-shows is how many ``--untouched`` rejects, how many inputs have something to keep, and what a
-program loses that opens the input with openpyxl and saves it without a change.
+SUITE: judges every gold as an answer. By definition, ``--keep`` cannot reject a gold; this shows
+how many golds ``--untouched`` rejects, how many inputs have something to keep, and what a program
+loses that opens the input with openpyxl and saves it without a change.
 
-RUN: a results directory of the same suite; its stored outputs, listed loss by loss.
+RUN: a results directory of the same suite; lists every loss in its stored outputs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 @dataclass(slots=True)
 class Tally:
-    """Cases in which something was found, and the kinds of what it was."""
+    """Counts cases with findings, and the findings by kind."""
 
     cases: int = 0
     found: set[tuple[str, int]] = field(default_factory=set)
@@ -73,7 +73,7 @@ def _pairs(suite: Path) -> Iterator[tuple[Task, TestCase, Workbook, Workbook, Pl
 
 
 def _resaved(data: bytes) -> bytes:
-    """A workbook that was opened with openpyxl and saved."""
+    """Opens a workbook with openpyxl and saves it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         saved = io.BytesIO()
@@ -82,7 +82,7 @@ def _resaved(data: bytes) -> bytes:
 
 
 def _untouched(plan: Plan, gold: Workbook, output: Workbook, before: Workbook) -> int:
-    """How many cells outside the answer range differ from the input."""
+    """Counts the cells outside the answer range that differ from the input."""
     strict_plan = Plan(
         plan.answer_position,
         plan.gold_ranges,
@@ -102,7 +102,7 @@ def _untouched(plan: Plan, gold: Workbook, output: Workbook, before: Workbook) -
 
 
 def of_golds(suite: Path) -> None:
-    """Every gold as its own answer, and every input as openpyxl saves it."""
+    """Judges every gold as an answer, and every input as openpyxl saves it."""
     own, touched, saved = Tally(), Counter[str](), Tally()
     seconds = 0.0
     for task, case, before, gold, plan in _pairs(suite):
@@ -126,7 +126,7 @@ def of_golds(suite: Path) -> None:
 
 
 def of_run(suite: Path, run: Path) -> None:
-    """The stored outputs of a run."""
+    """Judges the stored outputs of a run."""
     loaded = load_run(run, str(suite))
     verdicts = {
         (each.task_id, number): result

@@ -1,4 +1,4 @@
-"""Lines on linear axes, and bars of shares, written as SVG."""
+"""Draws lines on linear axes, and bars of shares, as SVG."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COLOURS = ("#1f6f43", "#c0504d", "#30578c", "#9a9a9a", "#b58a2e")
 
 
 def lines(title: str, x_title: str, y_title: str, series: Sequence[Series]) -> str:
-    """Lines through points; both axes begin at zero."""
+    """Draws lines through points; both axes begin at zero."""
     x_step, x_top = _scale([x for each in series for x, _ in each.points])
     y_step, y_top = _scale([y for each in series for _, y in each.points])
 
@@ -47,7 +47,7 @@ def lines(title: str, x_title: str, y_title: str, series: Sequence[Series]) -> s
 
 
 def bars(title: str, shares: Mapping[str, Mapping[str, float]]) -> str:
-    """A bar for each row, divided as its parts are; every row has the same parts."""
+    """Draws a bar for each row, divided into its parts; every row has the same parts."""
     names = list(next(iter(shares.values())))
     parts = [*_head(title)]
     for number, name in enumerate(names):
@@ -88,7 +88,7 @@ def _rule(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def _scale(values: Sequence[float]) -> tuple[float, float]:
-    """The distance of ticks, and the end of an axis that holds the values."""
+    """Returns the distance of ticks, and the end of an axis that contains the values."""
     highest = max(values) or 1.0
     power = 10.0 ** math.floor(math.log10(highest))
     step = next(each * power / 5 for each in (1, 2.5, 5, 10) if each * power >= highest)

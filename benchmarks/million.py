@@ -1,12 +1,12 @@
-"""A million cases on a scripted sandbox: memory, time, resuming with nothing to do, the report.
+"""Judges a million cases on a scripted sandbox: memory, time, resuming with no work, the report.
 
     nice python benchmarks/million.py [--cases 1000000] [--out FOLDER] [--compared 10] [--jobs 2]
 
-The sample suite's tasks that run programs, with as many samples as it takes. The sandbox plays
-(``judge.sandbox.scripted``): of each `--compared` runs one leaves the gold, which is kept, read and
-compared; the others end as programs do that have no output (an error with a traceback, a time
-limit, nothing written). Each step is a process of its own, and says what it took; the resident
-memory of the first is read every tenth of the cases, for `docs/plots`.
+Uses the sample suite's tasks that run programs, with as many samples as necessary. The sandbox is
+scripted (``judge.sandbox.scripted``): one of every `--compared` runs writes the gold, which is
+stored, read and compared; the others end like programs without output (an error with a traceback, a
+time limit, nothing written). Each step runs in a separate process and reports its cost; the
+resident memory of the first is read after every tenth of the cases, for `docs/plots`.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ book.save("/mnt/data/{task}_output.xlsx")
 
 
 class EndlessSandbox(ScriptedSandbox):
-    """Plays for ever, and remembers no request.
+    """Plays scripted outcomes without end, and stores no request.
 
     Args:
-        suite: its golds are what right programs leave.
-        compared: one of so many runs leaves a workbook.
+        suite: the suite; right programs write its golds.
+        compared: one of this many runs writes a workbook.
     """
 
     def __init__(self, suite: judge.suites.Suite, compared: int) -> None:
@@ -72,7 +72,7 @@ class EndlessSandbox(ScriptedSandbox):
         )
 
     def play(self, request: RunRequest) -> RunResult:
-        """The next end."""
+        """Returns the next outcome."""
         number = next(self._count)
         if number % self._compared:
             return self._ends[number % len(self._ends)]
@@ -84,25 +84,25 @@ class EndlessSandbox(ScriptedSandbox):
 
 
 def memory_mb() -> float:
-    """Resident memory of this process now."""
+    """Returns the present resident memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 class Watching(Silent):
-    """Reads the memory every tenth of the cases."""
+    """Reads the memory after every tenth of the cases."""
 
     def __init__(self) -> None:
         self.read: list[tuple[int, float]] = []
 
     def __call__(self, event: Event) -> None:
-        """Looks after every tenth."""
+        """Reads the memory if another tenth is done."""
         if event.done % max(1, event.total // 10) == 0:
             self.read.append((event.done, round(memory_mb(), 1)))
 
 
 def write_solutions(path: Path, suite: judge.suites.Suite, cases: int) -> None:
-    """As many solutions as have so many cases, all of them different."""
+    """Writes enough different solutions to have a number of cases."""
     tasks = [task for task in suite.tasks if task.answer.is_file]
     left = cases
     with path.open("w") as file:
@@ -121,7 +121,7 @@ def write_solutions(path: Path, suite: judge.suites.Suite, cases: int) -> None:
 
 
 def score(out: Path, source: Path, compared: int, jobs: int) -> dict[str, object]:
-    """Scores, or goes on."""
+    """Scores, or continues."""
     suite = judge.load_suite("sample")
     watching = Watching()
     options = judge.ScoreOptions(dataset="sample", out=out, jobs=jobs, recalc="never")
@@ -147,7 +147,7 @@ def score(out: Path, source: Path, compared: int, jobs: int) -> dict[str, object
 
 
 def report(out: Path) -> dict[str, object]:
-    """The forms that `judge report` writes."""
+    """Writes every format of `judge report`."""
     took: dict[str, object] = {}
     for form in ("json", "markdown", "html"):
         started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Workbooks saved again by LibreOffice, sealed in the sandbox's office root."""
+"""Saves workbooks again with LibreOffice, isolated in the sandbox's office root."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _BATCH = 25
 
 
 def save_with_office(workbooks: Sequence[bytes]) -> list[bytes | None]:
-    """Saves workbooks again; None for those that LibreOffice does not save."""
+    """Saves workbooks again; None for workbooks that LibreOffice cannot save."""
     found: list[bytes | None] = []
     with contextlib.closing(open_sandbox("auto")) as sandbox:
         channel = sandbox.service(_PROGRAM, root="office", memory_bytes=3 * 1024**3)

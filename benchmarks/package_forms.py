@@ -1,4 +1,4 @@
-"""What LibreOffice, openpyxl and the judge read of workbooks in unusual forms.
+"""Compares what LibreOffice, openpyxl and the judge read from workbooks in unusual forms.
 
     .venv/bin/python benchmarks/package_forms.py                  # writes docs/package-forms.md
     .venv/bin/python benchmarks/package_forms.py --record         # LibreOffice and openpyxl anew
@@ -6,7 +6,7 @@
     .venv/bin/python benchmarks/package_forms.py --record --new   # only forms not recorded yet
 
 ``--record`` needs LibreOffice in the sandbox (``judge sandbox build --office``); ``TREE`` is a
-clone of an older version, whose reader is run in a process of its own.
+clone of an older version, whose reader runs in a separate process.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ print(json.dumps({{name: forms.ours(base64.b64decode(text)) for name, text in da
 
 
 def said(value: object) -> str:
-    """Type and value of a cell, the same for the same value of two programs."""
+    """Formats type and value of a cell, so that equal values of two programs are equal."""
     if isinstance(value, bool):
         return f"truth {value}"
     if isinstance(value, int | float):
@@ -58,7 +58,7 @@ def said(value: object) -> str:
 
 
 def ours(data: bytes) -> Reading:
-    """What the judge reads."""
+    """Reads a workbook with the judge."""
     from judge.errors import WorkbookError  # noqa: PLC0415 - maybe of another version
     from judge.workbook.address import cell_name  # noqa: PLC0415
     from judge.workbook.cell import CellRange, ErrorValue  # noqa: PLC0415
@@ -85,7 +85,7 @@ def ours(data: bytes) -> Reading:
 
 
 def openpyxls(data: bytes | None) -> Reading:
-    """What openpyxl reads."""
+    """Reads a workbook with openpyxl."""
     import openpyxl  # noqa: PLC0415
 
     if data is None:
@@ -97,7 +97,7 @@ def openpyxls(data: bytes | None) -> Reading:
             workbook = openpyxl.load_workbook(io.BytesIO(data))
         for sheet in workbook.worksheets:
             cells = found[sheet.title] = {}
-            # Only rows that are there: it would make cells in a million others above a last one.
+            # Only existing rows: openpyxl would create cells in a million rows above the last one.
             for row in sorted({row for row, _ in sheet._cells if row > 0}):  # noqa: SLF001
                 for cell in next(sheet.iter_rows(min_row=row, max_row=row)):
                     if cell.value is None or cell.value == "":
@@ -122,7 +122,7 @@ def _formula(value: Any) -> str:
 
 
 def record(before: Path | None, known: Collection[str] = ()) -> dict[str, dict[str, Reading]]:
-    """Has every form read by every program, apart from those that are known."""
+    """Reads every form with every program, except those already recorded."""
     from benchmarks.office_save import save_with_office  # noqa: PLC0415
     from tests.unit.workbook.package_forms import FORMS  # noqa: PLC0415
 
@@ -141,10 +141,10 @@ def record(before: Path | None, known: Collection[str] = ()) -> dict[str, dict[s
 
 
 def unescaped(data: bytes | None) -> bytes | None:
-    """A saved workbook from which openpyxl reads the strings that the program has.
+    """Changes a saved workbook so that openpyxl reads the same strings as the program has.
 
-    openpyxl takes ``_x0042_`` as it is, and removes every ``x005F_``: without this,
-    what LibreOffice escaped as it saved would look like what it read.
+    openpyxl does not decode ``_x0042_``, and removes every ``x005F_``. Without this change,
+    characters that LibreOffice escaped when it saved would look like characters that it read.
     """
     if data is None:
         return None
@@ -160,11 +160,11 @@ def unescaped(data: bytes | None) -> bytes | None:
 
 
 _ESCAPE = re.compile("_x((?!00[01](?![9aAdD])|[dD][89a-fA-F]|[fF]{3}[eEfF])[0-9A-Fa-f]{4})_")
-"""An escaped character that XML can hold."""
+"""Decodes an escaped character that XML can contain."""
 
 
 def read_by(tree: Path, made: Mapping[str, bytes]) -> dict[str, Reading]:
-    """What the reader of another version reads."""
+    """Reads a workbook with the reader of another version."""
     program = _READ.format(here=str(Path(__file__).resolve()))
     told = json.dumps({name: base64.b64encode(data).decode() for name, data in made.items()})
     done = subprocess.run(
@@ -196,32 +196,32 @@ def main() -> None:
 
 _HEAD = """# Workbooks in unusual forms
 
-What LibreOffice, openpyxl and the judge read of {count} workbooks, each of them the plain workbook
-with one thing changed. "As plain" means that nothing of the change is seen; other entries say which
-cells and sheets are read otherwise. "Before" is the judge at c3621a1, which read XML by local
-names. The reasons are in [decision 0033](decisions/0033-namespaces-and-forms.md).
+How LibreOffice, openpyxl and the judge read {count} workbooks, each of which is the plain
+workbook with a single change. "As plain" means that the change has no effect; other entries say
+which cells and sheets are read differently. "Before" is the judge at c3621a1, which read XML by
+local names. The reasons are in [decision 0033](decisions/0033-namespaces-and-forms.md).
 
-What both programs read alike is read so, or the workbook is unreadable (IW). Where they differ, it
-is unreadable, with these exceptions:
+If both programs read a form alike, the judge reads it in the same way, or the workbook is
+unreadable (IW). If they differ, it is unreadable, with these exceptions:
 
 | form | read as by | reason |
 |---|---|---|
 {exceptions}
 
-Pivot tables are not in this table: LibreOffice computes every pivot table as it opens a file. Excel
-does so if the cache says `refreshOnLoad`, and shows the stored cells otherwise. The judge follows
-Excel: cells of an output in a table of the first kind are not calculated (NC), those of the second
-kind are what is stored, though LibreOffice may show others.
+Pivot tables are not in this table: LibreOffice computes every pivot table when it opens a file.
+Excel does so only if the cache says `refreshOnLoad`, and otherwise shows the stored cells. The
+judge follows Excel: cells of an output are not calculated (NC) in a table that Excel refreshes;
+in any other table the stored values count, although LibreOffice may show different ones.
 
-Written by `.venv/bin/python benchmarks/package_forms.py`; with `--record`, LibreOffice (from the
-sandbox, `judge sandbox build --office`) and openpyxl read all of them again, and with
-`--record --before TREE` an older judge does, too. `--record --new` leaves out what is recorded.
+Written by `.venv/bin/python benchmarks/package_forms.py`. With `--record`, LibreOffice (from
+the sandbox, `judge sandbox build --office`) and openpyxl read all forms again; an older judge
+does so as well with `--record --before TREE`. `--record --new` skips recorded forms.
 
 """
 
 
 def page(readings: Mapping[str, Mapping[str, Reading]]) -> str:
-    """The page of the documents."""
+    """Makes the page of the documents."""
     from tests.unit.workbook.package_forms import (  # noqa: PLC0415
         AS_EXCEL,
         AS_LIBREOFFICE,
@@ -244,7 +244,7 @@ def page(readings: Mapping[str, Mapping[str, Reading]]) -> str:
 
 
 def table(readings: Mapping[str, Mapping[str, Reading]]) -> str:
-    """Form, LibreOffice, openpyxl, before, after."""
+    """Makes the rows of the table: form, LibreOffice, openpyxl, before, after."""
     from tests.unit.workbook.package_forms import FORMS  # noqa: PLC0415
 
     plain = readings["plain"]["openpyxl"]
@@ -259,7 +259,7 @@ def table(readings: Mapping[str, Mapping[str, Reading]]) -> str:
 
 
 def shown(reading: Reading, plain: Reading) -> str:
-    """What a reading has that the one of the plain workbook has not."""
+    """Returns what a reading has in addition to the reading of the plain workbook."""
     if isinstance(reading, str) or isinstance(plain, str):
         return str(reading)
     found = []

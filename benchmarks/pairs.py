@@ -1,4 +1,4 @@
-"""The recorded verdicts of the published script, and the workbooks that they speak of."""
+"""Reads the recorded verdicts of the published script, and the workbooks that they are about."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ PAIRS = Path("official_verdicts", "workbook_pairs.jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two workbooks and what the published script says of them.
+    """Two workbooks with the verdict of the published script.
 
     Attributes:
         task: the task's id as text.
-        gold: the workbook taken for the gold.
-        prediction: the workbook taken for the answer.
+        gold: the workbook that is used as the gold.
+        prediction: the workbook that is used as the answer.
         position: the task's answer position.
-        answer_sheet: the sheet that the suite names beside it.
-        accepted: whether the script accepted the answer; where it fell over it did not.
-        raised: class of the exception with which it fell over, or nothing.
+        answer_sheet: the sheet that the suite names in addition.
+        accepted: whether the script accepted the answer; false if it crashed.
+        raised: class of the exception with which it crashed; empty if it did not.
     """
 
     task: str
@@ -43,20 +43,20 @@ class Pair:
 
     @property
     def kind(self) -> str:
-        """Whether the answer is the gold itself, the untouched input, or another case's gold."""
+        """Which workbook the answer is: the gold, the untouched input, or another case's gold."""
         if self.gold == self.prediction:
             return "gold itself"
         return "untouched input" if "_input" in self.prediction.name else "gold of another case"
 
 
 def tasks(suite: Path) -> dict[str, dict[str, str | None]]:
-    """The records of a suite's tasks by id, as its dataset.json has them."""
+    """Reads the records of a suite's tasks from its dataset.json, by id."""
     records = json.loads((suite / "dataset.json").read_text(encoding="utf-8"))
     return {str(record["id"]): record for record in records}
 
 
 def recorded_pairs(data: Path) -> Iterator[Pair]:
-    """Every recorded pair, those of a task together."""
+    """Yields every recorded pair, with the pairs of a task together."""
     records = tasks(data / SUITE)
     for line in (data / PAIRS).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -79,7 +79,7 @@ def _opened(path: Path) -> Workbook:
 
 
 def compare_pair(pair: Pair, profile: str, *, max_differences: int = 3) -> Comparison:
-    """Compares a pair under a profile; a workbook is read once for all pairs of its task."""
+    """Compares a pair under a profile; each workbook is read once for all pairs of its task."""
     gold, prediction = _opened(pair.gold), _opened(pair.prediction)
     plan = prepare(
         range_spec(pair.position, pair.answer_sheet),
@@ -92,7 +92,7 @@ def compare_pair(pair: Pair, profile: str, *, max_differences: int = 3) -> Compa
 
 
 def golds(suite: Path) -> Iterator[tuple[Path, str, str | None]]:
-    """Every gold of a suite's folder as (path, answer position, answer sheet)."""
+    """Yields every gold of a suite's folder as (path, answer position, answer sheet)."""
     for identifier, record in tasks(suite).items():
         folder = suite / "spreadsheet" / identifier
         for path in sorted([*folder.glob("*_answer.xlsx"), *folder.glob("*golden.xlsx")]):

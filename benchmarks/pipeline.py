@@ -1,22 +1,22 @@
-"""Cases per second of the whole way, against the plain way, in one run on one machine.
+"""Measures cases per second of the judge and of the plain way, in one run on one machine.
 
     .venv/bin/python benchmarks/pipeline.py SOLUTIONS.jsonl SUITE [--limit N] [--jobs 2]
         [--against CLONE] [--plain-jobs N]
 
-Ours: ``judge.api.score`` with both sandbox and recalculation as they come, nothing cached.
+The judge is ``judge.api.score`` with default sandbox and recalculation, and nothing cached.
 ``--against`` measures the judge of another clone in the same way, such as an earlier commit checked
-out with ``git worktree``. Plain: for each case a fresh ``python`` with nothing imported, one
-``soffice --convert-to`` for the output, then openpyxl on gold and converted output. The plain way
-runs unisolated and one case after the other, as the published scripts do; ``--plain-jobs 2`` gives
-it as many workers as ours. All grade the same cases, some tasks each in turns, so that a machine
-that slows down slows all of them.
+out with ``git worktree``. The plain way starts for each case a fresh ``python`` with nothing
+imported and one ``soffice --convert-to`` for the output, then reads gold and converted output with
+openpyxl. It runs without isolation, one case after the other, as the published scripts do;
+``--plain-jobs 2`` gives it as many workers as the judge. All ways grade the same cases, a few tasks
+each in turns, so that a machine that slows down slows all of them.
 
-Of ours: ``own`` is the processor time of the programs themselves, ``sandbox`` what else their runs
-took, ``recalculation``, ``comparison`` with the reading of the workbooks; ``rest`` is what the
-workers did apart from that (start, keys, records, waiting at the end). Where control groups can be
-made, the processor time of everything is counted as well, with that of the containers, but without
-what their daemon takes to start them. Where one of them cannot be counted (a remote daemon), there
-is no figure, since less would be counted than the programs alone took.
+The time of the judge is divided into ``own``, the processor time of the programs themselves;
+``sandbox``, the other time of their runs; ``recalculation``; ``comparison``, including the reading
+of workbooks; and ``rest``, everything else that the workers did (start, keys, records, waiting at
+the end). If control groups can be made, the processor time of everything is also counted, including
+the containers but not the work of their daemon to start them. If a container cannot be counted (on
+a remote daemon), there is no figure, since it would be less than the time of the programs alone.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from judge.workbook.reader import open_workbook
 
 @dataclass
 class PlainTimes:
-    """Seconds by phase of the plain way, summed over cases."""
+    """Seconds of the plain way by phase, summed over cases."""
 
     run: float = 0.0
     recalculation: float = 0.0
@@ -66,7 +66,7 @@ class PlainTimes:
 
 @dataclass(frozen=True)
 class PlainTools:
-    """A plain Python with the solutions' packages, and LibreOffice, both as commands."""
+    """The commands for a plain Python with the solutions' packages, and for LibreOffice."""
 
     python: list[str]
     environment: dict[str, str]
@@ -76,8 +76,8 @@ class PlainTools:
     def find(cls) -> PlainTools:
         """Takes the packages and LibreOffice of the bubblewrap roots, so both ways have the same.
 
-        LibreOffice is started through ``bwrap`` only because that root is the one place where it
-        is; nothing is sealed off, and the start of ``bwrap`` itself takes milliseconds.
+        LibreOffice is started through ``bwrap`` only because it is installed nowhere but in that
+        root; nothing is isolated, and the start of ``bwrap`` itself takes milliseconds.
         """
         packages = python_root() / "opt" / "judge" / "site"
         if not packages.is_dir() or not is_complete(ROOTS["office"].folder):
@@ -103,7 +103,7 @@ class PlainTools:
         )
 
     def convert(self, output: Path, home: Path) -> Path:
-        """Converts a workbook with a LibreOffice process of its own; its profile stays in home."""
+        """Converts a workbook with a separate LibreOffice process; its profile stays in home."""
         folder = output.parent
         command = [
             *self.office,
@@ -142,7 +142,7 @@ def plain_case(
 
 
 def plain_comparison(task: Task, case: TestCase, output: Path) -> bool:
-    """openpyxl on both workbooks, then the cells of the range with two decimals."""
+    """Reads both workbooks with openpyxl, and compares the cells of the range to two decimals."""
     try:
         gold_book = openpyxl.load_workbook(case.gold_path, data_only=True)
         output_book = openpyxl.load_workbook(output, data_only=True)
@@ -173,10 +173,10 @@ def _plain(value: Any) -> Any:
 
 @dataclass
 class JudgeTimes:
-    """What one judge took, summed over turns.
+    """The time that one judge took, summed over turns.
 
     Attributes:
-        cache: a cache folder of its own; what it computed is removed from there before each turn.
+        cache: its own cache folder; computed values are removed from it before each turn.
     """
 
     cache: Path
@@ -186,7 +186,7 @@ class JudgeTimes:
     cases: list[dict[str, Any]] = field(default_factory=list)
 
     def as_json(self, jobs: int) -> dict[str, Any]:
-        """The figures, phases in seconds of the workers."""
+        """Returns the figures; phases in seconds of the workers."""
         count = len(self.cases)
         own = self._sum("own_s")
         phases = {
@@ -216,7 +216,7 @@ class JudgeTimes:
         return sum(float(each[name]) for each in self.cases)
 
     def recalculations(self) -> dict[tuple[str, int], float]:
-        """Seconds of each case that an engine was asked for."""
+        """The seconds of recalculation of each case that needed an engine."""
         return {
             (each["task"], each["case"]): each["recalculation_s"]
             for each in self.cases
@@ -225,7 +225,7 @@ class JudgeTimes:
 
 
 def main() -> None:
-    """Runs all of them and prints a table and, with --json, the figures."""
+    """Runs all ways and prints a table and, with --json, the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("solutions", type=Path)
     parser.add_argument("suite")
@@ -314,7 +314,7 @@ def measure(
 
 
 def _cache(folder: Path) -> Path:
-    """A cache folder that has the sandbox's roots and nothing else."""
+    """Makes a cache folder that has only the sandbox's roots."""
     folder.mkdir()
     (folder / "roots").symlink_to(cache_folder() / "roots")
     return folder
@@ -323,7 +323,7 @@ def _cache(folder: Path) -> Path:
 def recalculation_figures(
     judges: Mapping[str, JudgeTimes], plain: Mapping[tuple[str, int], float]
 ) -> dict[str, Any]:
-    """Median and 95th percentile of one case's recalculation, over the cases that needed any."""
+    """Computes median and 95th percentile of a case's recalculation, over cases that needed any."""
     times = {name: each.recalculations() for name, each in judges.items()}
     common = set(times["ours"]).intersection(*times.values())
     times["plain"] = dict(plain)
@@ -339,7 +339,7 @@ def recalculation_figures(
 
 
 def changed_verdicts(before: JudgeTimes, after: JudgeTimes) -> list[str]:
-    """Cases on which the two judges do not say the same."""
+    """Counts the cases with different verdicts of the two judges."""
     known = {(each["task"], each["case"]): each["verdict"] for each in before.cases}
     return [
         f"{each['task']} case {each['case']}: {known.get((each['task'], each['case']))}, "
@@ -355,7 +355,7 @@ def measure_judge(
     arguments: argparse.Namespace,
     times: JudgeTimes,
 ) -> float:
-    """Seconds that the judge of a clone takes for a batch, opening sandbox and engines included."""
+    """Measures a clone's judge on a batch in seconds, including opening sandbox and engines."""
     with tempfile.TemporaryDirectory() as folder:
         turn = Path(folder) / "turn.json"
         turn.write_text(
@@ -396,7 +396,7 @@ def measure_judge(
 def measure_plain(
     batch: list[tuple[Task, Submission]], jobs: int, tools: PlainTools, times: PlainTimes
 ) -> float:
-    """Seconds that the plain way takes for a batch."""
+    """Measures the plain way on a batch, in seconds."""
     homes: queue.SimpleQueue[Path] = queue.SimpleQueue()
     with tempfile.TemporaryDirectory() as place:
         for number in range(jobs):
@@ -426,7 +426,7 @@ def measure_plain(
                 times.accepted += accepted
         seconds = time.perf_counter() - started
         after = os.times()
-        # Everything that the plain way starts is waited for, so it counts among the children.
+        # The plain way waits for everything it starts, so all of it counts as children.
         times.cpu += sum(after[:4]) - sum(before[:4])
         return seconds
 

@@ -1,10 +1,10 @@
-"""One turn of ``benchmarks/pipeline.py``: some tasks graded by whichever judge is on the path.
+"""Runs one turn of ``benchmarks/pipeline.py``: the judge on the path grades some tasks.
 
     PYTHONPATH=CLONE python benchmarks/pipeline_turn.py TURN.json
 
-Prints, as JSON, the seconds that grading took, opening sandbox and engines included, the processor
-seconds of the containers (null if one could not be counted), and what is on record of each case. It
-is a program of its own so that an old clone can be measured as well.
+Prints, as JSON, the seconds that grading took, including opening sandbox and engines; the processor
+seconds of the containers (null if one could not be counted); and the record of each case. It is a
+separate program so that an old clone can be measured as well.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-# By the folder of this script: a package of this name on the path is that of the clone.
+# Found by the script's folder, since a package of this name on the path is the clone's.
 from processor_time import ContainerTime  # type: ignore[import-not-found, unused-ignore]
 
 from judge import api
@@ -23,7 +23,7 @@ from judge.sandbox.backends import docker
 
 
 def main() -> None:
-    """Grades what the turn names."""
+    """Grades the tasks of the turn."""
     turn = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     containers = ContainerTime.watching(docker.Container)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,12 +1,12 @@
-"""What it costs to show the first rows of the largest input workbooks, in every form of a prompt.
+"""Measures the cost of showing the first rows of the largest inputs in every form of a prompt.
 
     python benchmarks/preview.py SUITE... [--before TREE] [--workbooks 20] [--repeat 9]
 
-For each workbook the processor time of reading its first six rows and writing all forms, within a
-process that has done it before, and the memory that Python allocates for it at most; for the
-largest one also the processor time and the memory of a process that does nothing else. With the
-source tree of an earlier state, both are measured in turns, and the last column is what this state
-takes of the time of the earlier one. Medians.
+For each workbook, measures the processor time of reading its first six rows and writing all forms,
+in a process that has done so before, and the peak memory that Python allocates for it; for the
+largest workbook also the processor time and the memory of a process that does nothing else. If the
+source tree of an earlier state is given, both are measured in turns, and the last column is the
+time of this state as a share of the time of the earlier one. All figures are medians.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ print(json.dumps(figures))
 
 @dataclass
 class State:
-    """A source tree with what was measured of it: seconds and bytes."""
+    """A source tree with its measurements: seconds and bytes."""
 
     tree: Path
     workbooks: list[list[tuple[float, int]]] = field(default_factory=list)
@@ -86,7 +86,7 @@ class State:
 
 
 def _median(figures: list[tuple[float, int]]) -> tuple[float, float]:
-    """Milliseconds and MB."""
+    """Returns milliseconds and MB."""
     seconds, sizes = zip(*figures, strict=True)
     return statistics.median(seconds) * 1e3, statistics.median(sizes) / 1e6
 

@@ -1,8 +1,8 @@
-"""Processor time of a command and of everything that it starts, by a control group of its own.
+"""Measures the processor time of a command and of everything that it starts, by a control group.
 
-Containers are children of their daemon, and in none of the command's groups: those that a process
-starts are counted by their own groups (:class:`ContainerTime`). What the daemon itself takes for
-them is in neither.
+Containers are children of their daemon, and in none of the command's groups: the containers that a
+process starts are counted by their own groups (:class:`ContainerTime`). The daemon's own work for
+them is not counted.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ SECOND = Path("/sys/fs/cgroup")
 
 @dataclass
 class Spent:
-    """What was spent in a control group.
+    """The processor time that was spent in a control group.
 
     Attributes:
-        group: its folder; None where none can be made.
-        seconds: processor time, known at the end.
+        group: the folder of the group; None if none can be made.
+        seconds: the processor time, which is set at the end.
     """
 
     group: Path | None
     seconds: float | None = None
 
     def command(self, command: list[str]) -> list[str]:
-        """The command, started in the group."""
+        """Returns the command that starts a command in the group."""
         if self.group is None:
             return command
         enter = f'echo $$ > "{self.group}/cgroup.procs" && exec "$@"'
@@ -42,7 +42,7 @@ class Spent:
 
 @contextlib.contextmanager
 def processor_time() -> Iterator[Spent]:
-    """A control group for one command; its ``seconds`` stay None where none can be made."""
+    """Makes a control group for one command; ``seconds`` stays None if none can be made."""
     spent = Spent(_made())
     try:
         yield spent
@@ -57,10 +57,10 @@ def processor_time() -> Iterator[Spent]:
 
 
 class Meter:
-    """Processor time of this process and of everything that it starts from here on.
+    """Measures the processor time of this process and of everything that it starts from now on.
 
-    The process moves into a control group of its own; where none can be made, the time is that of
-    the process and of its children that have ended.
+    The process moves into its own control group; if none can be made, the time is that of the
+    process and of its ended children.
     """
 
     def __init__(self) -> None:
@@ -70,18 +70,18 @@ class Meter:
 
     @property
     def seconds(self) -> float:
-        """What was spent so far."""
+        """Returns the processor time that was spent so far."""
         spent = _read(self._group) if self._group is not None else None
         return sum(os.times()[:4]) if spent is None else spent
 
 
 @dataclass
 class ContainerTime:
-    """Processor time of the containers of this process, read just before each is removed.
+    """Measures the processor time of this process's containers, just before each is removed.
 
     Attributes:
-        seconds: of those that are gone.
-        missed: how many had no group that can be read here, such as those of a remote daemon.
+        seconds: the processor time of the removed containers.
+        missed: how many had no readable group, such as those of a remote daemon.
     """
 
     seconds: float = 0.0
@@ -108,7 +108,7 @@ class ContainerTime:
         return counted
 
     def take(self, identity: str) -> None:
-        """Adds what a container has used, once."""
+        """Adds the processor time of a container, once."""
         if identity in self._read:
             return
         self._read.add(identity)

@@ -2,9 +2,9 @@
 
     python benchmarks/proposals.py DATA
 
-DATA is the folder with ``spider2v_calc``. For each pair of input and gold all proposals are kept.
-Counted are the published types of rules that are among the proposed ones, the golds that pass, and
-the untouched inputs that pass. Nothing is calculated: the values that the files store count.
+DATA is the folder with ``spider2v_calc``. For each pair of input and gold, all proposals are kept.
+Counts how many published types of rules are among the proposed ones, how many golds pass, and how
+many untouched inputs pass. Nothing is calculated: the values stored in the files count.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _types(rules: Any) -> set[str]:
 
 
 def _with(task: Task, rules: Any) -> Task:
-    """The task, judged by other rules."""
+    """Returns the task with other rules."""
     spec = CheckerSpec("rules", {"rules": tuple(rules)})
     checker_of(spec).check_options(spec.options)
     return replace(task, checker=spec)

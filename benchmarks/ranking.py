@@ -1,4 +1,4 @@
-"""All ties of a board against one comparison of two runs, in processor time.
+"""Measures the processor time of all ties of a board, and of one comparison of two runs.
 
     python benchmarks/ranking.py [--entries 200] [--tasks 300] [--rounds 3]
 

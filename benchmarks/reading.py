@@ -1,4 +1,4 @@
-"""What reading ranges of a large worksheet costs, beside another version of the judge.
+"""Measures the cost of reading ranges of a large worksheet, also with another version.
 
 .venv/bin/python benchmarks/reading.py [OLD_TREE]
 """
@@ -24,7 +24,7 @@ REPEATS = 5
 
 
 def workbook() -> bytes:
-    """A workbook of eight columns, as openpyxl writes it: 12 MB of XML."""
+    """Makes a workbook with eight columns, as openpyxl writes it: 12 MB of XML."""
     import openpyxl  # noqa: PLC0415
 
     book = openpyxl.Workbook(write_only=True)
@@ -37,7 +37,7 @@ def workbook() -> bytes:
 
 
 def measured(data: bytes) -> dict[str, float]:
-    """Milliseconds of processor time for each range, the best of some."""
+    """Measures milliseconds of processor time for each range, the best of several tries."""
     from judge.workbook.address import Window  # noqa: PLC0415 - maybe of another version
     from judge.workbook.reader import open_workbook  # noqa: PLC0415
 

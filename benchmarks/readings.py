@@ -1,5 +1,5 @@
-"""What careful readings say of an audit: the share of its suspects that is confirmed, sign by sign,
-and the share of the faulty golds of randomly drawn tasks that it lists.
+"""Compares an audit with careful readings: which share of its suspects is confirmed, by sign, and
+which share of the faulty golds of randomly drawn tasks it lists.
 
     judge verify SUITE --audit --out suspects.json
     python -m benchmarks.readings suspects.json
@@ -26,19 +26,19 @@ CaseId = tuple[str, str]
 
 
 def rows(path: Path) -> Iterator[Row]:
-    """The lines of a table, by their headings."""
+    """Reads the rows of a table, by heading."""
     with path.open(encoding="utf-8", newline="") as lines:
         yield from csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
 def cases_of(row: Row) -> list[CaseId]:
-    """The cases that a line is about: ``all`` or their numbers."""
+    """Returns the cases of a row: ``all`` or their numbers."""
     named = CASES if row["case"] == "all" else [each.strip() for each in row["case"].split(",")]
     return [(row["task"], each) for each in named]
 
 
 def print_precision(table: Iterable[Row]) -> None:
-    """How many of the suspects that were read are confirmed, by sign and certainty."""
+    """Counts the confirmed suspects among those that were read, by sign and certainty."""
     read: Counter[tuple[str, str]] = Counter()
     confirmed: Counter[tuple[str, str]] = Counter()
     faulty: Counter[tuple[str, str]] = Counter()
@@ -56,7 +56,7 @@ def print_precision(table: Iterable[Row]) -> None:
 
 
 def print_recall(table: Iterable[Row], suspects: Iterable[Suspect]) -> None:
-    """How many of the faults that a reading found in random tasks are on the list."""
+    """Counts the faults that a reading found in random tasks and that are on the list."""
     faults: dict[CaseId, str] = {}
     tasks: set[str] = set()
     for row in table:
@@ -93,9 +93,10 @@ def print_recall(table: Iterable[Row], suspects: Iterable[Suspect]) -> None:
 
 
 def print_random_precision(table: Iterable[Row], suspects: Iterable[Suspect]) -> None:
-    """How many of the suspects about the tasks that were read are about cases with a fault.
+    """Counts the suspects about tasks that were read whose cases have a fault.
 
-    A gold that the reader found to follow another reading of the question is counted apart.
+    A gold that, according to the reader, follows another reading of the question is counted
+    separately.
     """
     read = list(table)
     tasks = {row["task"] for row in read}

@@ -1,12 +1,12 @@
-"""How close to Excel the calculation engines come, and how fast: every gold, and the battery.
+"""Measures how close to Excel the calculation engines are, and how fast: golds and battery.
 
     python -m benchmarks.recalc ../shared/data/spreadsheetbench_912_dev300 --json out.json
 
-Formula cells of all golds lose their values and are computed again, by each engine alone and by
-the cascade; what comes out is held against Excel's own values by the published script's rules.
-Values that rest on volatile functions, and golds known to be stale (``stale.yaml``), are set apart
-and listed. Without a suite the battery alone is measured. The table that the cascade chooses by is
-written by ``benchmarks.records``.
+The values of all golds' formula cells are removed and computed again, by each engine alone and by
+the cascade; the results are compared with Excel's values by the rules of the published script.
+Values that depend on volatile functions, and golds that are known to be stale (``stale.yaml``), are
+listed separately. Without a suite, only the battery is measured. ``benchmarks.records`` writes the
+table by which the cascade chooses.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CASCADE = "cascade"
 
 @dataclass
 class Standing:
-    """What one engine (or the cascade) achieved."""
+    """The results of one engine (or the cascade)."""
 
     cells: int = 0
     right: int = 0
@@ -56,7 +56,7 @@ class Standing:
     wrong: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, gold: Gold, kept: Iterable[CellRef], values: dict[CellRef, CellValue]) -> None:
-        """Counts one gold."""
+        """Adds the results of one gold."""
         outcomes = {ref: agrees(gold.expected[ref], values.get(ref)) for ref in kept}
         if not outcomes:
             return
@@ -78,7 +78,7 @@ class Standing:
             ] + ([f"… {len(bad)} cells in all"] if len(bad) > 3 else [])
 
     def as_json(self) -> dict[str, Any]:
-        """The figures, shares included."""
+        """Returns the figures, including shares."""
         return {
             "cells": self.cells,
             "cells_right": self.right,
@@ -97,7 +97,7 @@ class Standing:
 
 
 def spread_ms(seconds: Sequence[float]) -> dict[str, float]:
-    """Median and 95th percentile in milliseconds."""
+    """Computes median and 95th percentile in milliseconds."""
     if len(seconds) < 2:
         return {}
     return {
@@ -118,7 +118,7 @@ def _shown(value: CellValue) -> str:
 def vote(
     engine: Engine, gold: Gold, timeout_s: float, standing: Standing
 ) -> dict[CellRef, CellValue]:
-    """What an engine alone says of a gold's formula cells."""
+    """Computes a gold's formula cells with a single engine."""
     started = time.perf_counter()
     try:
         dialect = Dialect(date_1904=gold.date_1904)
@@ -139,7 +139,7 @@ def vote(
 def cascade_vote(
     recalculator: Recalculator, gold: Gold, standing: Standing
 ) -> dict[CellRef, CellValue]:
-    """What the cascade says, the whole way from the opened workbook to typed values."""
+    """Computes a gold with the cascade, from the opened workbook to typed values."""
     workbook = open_workbook(gold.stripped)
     workbook.preload(gold.ranges)
     started = time.perf_counter()
@@ -151,7 +151,7 @@ def cascade_vote(
 def measure_golds(
     known: Sequence[Gold], engines: Sequence[Engine], timeout_s: float, slow_every: int
 ) -> dict[str, Standing]:
-    """Each engine alone over all golds (the slow one over some)."""
+    """Measures each engine alone on all golds (the slow one on some)."""
     standings = {engine.name: Standing() for engine in engines}
     stale = stale_golds()
     for number, gold in enumerate(known):
@@ -165,16 +165,16 @@ def measure_golds(
 
 
 def kept_cells(gold: Gold, stale: dict[str, str]) -> list[CellRef]:
-    """The cells of a gold that count."""
+    """Returns the cells of a gold that count."""
     return [] if gold.name in stale else [ref for ref in gold.cells if ref not in gold.volatile]
 
 
 def measure_cascade(
     known: Sequence[Gold], recalculator: Recalculator, converter: Converter | None, every: int
 ) -> tuple[Standing, list[float]]:
-    """The cascade over all golds, and between them the plain way over every so many.
+    """Measures the cascade on all golds, and in between the plain way on every so-many-th gold.
 
-    The two take turns, so that a machine that is busy for a while is as busy for both.
+    The two take turns, so that a busy machine affects both equally.
     """
     standing, converting = Standing(), []
     stale = stale_golds()
@@ -188,7 +188,7 @@ def measure_cascade(
 def measure_battery(
     engines: Sequence[Engine], timeout_s: float
 ) -> list[tuple[Probe, dict[str, CellValue]]]:
-    """Each engine alone over the battery."""
+    """Measures each engine alone on the battery."""
     answers = []
     for probe in probes():
         workbook = probe.workbook()
@@ -204,7 +204,7 @@ def measure_battery(
 def battery_by_cascade(
     answers: list[tuple[Probe, dict[str, CellValue]]], recalculator: Recalculator
 ) -> None:
-    """Adds what the cascade says to the answers of the battery."""
+    """Adds the answers of the cascade to those of the battery."""
     for probe, said in answers:
         workbook = open_workbook(probe.workbook())
         computed = recalculator.fill(workbook, [PLACE_RANGE], origin=Origin.SOLUTION)
@@ -213,7 +213,7 @@ def battery_by_cascade(
 
 
 def battery_json(answers: list[tuple[Probe, dict[str, CellValue]]]) -> dict[str, Any]:
-    """Every probe with what was said, and the counts."""
+    """Lists every probe with its answers, and the counts."""
     names = sorted({name for _, said in answers for name in said})
     rows = [
         {
@@ -275,7 +275,7 @@ def main() -> None:
 
 
 def print_report(report: dict[str, Any]) -> None:
-    """The figures as a table."""
+    """Formats the figures as a table."""
     head = f"{'':12} {'cells':>7} {'right':>8} {'files':>6} {'right':>8}"
     print(f"{head} {'answer cells':>13} {'answer files':>13} {'ms':>8} {'p95':>8} {'battery':>8}")
     for name, row in report["standings"].items():

@@ -1,4 +1,4 @@
-"""The tables of a report of ``benchmarks.recalc``, as they stand in the documentation.
+"""Writes the tables of a report of ``benchmarks.recalc`` for the documentation.
 
 python -m benchmarks.recalc_tables out.json                     # standings and misses
 python -m benchmarks.recalc_tables out.json --battery docs/battery.md
@@ -16,7 +16,7 @@ CASCADE = "cascade"
 
 
 def standings(report: Mapping[str, Any]) -> list[str]:
-    """Agreement and time, a line for each engine and one for the cascade."""
+    """Makes the table of agreement and time, with a row for each engine and one for the cascade."""
     lines = [
         (
             "| | cells right | files all right | answer cells | answer files | median ms | p95 ms "
@@ -42,22 +42,22 @@ def standings(report: Mapping[str, Any]) -> list[str]:
 
 
 def misses(report: Mapping[str, Any], name: str = CASCADE) -> list[str]:
-    """The files in which an engine is not right in every cell, with the first such cell."""
+    """Lists the files in which an engine is not right in every cell, with the first such cell."""
     wrong = report["standings"][name]["wrong"]
     return [f"- {file}: {cells[0]}" for file, cells in wrong.items()]
 
 
 def battery(report: Mapping[str, Any]) -> list[str]:
-    """Every probe with what each engine says where it is not what Microsoft documents."""
+    """Lists every probe with the engines' answers that differ from Microsoft's documentation."""
     known = report["battery"]
     names = sorted(known["right"], key=lambda name: (name != CASCADE, -known["right"][name]))
     lines = [
         "# Function battery",
         "",
         (
-            f"{known['probes']} formulas, each alone in a workbook, with the result that "
-            "Microsoft's function reference gives on the page named. A column is empty where that "
-            "is the result; otherwise it says what was computed (None: nothing)."
+            f"{known['probes']} formulas, each in its own workbook, with the result that the named "
+            "page of Microsoft's function reference gives. A column is empty if the engine gave "
+            "that result; otherwise it shows the engine's result (None: no value)."
         ),
         "",
         "```",

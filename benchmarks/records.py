@@ -1,14 +1,14 @@
-"""The records by which engines are believed, and how right the cascade is with them.
+"""Makes the records by which engines are trusted, and measures how right the cascade is with them.
 
     python -m benchmarks.records SUITE --corpus FOLDER --corpus FOLDER --write --folds 10
     python -m benchmarks.records --probes benchmarks/shapes.yaml
 
-Every formula cell of the golds of a suite, of the battery, and of the workbooks of some folders
-(saved by Excel) is computed by every engine with nothing trusted. The outcome, held against Excel's
-values, is the table of records (``judge/recalc/trust.json``, which ``--write`` writes). Then the
-cascade computes all of it with the table of the package (``plain``), with ``--folds`` once more,
-each file with a table that was made without the fold to which it belongs, and with
-``--without-each`` once more without each engine.
+Every engine computes every formula cell in the golds of a suite, in the battery, and in the
+workbooks of some folders (saved by Excel), with no stored value trusted. The results, compared with
+Excel's values, make the table of records (``judge/recalc/trust.json``, which ``--write`` writes).
+Then the cascade computes everything with the table of the package (``plain``). With ``--folds`` it
+computes each file again with a table that was made without the file's fold, and with
+``--without-each`` again without each engine.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ BATTERY = "battery"
 EMPTY = read_table({"measured_with": {}, "functions": {}})
 
 Counts = Counter[tuple[str, str]]
-"""Source and outcome, or source and engine -> cells."""
+"""Counts of cells by source and outcome, or by source and engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A workbook with values of Excel's.
+    """A workbook with Excel's values.
 
     Attributes:
-        corpus: the collection that it is from.
+        corpus: the collection that contains it.
         source: the corpus and the file, or the task of which the file is one case.
         gold: its formula cells with Excel's values.
-        package: what is computed.
-        counted: the cells that count: none of which the formula itself is volatile, and of golds
-            and the battery none that depends on such a cell.
-        accepts: whether a value of a cell is Excel's.
+        package: the workbook that is computed.
+        counted: the cells that count: no cells with a volatile formula and, in golds and the
+            battery, no cells that depend on such a cell.
+        accepts: returns whether a value of a cell is Excel's.
     """
 
     corpus: str
@@ -77,7 +77,7 @@ class Measured:
 
 
 def is_excels(expected: CellValue, actual: CellValue) -> bool:
-    """Whether a value is Excel's: numbers to a millionth, errors by their code, blank as ""."""
+    """Returns whether a value is Excel's: numbers to a millionth, errors by code, blank as ""."""
     if isinstance(expected, ErrorValue) or isinstance(actual, ErrorValue):
         return expected == actual
     if expected is None or actual is None:
@@ -95,7 +95,7 @@ def _number(value: Any) -> float:
 
 
 def of_folder(folder: Path) -> Iterator[Measured]:
-    """The workbooks of a folder."""
+    """Reads the workbooks of a folder."""
     for path in sorted(folder.rglob("*.xlsx")):
         with contextlib.suppress(JudgeError):
             gold = read_gold(path.name, open_workbook(path), ())
@@ -115,7 +115,7 @@ def _strictly(gold: Gold) -> Callable[[CellRef, CellValue], bool]:
 
 
 def of_suite(suite: Path) -> Iterator[Measured]:
-    """The golds of a suite; the cases of a task are one source."""
+    """Reads the golds of a suite; the cases of a task are one source."""
     stale = stale_golds()
     for gold in golds(suite):
         if gold.name not in stale:
@@ -129,7 +129,7 @@ def _as_published(gold: Gold) -> Callable[[CellRef, CellValue], bool]:
 
 
 def of_battery(path: Path = BATTERY_FILE) -> Iterator[Measured]:
-    """The formulas of the battery, or of a file like it; those of one page are one source."""
+    """Reads the formulas of the battery, or of a similar file; those of one page are one source."""
     for number, probe in enumerate(probes(path)):
         package = probe.workbook()
         workbook = open_workbook(package)
@@ -156,7 +156,7 @@ def _accepted_by(accepts: Callable[[CellValue], bool]) -> Callable[[CellRef, Cel
 
 
 def record(measured: Iterable[Measured], engines: Sequence[Engine]) -> tuple[list[Sample], Counts]:
-    """Every engine's answers for every cell as samples, and how many cells each one has right."""
+    """Makes samples from every engine's answers for every cell; counts the right cells of each."""
     recalculator = Recalculator(engines, trust=EMPTY)
     samples: list[Sample] = []
     alone: Counts = Counter()
@@ -177,12 +177,12 @@ def record(measured: Iterable[Measured], engines: Sequence[Engine]) -> tuple[lis
 def judged(
     measured: Iterable[Measured], tables: Callable[[str], Recalculator], miss: Callable[[str], None]
 ) -> Counts:
-    """How many cells of each source the cascade has right, wrong, and open.
+    """Counts the cells of each source that the cascade has right, wrong, or not computed.
 
     Args:
         measured: the workbooks.
         tables: source -> a recalculator with the records for it.
-        miss: gets a line of JSON for every cell that is not right.
+        miss: receives a line of JSON for every cell that is not right.
     """
     counts: Counts = Counter()
     for item in measured:
@@ -267,14 +267,14 @@ def _always(engines: Sequence[Engine], table: TrustTable) -> Callable[[str], Rec
 def _without_folds(
     samples: Sequence[Sample], versions: Mapping[str, str], folds: int
 ) -> Iterator[tuple[int, TrustTable]]:
-    """Each fold with the records that are made without it."""
+    """Makes, for each fold, the records without it."""
     for fold in range(folds):
         others = [sample for sample in samples if fold_of(sample.source, folds) != fold]
         yield fold, read_table(trust_data(others, versions))
 
 
 def _sizes(alone: Counts) -> dict[str, dict[str, int]]:
-    """The sources and cells of each corpus."""
+    """Counts the sources and cells of each corpus."""
     sizes: dict[str, dict[str, int]] = defaultdict(lambda: {"sources": 0, "cells": 0})
     for (source, what), cells in sorted(alone.items()):
         if what == "cells":
@@ -285,7 +285,7 @@ def _sizes(alone: Counts) -> dict[str, dict[str, int]]:
 
 
 def as_text(data: Mapping[str, Any]) -> str:
-    """The table as it stands in the package: a function or a shape on a line."""
+    """Formats the table as it is in the package: one line for each function or shape."""
     blocks = [f' "{part}": {json.dumps(data[part])}' for part in ("measured_with", "corpora")]
     for part in ("functions", "shapes"):
         lines = (
@@ -297,12 +297,12 @@ def as_text(data: Mapping[str, Any]) -> str:
 
 
 def rows_of(sources: Mapping[str, int]) -> dict[str, list[str]]:
-    """The rows of a report: corpora and their folders, each with its sources.
+    """Makes the rows of a report: corpora and their folders, each with its sources.
 
-    Where one file has more than a third of the cells of a corpus, there is a row without it.
+    If one file has more than a third of the cells of a corpus, there is also a row without it.
 
     Args:
-        sources: source -> its cells.
+        sources: source -> number of its cells.
     """
     rows: dict[str, list[str]] = defaultdict(list)
     for source in sorted(sources):
@@ -319,7 +319,7 @@ def rows_of(sources: Mapping[str, int]) -> dict[str, list[str]]:
 
 
 def print_report(report: Mapping[str, Counts], alone: Counts, engines: Sequence[str]) -> None:
-    """The shares of right cells by corpus and folder; the wrong and open cells of each way."""
+    """Formats the shares of right cells by corpus and folder, and the other cells of each way."""
     plain = report["plain"]
     sources = {source: cells for (source, what), cells in plain.items() if what == "cells"}
     ways = [*engines, "any"]

@@ -1,4 +1,4 @@
-"""Engines whose answers are kept on disk, so that a second measurement asks none of them."""
+"""Engines whose answers are stored on disk, so that a second measurement does not run them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from judge.workbook.cell import CellRange
 
 
 class RememberedEngine:
-    """An engine that computes a workbook once, for this process and later ones.
+    """An engine that computes each workbook only once, for this process and later ones.
 
-    Answers go by the engine's version, the code of the services, the package, the ranges and the
-    dialect. An engine that was out of time or ended is asked again.
+    The key of an answer is the engine's version, the code of the services, the package, the ranges
+    and the dialect. If an engine ran out of time or ended, it is run again.
 
     Args:
         engine: the engine.
-        folder: where its answers are; only this program writes there.
+        folder: the folder with its answers; only this program writes there.
     """
 
     def __init__(self, engine: Engine, folder: Path) -> None:
@@ -56,7 +56,7 @@ class RememberedEngine:
         timeout_s: float,
         dialect: Dialect = PLAIN,
     ) -> EngineResult:
-        """What the engine answers or answered; see :class:`judge.recalc.contract.Engine`."""
+        """Returns the engine's stored or new answer; see :class:`judge.recalc.contract.Engine`."""
         asked = (
             (self.name, self.version, services_digest()),
             hashlib.sha256(workbook).hexdigest(),

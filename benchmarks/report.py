@@ -1,11 +1,11 @@
-"""What a report on a whole benchmark weighs, and how long it takes to make and to open.
+"""Measures the size of a report on a whole benchmark, and how long it takes to make and to open.
 
     python benchmarks/report.py RUN [--tasks 912] [--keep FILE]
 
-RUN is a results directory. Its submissions are taken again and again, as further samples, until
-there are as many as asked for: real instructions, programs and workbooks, as many as the whole
-benchmark has. Opening is measured in the machine's Chromium: from the call to the page's load
-event, five times, and from a click to the list of all tasks.
+RUN is a results directory. Its submissions are repeated as further samples, until there are as many
+as requested: real instructions, programs and workbooks, as many as in the whole benchmark. Opening
+is measured in the machine's Chromium: from the call to the page's load event, five times, and from
+a click to the list of all tasks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NO_CHROMIUM = (
 
 
 def enlarged(run: LoadedRun, tasks: int) -> LoadedRun:
-    """The run with its submissions repeated as further samples."""
+    """Makes the run with its submissions repeated as further samples."""
     found = []
     for number in range(tasks):
         round_, place = divmod(number, len(run.submissions))
@@ -70,10 +70,10 @@ def main() -> None:
 
 
 def find_chromium() -> str | None:
-    """``JUDGE_CHROMIUM``, or the machine's Chromium; Playwright cannot bring one of its own.
+    """Finds ``JUDGE_CHROMIUM``, or the machine's Chromium; Playwright's own is not available.
 
-    Rather the shell without windows: it needs a fifth to two fifths less processor time for the
-    same pages.
+    Prefers the headless shell, which needs a fifth to two fifths less processor time for the same
+    pages.
     """
     return (
         os.environ.get("JUDGE_CHROMIUM")

@@ -1,11 +1,11 @@
-"""Checklists out to Harbor's rewardkit and in again: the same rewards, and the same items.
+"""Exports checklists to Harbor's rewardkit and imports them again: equal rewards, equal items.
 
     python -m benchmarks.rewardkit_round PYTHON
 
 PYTHON is an interpreter (3.12 or newer) with the packages harbor-rewardkit 0.2.3 and openpyxl. Two
-folders are judged on twenty workspaces each, by rewardkit itself and by the judge: one that
-the judge wrote from a checklist, and one written by hand with the criteria that rewardkit has.
-Nothing is asked of a model.
+folders of criteria are used to judge twenty workspaces each, by rewardkit itself and by the judge:
+one folder that the judge wrote from a checklist, and one written by hand with rewardkit's own
+criteria. No model is used.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ rk.files_equal("notes.txt", "copy.txt")
 
 
 def workspace(number: int) -> dict[str, bytes]:
-    """A folder that an answer left; every number gives another one."""
+    """Makes the output folder of an answer; every number gives a different one."""
     book = Workbook()
     sheet: Any = book.active
     sheet.title = "Data" if number % 5 else "Sheet"
@@ -122,7 +122,7 @@ print(json.dumps([run(tests, workspace=answer, output=out) for tests, answer, ou
 def rewards_of(
     python: Path, tests: Path, answers: Sequence[Path], out: Path
 ) -> list[Mapping[str, float]]:
-    """What rewardkit itself says of each workspace."""
+    """Returns rewardkit's own reward for each workspace."""
     judge = Path(sys.executable).with_name("judge")
     environment = {**os.environ, "JUDGE": str(judge), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     done = subprocess.run(
@@ -138,7 +138,7 @@ def rewards_of(
 
 
 def share_of(answer: Path, checklist: Path, profile: str) -> float:
-    """The share of points that the judge gives."""
+    """Returns the share of points that the judge gives."""
     options = {
         "profile": profile,
         "recalc": "never",

@@ -1,11 +1,11 @@
-"""What a reward takes beside the program: 1,000 rewards of a warm judge, in bubblewrap.
+"""Measures the overhead of a reward over its program: 1,000 rewards of a warm judge, in bubblewrap.
 
     python benchmarks/rewards.py [--rewards 1000] [--jobs 1] [--solutions FILE --dataset SUITE]
 
-Replies are the sample suite's submissions that end by themselves (or those of the file), again and
-again. The judge measures the wall-clock time of each program; the rest of a reward's time is the
+The replies are the sample suite's submissions that end before their limits (or those of the file),
+repeated. The judge measures the wall-clock time of each program; the rest of a reward's time is the
 judge's own: starting the program's process, reading and comparing workbooks, computing formulas.
-Each reply's reward is compared with what `judge score` says about it.
+Each reply's reward is compared with the verdict of `judge score`.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ SLOW = {"TLE", "MLE"}
 
 @dataclass(frozen=True)
 class Took:
-    """Seconds of one reward, a case; and the programs' part of it."""
+    """The seconds of one reward per case, and the programs' part of them."""
 
     all_s: float
     run_s: float
 
 
 def replies(suite: Suite, path: Path) -> list[judge.Submission]:
-    """The submissions of a file, except those made to run into a limit."""
+    """Reads the submissions of a file, except those made to run into a limit."""
     return [each for each in load_submissions(path, suite) if not SLOW & set(each.expected or ())]
 
 
 def expected(path: Path, suite: Suite, chosen: list[judge.Submission]) -> dict[str, float]:
-    """What `judge score` says, by task and sample."""
+    """Returns the verdicts of `judge score`, by task and sample."""
     with tempfile.TemporaryDirectory(prefix="judge-rewards-") as folder:
         out = Path(folder) / "run"
         options = judge.ScoreOptions(dataset=str(suite.root), out=out, sandbox="bubblewrap")

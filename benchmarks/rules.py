@@ -1,13 +1,14 @@
-"""Times rule lists, and measures their memory: the judge with openpyxl and pandas in the same run.
+"""Measures time and memory of rule lists: the judge, openpyxl and pandas in the same run.
 
     python benchmarks/rules.py DATA [times|memory]
 
 DATA is the folder with ``spider2v_calc`` (recorded verdicts and workbooks). Each recorded call is
-judged from the files, under ``official`` and under ``standard`` without engines. Right after it,
-openpyxl opens both workbooks, and pandas reads the first sheet of both, as the published function
-does before it compares anything; so both meet the same machine. Times are processor time, each
-call once after a warm-up. Memory is the peak of what Python allocates during one call, in a process
-of its own that is bounded to 512 MB more than it had, for the calls with the largest files.
+judged from the files, under ``official`` and under ``standard`` without engines. Immediately after
+that, openpyxl opens both workbooks, and pandas reads the first sheet of both, as the published
+function does before it compares anything; so the machine is equally busy for both. Times are
+processor time of one call after a warm-up. Memory is the peak that Python allocates during one
+call, in a separate process that may use 512 MB more than at its start, for the calls with the
+largest files.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MEMORY_BYTES = 512 << 20
 
 
 def main() -> None:
-    """Prints the median and the worst of each way."""
+    """Prints the median and the worst time of each way."""
     root = Path(sys.argv[1]) / "spider2v_calc"
     lines = (root / "published_verdicts.jsonl").read_text().splitlines()
     records = [each for each in map(json.loads, lines) if each["kind"] != "header"]
@@ -82,7 +83,7 @@ def _print_memory(ways: _Ways, records: list[dict[str, Any]], root: Path) -> Non
 
 
 def _peak_mb(way: Callable[[dict[str, Any], Path], object], record: Any, root: Path) -> float:
-    """The most that a call has allocated at a time."""
+    """Measures the peak memory that a call allocates."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,13 +1,13 @@
-"""What isolation costs: latency of a small job, and throughput over real solutions.
+"""Measures the cost of isolation: latency of a small job, and throughput of real solutions.
 
     .venv/bin/python -m benchmarks.sandbox latency [--rounds 30]
     .venv/bin/python -m benchmarks.sandbox throughput SOLUTIONS.jsonl SUITE [--jobs 2] [--limit N]
     .venv/bin/python -m benchmarks.sandbox both SOLUTIONS.jsonl SUITE
     .venv/bin/python -m benchmarks.sandbox endurance --sandbox docker [--runs 10000]
 
-All contestants run interleaved, so that a machine that slows down slows them all. ``subprocess``
-is a plain ``python solution.py``, unisolated, with the same packages; its paths are replaced in the
-text, since it has no ``/mnt/data`` of its own.
+All contestants run interleaved, so that a machine that slows down slows them all. ``subprocess`` is
+a plain ``python solution.py`` without isolation and with the same packages; paths are replaced in
+its text, since it has no ``/mnt/data``.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ workbook.save("/mnt/data/output/1_1_output.xlsx")
 
 
 class Session(Protocol):
-    """What runs the cases of one submission."""
+    """Runs the cases of one submission."""
 
     def run(self, request: RunRequest) -> Any:
-        """Runs one."""
+        """Runs one case."""
         ...
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class Contestant(Protocol):
 
 @dataclass(frozen=True)
 class PlainResult:
-    """As much of a result as the benchmark looks at."""
+    """The part of a result that the benchmark needs."""
 
     status: RunStatus
     output_status: OutputStatus
@@ -86,7 +86,7 @@ class PlainResult:
 
 
 class PlainSession(Closable):
-    """A process of its own for each case, unisolated."""
+    """Runs a separate process for each case, without isolation."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -136,7 +136,7 @@ class Plain:
         return PlainSession()
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Does nothing: there is nothing to end."""
 
 
 CONTESTANTS: dict[str, Callable[[int], Contestant]] = {
@@ -150,7 +150,7 @@ CONTESTANTS: dict[str, Callable[[int], Contestant]] = {
 
 @contextmanager
 def contestants(names: Sequence[str], jobs: int) -> Iterator[dict[str, Contestant]]:
-    """Opens all that take part."""
+    """Opens all contestants."""
     opened: dict[str, Contestant] = {}
     try:
         for name in names:
@@ -162,7 +162,7 @@ def contestants(names: Sequence[str], jobs: int) -> Iterator[dict[str, Contestan
 
 
 def latency(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Milliseconds of the yardstick job, warm: open, first case, next case, close."""
+    """Measures milliseconds of the standard job, warm: open, first case, next case, close."""
     request = RunRequest(
         YARDSTICK,
         {"/mnt/data/input/1_1_input.xlsx": workbook()},
@@ -173,7 +173,7 @@ def latency(arguments: argparse.Namespace) -> dict[str, Any]:
         for turn in range(arguments.rounds + 2):
             for name, contestant in opened.items():
                 steps = one_latency(contestant, request)
-                time.sleep(arguments.pause)  # lets the pool make the next place: off the path
+                time.sleep(arguments.pause)  # the pool prepares the next sandbox
                 if turn >= 2:
                     for step, seconds in steps.items():
                         times.setdefault(name, {}).setdefault(step, []).append(seconds * 1000)
@@ -184,7 +184,7 @@ def latency(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def one_latency(contestant: Contestant, request: RunRequest) -> dict[str, float]:
-    """Seconds of each step of a submission with two cases."""
+    """Measures seconds of each step of a submission with two cases."""
     marks = [time.perf_counter()]
     session = contestant.session()
     marks.append(time.perf_counter())
@@ -199,7 +199,7 @@ def one_latency(contestant: Contestant, request: RunRequest) -> dict[str, float]
 
 
 def workbook() -> bytes:
-    """A workbook of about 10 KB."""
+    """Makes a workbook of about 10 KB."""
     book = openpyxl.Workbook()
     sheet = book.active
     assert sheet is not None
@@ -212,7 +212,7 @@ def workbook() -> bytes:
 
 
 def throughput(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Cases per second over real solutions, the contestants taking turns."""
+    """Measures cases per second on real solutions; the contestants take turns."""
     suite = load_suite(arguments.suite)
     work = []
     for each in load_submissions(arguments.solutions, suite)[: arguments.limit]:
@@ -259,17 +259,17 @@ def throughput(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _median_ratio(plain: list[float], own: list[float]) -> float:
-    """How many times faster, batch by batch, so that a busy minute counts for one batch alone."""
+    """Computes speed ratios for each batch, so that a busy minute only affects one batch."""
     return round(statistics.median(a / b for a, b in zip(plain, own, strict=True)), 2)
 
 
 def both(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Latency and throughput in one run."""
+    """Measures latency and throughput in one run."""
     return {"latency_ms": latency(arguments), "throughput": throughput(arguments)}
 
 
 def run_all(contestant: Contestant, work: list[list[RunRequest]], jobs: int) -> list[Any]:
-    """Runs submissions by ``jobs`` workers; results in order."""
+    """Runs submissions with ``jobs`` workers; returns results in order."""
 
     def one(requests: list[RunRequest]) -> list[Any]:
         session = contestant.session()
@@ -283,7 +283,7 @@ def run_all(contestant: Contestant, work: list[list[RunRequest]], jobs: int) -> 
 
 
 def endurance(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Many runs through one pool: memory, descriptors and processes must stay flat."""
+    """Runs many programs in one pool: memory, descriptors and processes must not grow."""
     opened: Sandbox = CONTESTANTS[arguments.sandbox](arguments.jobs)  # type: ignore[assignment]
     request = RunRequest("print('ran')", {}, None)
     left: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -325,7 +325,7 @@ def endurance(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def footprint() -> dict[str, Any]:
-    """What the judge and its children hold just now."""
+    """Counts the present resources of the judge and its children."""
     children = subprocess.run(
         ["pgrep", "-c", "-P", str(os.getpid())], capture_output=True, text=True, check=False
     )
@@ -351,7 +351,7 @@ def footprint() -> dict[str, Any]:
 
 
 def docker_disk() -> dict[str, int]:
-    """Layers and containers' folders on the daemon's disk, where it is this machine's."""
+    """Counts layers and containers' folders on the daemon's disk, if that is on this machine."""
     asked = subprocess.run(
         ["docker", "info", "--format", "{{.DockerRootDir}}"],
         capture_output=True,

@@ -1,11 +1,11 @@
-"""How many formula cells of workbooks that Excel saved the cascade computes as Excel did.
+"""Counts how many formula cells of workbooks that Excel saved the cascade computes as Excel did.
 
     python -m benchmarks.saved ../shared/data/excel_battery/workbooks
     python -m benchmarks.saved ../shared/data/excel_battery/more
 
-Every formula cell is computed again with nothing trusted and nothing kept, and compared with the
-stored value: numbers within a relative 1e-6 or an absolute 1e-9, text and logical values equal,
-errors of the same code, a blank equal to "" and 0. Formulas with volatile functions are left out.
+Every formula cell is computed again without trusted or cached values, and compared with the stored
+value: numbers within a relative 1e-6 or an absolute 1e-9, equal text and logical values, errors
+with the same code; a blank equals "" and 0. Formulas with volatile functions are left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OUTCOMES = ("right", "wrong", "not calculated")
 
 
 def outcomes(path: Path, recalculator: Recalculator) -> Counter[str]:
-    """How many cells of a workbook came out right, wrong, and without a value."""
+    """Counts the cells of a workbook that are right, wrong, or without a value."""
     counts = Counter[str]()
     workbook = open_workbook(path)
     ranges = [used for name in workbook.sheet_names if (used := workbook.used_range(name))]
@@ -53,7 +53,7 @@ def outcomes(path: Path, recalculator: Recalculator) -> Counter[str]:
 
 
 def main() -> None:
-    """Prints the workbooks with most cells that are not right, and the sum of all."""
+    """Prints the workbooks with the most cells that are not right, and the total."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="workbooks that Excel saved")
     parser.add_argument("--shown", type=int, default=20, help="workbooks that are listed [20]")

@@ -1,16 +1,16 @@
-"""Cases per second over workers, memory of the client over cases, and the share of each phase.
+"""Measures cases per second by workers, the client's memory by cases, and the share of each phase.
 
     python benchmarks/scale.py [--copies 8] [--workers 1,2,4,8] [--plots docs/plots]
         [--suite SUITE --solutions SOLUTIONS.jsonl] [--json FILE]
 
-The solutions of the sample suite that are meant to be compared (accepted or wrong answers), each
-as so many samples, are judged by threads, by ``local:N`` for each number of workers, and by
-threads again: as many threads as processors. A first round, which is not counted, fills the
-cache of recalculation for all of them. Reports of one and the same round must be identical.
+The solutions of the sample suite with accepted or wrong answers, each as several samples, are
+judged by threads, by ``local:N`` for each number of workers, and by threads again: as many threads
+as processors. A first round, which is not counted, fills the cache of recalculation for all of
+them. All reports of a round must be identical.
 
-Processor time is that of a control group around each command, with all that it started, programs
-and calculation engines included; without the right to make one, the script ends. The client's
-memory is read from ``/proc`` while it works.
+Processor time is that of a control group around each command, including all programs and
+calculation engines that it started; without the right to make a group, the script ends. The
+client's memory is read from ``/proc`` while it works.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ COMPARED = {"AC", "WA"}
 
 @dataclass
 class Round:
-    """One command and what it took.
+    """The measurements of one command.
 
     Attributes:
         name: ``threads`` or ``local:N``.
-        workers: how many cases are judged at once.
+        workers: how many cases are judged at a time.
         cases: how many cases were judged.
-        wall_s: seconds by the clock.
+        wall_s: wall-clock seconds.
         cpu_s: processor seconds of everything that was started.
-        phases: phase -> seconds by the clock, summed over all cases.
-        memory: cases on record and bytes of the client, as they grew.
+        phases: phase -> wall-clock seconds, summed over all cases.
+        memory: pairs of cases on record and bytes of the client, over time.
         own_s: processor seconds of the client, and of its process with the scheduler, from the
             first record on.
         report: the report.
@@ -69,7 +69,7 @@ class Round:
 
     @property
     def rate(self) -> float:
-        """Cases per second."""
+        """The number of cases per second."""
         return self.cases / self.wall_s
 
 
@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def copied(suite: str, solutions: Path, copies: int, out: Path) -> Path:
-    """Writes each solution several times, as samples of its task."""
+    """Writes each solution several times, as further samples of its task."""
     loaded = load_suite(suite)
     samples: dict[str, int] = {}
     with out.open("w", encoding="utf-8") as file:
@@ -156,7 +156,7 @@ def measure(suite: str, solutions: Path, found: Round, folder: Path) -> Round:
 
 
 class Group:
-    """A control group whose processor time is measured."""
+    """Makes a control group whose processor time is measured."""
 
     def __init__(self) -> None:
         groups = find_groups()
@@ -166,7 +166,7 @@ class Group:
         self._folder.mkdir()
 
     def entering(self) -> list[str]:
-        """How a command begins that enters the group."""
+        """Returns the beginning of a command that enters the group."""
         return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self._folder / "cgroup.procs")]
 
     def end(self) -> float:
@@ -193,7 +193,7 @@ def _lines(path: Path) -> int:
 
 
 def _own_s(client: int) -> dict[str, float]:
-    """Processor seconds so far of a client and of its process with the scheduler."""
+    """Returns the processor seconds so far of a client and of its process with the scheduler."""
     pids = {"client": client}
     with contextlib.suppress(StopIteration, KeyError):
         pids["scheduler"] = host_process(client)

@@ -1,4 +1,4 @@
-"""A scatter plot on logarithmic axes, written as SVG."""
+"""Draws a scatter plot on logarithmic axes as SVG."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Axis:
 
 
 def scatter(title: str, x_title: str, y_title: str, series: Sequence[Series]) -> str:
-    """The plot as an SVG document."""
+    """Returns the plot as an SVG document."""
     xs = [x for each in series for x, _ in each.points]
     ys = [y for each in series for _, y in each.points]
     x_axis = _Axis.over(xs, LEFT, WIDTH - RIGHT)
@@ -60,7 +60,7 @@ def scatter(title: str, x_title: str, y_title: str, series: Sequence[Series]) ->
         *_grid(x_axis, y_axis),
     ]
     for number, (each, colour) in enumerate(zip(series, COLOURS, strict=False)):
-        # One path of dots instead of a circle for each keeps the document small.
+        # A single path of dots, instead of a circle for each point, keeps the document small.
         dots = "".join(f"M{x_axis.at(x):.1f} {y_axis.at(y):.1f}h0" for x, y in each.points)
         parts.append(
             f'<path d="{dots}" stroke="{colour}" stroke-opacity="0.6" stroke-width="4" '
@@ -85,7 +85,7 @@ def _grid(x_axis: _Axis, y_axis: _Axis) -> Iterator[str]:
 def written(
     x: float, y: float, text: str, *, anchor: str = "start", size: int = 13, turned: bool = False
 ) -> str:
-    """Text of a plot, placed and escaped."""
+    """Makes text for a plot, with its position, and escaped."""
     turn = f' transform="rotate(-90 {x} {y})"' if turned else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"{turn}>'

@@ -4,13 +4,13 @@
     .venv/bin/python -m benchmarks.serve_crashes --kills 20 --database sqlite
     .venv/bin/python -m benchmarks.serve_crashes --kills 20 --database postgresql
 
-Submissions of the sample suite come in over HTTP all the while, each with an idempotency key and as
-often as it takes, so that the queue is never empty. Server, dispatcher, PostgreSQL and all of them
-at once are killed in random order, each time while a judging is under way, and started again.
-Afterwards each submission is judged once, with the verdicts that it must get, `admin check` finds
-nothing, no process is left, and the board's document is that of the same submissions without kills,
-ids and times aside. Prints the counts; exits with 1 if one is not as it must be. The moments follow
-from --seed.
+Submissions of the sample suite are sent over HTTP all the time, each with an idempotency key and
+repeated until it is accepted, so that the queue is never empty. Server, dispatcher, PostgreSQL, and
+all of them together, are killed in random order, each time during a judging, and started again.
+Afterwards each submission must be judged exactly once, with the right verdicts; `admin check` must
+find nothing; no process may be left; and the board's document must equal that of the same
+submissions without kills, except for ids and times. Prints the counts; exits with 1 if one of them
+is wrong. --seed determines the moments.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from benchmarks.serve_rig import Rig, is_right, rig_of
 PARTS = ("server", "dispatcher", "database", "all")
 ALL_AT_ONCE = 5
 WAITING = 3
-"""So many judgings wait all the while."""
+"""How many judgings are always waiting."""
 
 _LATEST_S = 3.0
 
 
 class Feeder(threading.Thread):
-    """Hands in submissions whenever fewer than :data:`WAITING` wait, until it is told to stop."""
+    """Submits whenever fewer than :data:`WAITING` judgings wait, until it is stopped."""
 
     def __init__(self, rig: Rig) -> None:
         super().__init__(daemon=True)
@@ -45,7 +45,7 @@ class Feeder(threading.Thread):
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Hands in."""
+        """Submits."""
         while not self.ended.is_set():
             try:
                 waiting = self._rig.count("queued")
@@ -59,7 +59,7 @@ class Feeder(threading.Thread):
 
 
 def killed(kind: str, kills: int, seed: int) -> tuple[dict[str, Any], list[str], int]:
-    """A run with kills: its counts, the board's documents, and how many submissions it had."""
+    """Makes a run with kills; returns counts, board documents and the number of submissions."""
     chance = random.Random(seed)
     names = [name for name in PARTS if kind == "postgresql" or name != "database"]
     rounds = [name for name in names for _ in range(ALL_AT_ONCE if name == "all" else kills)]
@@ -93,7 +93,7 @@ def killed(kind: str, kills: int, seed: int) -> tuple[dict[str, Any], list[str],
 
 
 def kill(rig: Rig, name: str) -> bool:
-    """Kills a part and starts it again; whether a judging was under way."""
+    """Kills a part and starts it again; returns whether a judging was running."""
     held = bool(rig.held("dispatcher"))
     if name in {"database", "all"} and rig.postgresql is not None:
         rig.postgresql.kill()
@@ -111,7 +111,7 @@ def kill(rig: Rig, name: str) -> bool:
 
 
 def calm(kind: str, number: int) -> tuple[dict[str, Any], list[str]]:
-    """The same submissions without kills."""
+    """Judges the same submissions without kills."""
     with rig_of(kind) as rig:
         rig.start("dispatcher", "server")
         rig.prepare()

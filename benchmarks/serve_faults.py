@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Stops, starves and misleads the parts of `judge serve` while they judge.
+"""Stops the parts of `judge serve` while they judge, takes away resources, and sets clocks wrong.
 
     .venv/bin/python -m benchmarks.serve_faults                      # all scenarios, both databases
     .venv/bin/python -m benchmarks.serve_faults stopped disk --database postgresql
 
-Each scenario starts a server with the sample suite, hands submissions in, does its harm while a
-judging is under way, ends the harm, and waits. Then each submission is judged once, with the
-verdicts that it must get, `admin check` finds nothing and no process is left. Prints a line for
-each; exits with 1 if one is not as it must be. Needs root for file systems of its own (`disk`,
-`database_disk`, `temporary`, `readonly`), and Debian's package libfaketime for `clocks`.
+Each scenario starts a server with the sample suite, submits, causes its fault during a judging,
+ends the fault, and waits. Then each submission must be judged exactly once, with the right
+verdicts; `admin check` must find nothing; and no process may be left. Prints a line for each
+scenario; exits with 1 if one fails. Needs root to mount file systems (`disk`, `database_disk`,
+`temporary`, `readonly`), and Debian's package libfaketime for `clocks`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NO_SPACE = 507
 
 @contextlib.contextmanager
 def busy(kind: str, data: Path | None = None, *names: str, **environment: Any) -> Iterator[Rig]:
-    """A rig with submissions, of which one is under way."""
+    """Opens a rig with submissions, one of which is being judged."""
     with rig_of(kind, data) as rig:
         rig.start("dispatcher", "server", *names, **environment)
         rig.prepare()
@@ -56,7 +56,7 @@ def busy(kind: str, data: Path | None = None, *names: str, **environment: Any) -
 
 @contextlib.contextmanager
 def file_system(size: int) -> Iterator[Path]:
-    """A file system in memory of so many bytes."""
+    """Mounts a file system in memory with a number of bytes."""
     with tempfile.TemporaryDirectory(prefix="judge-full-") as name:
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", name], check=True)
         try:
@@ -67,7 +67,7 @@ def file_system(size: int) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def filled(place: Path) -> Iterator[None]:
-    """Leaves no byte free for a while."""
+    """Fills the disk for a while."""
     ballast = place / "ballast"
     with ballast.open("wb", buffering=0) as file:
         with contextlib.suppress(OSError):
@@ -83,7 +83,7 @@ def filled(place: Path) -> Iterator[None]:
 
 
 def answer_of(rig: Rig, method: str = "GET", path: str = "/v1/status") -> int:
-    """The status of a request; 0 if there is no answer."""
+    """Returns the status of a request; 0 if there is no answer."""
     headers = {"Authorization": f"Bearer {rig.tokens[0]}", "Content-Type": "application/x-ndjson"}
     try:
         body = b'{"id": 1001, "solution": "x"}\n' if method == "POST" else None
@@ -97,7 +97,7 @@ def answer_of(rig: Rig, method: str = "GET", path: str = "/v1/status") -> int:
 
 
 def stopped(kind: str) -> dict[str, Any]:
-    """A dispatcher is stopped for longer than its lease lasts, and goes on: it is fenced."""
+    """A dispatcher is stopped for longer than its lease, then continues: it is fenced off."""
     with busy(kind) as rig:
         first, begun = rig.parts["dispatcher"], time.monotonic()
         first.process.send_signal(signal.SIGSTOP)
@@ -151,7 +151,7 @@ def clocks(kind: str) -> dict[str, Any]:
 
 
 def disk(kind: str) -> dict[str, Any]:
-    """The disk of the data folder is full, with SQLite that of the database too."""
+    """The disk of the data folder is full; with SQLite, the database is on the same disk."""
     with file_system(600 * MIB) as place, busy(kind, place / "data") as rig:
         with filled(place):
             time.sleep(6)
@@ -196,9 +196,9 @@ def temporary(kind: str) -> dict[str, Any]:
 
 
 def readonly(kind: str) -> dict[str, Any]:
-    """The file system of the data folder takes no writes for a while."""
+    """The file system of the data folder is read-only for a while."""
     with file_system(600 * MIB) as place, busy(kind, place / "data") as rig:
-        # Files that are open for writing keep a file system from it: their processes end first.
+        # A file system with files open for writing cannot become read-only, so end their processes.
         for part in rig.parts.values():
             part.kill()
         rig.server.database.close()
@@ -220,7 +220,7 @@ def readonly(kind: str) -> dict[str, Any]:
 
 
 def descriptors(kind: str) -> dict[str, Any]:
-    """Server and dispatcher may open no more files than they have open, for a while."""
+    """Server and dispatcher cannot open any more files for a while."""
     with busy(kind) as rig:
         limits = {}
         for name, part in rig.parts.items():
@@ -242,7 +242,7 @@ def away(kind: str) -> dict[str, Any]:
         begun = time.monotonic()
         if rig.postgresql is not None:
             rig.postgresql.kill()
-        else:  # somebody else writes, and does not end
+        else:  # another program writes and does not finish
             holder = sa.create_engine(rig.server.database.url).connect()
             holder.exec_driver_sql("BEGIN EXCLUSIVE")
         seen = []
@@ -266,7 +266,7 @@ def away(kind: str) -> dict[str, Any]:
 
 
 def revision(kind: str) -> dict[str, Any]:
-    """A file of a revision is changed, then gone: nothing is judged by it, and it is listed."""
+    """A file of a revision is changed, then removed: it judges nothing, and is reported."""
     with rig_of(kind) as rig:
         rig.start("dispatcher", "server")
         rig.prepare()
@@ -311,7 +311,7 @@ SCENARIOS: dict[str, Callable[[str], dict[str, Any]]] = {
 
 
 def holds(name: str, seen: dict[str, Any]) -> bool:
-    """Whether a scenario ended as it must."""
+    """Returns whether a scenario ended as required."""
     if "skipped" in seen:
         return True
     if name == "revision":

@@ -3,8 +3,8 @@
 
     .venv/bin/python -m benchmarks.serve_fuzzing --examples 2000
 
-Answers must be described by the OpenAPI document, and none may be a fault of the server. Prints the
-number of answers by status code; exits with 1 at the first answer that is neither.
+The OpenAPI document must describe every answer, and no answer may be a fault of the server. Prints
+the number of answers by status code; exits with 1 at the first answer that breaks a rule.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tests.unit.serve.spine.test_routes import fuzz
 from tests.unit.serve.spine.world import ROLES, make_world
 
 REACHED = {200, 201, 202, 204, 304, 403, 409, 412, 428}
-"""Status codes of answers that were given by an object, and not by a check of the request."""
+"""Status codes of answers that come from a found object, and not from a check of the request."""
 
 
 def fuzz_once(role: str, examples: int, number: int) -> Counter[int]:
-    """The answers to generated requests of a role, by status code."""
+    """Counts the answers to generated requests of a role, by status code."""
     with (
         tempfile.TemporaryDirectory() as folder,
         new_database("sqlite", Path(folder), None) as database,

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""What the online judge costs, in ratios and counts; see docs/serve.md.
+"""Measures the cost of the online judge, in ratios and counts; see docs/serve.md.
 
     .venv/bin/python -m benchmarks.serve_load                          # all, on SQLite
     .venv/bin/python -m benchmarks.serve_load --times 3 --database both # three times each, medians
     .venv/bin/python -m benchmarks.serve_load claims notice --database postgresql
 
-processor      processor time beyond `judge score` on the same submissions as one file
-transactions   of the database from the request that hands in to the end of the judging
-busy           500 queued submissions of 20 accounts, 50 clients that wait, two slots that judge
-claims         a claim with 10,000 judgings queued against 10; the first case of a new account
-notice         how long after its transaction a waiting client hears of an end
-memory         of a server with 200 streams and 10,000 submissions against an empty one
-rejudging      what is run and compared after the correction of one case
+processor      processor time in excess of `judge score` on the same submissions as one file
+transactions   database transactions from the request that submits to the end of the judging
+busy           500 queued submissions of 20 accounts, 50 waiting clients, two judging slots
+claims         a claim with 10,000 queued judgings, and with 10; the first case of a new account
+notice         time from the transaction that ends a judging to the notice at a waiting client
+memory         a server with 200 streams and 10,000 submissions, and an empty one
+rejudging      how much is run and compared after the correction of one case
 
-Compare within a line only: the machine does other things as well, and its load is printed.
+Compare figures only within a line: other programs also use the machine; its load is printed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _NAMES = ("id", "solution", "input_path", "output_path")
 
 
 def quick_lines() -> list[dict[str, Any]]:
-    """Lines of the sample suite that are quickly judged."""
+    """The lines of the sample suite that are quickly judged."""
     lines = [json.loads(text) for text in SAMPLE.read_text().splitlines()]
     return [
         {name: line[name] for name in _NAMES} for line in lines if set(line["expected"]) <= QUICK
@@ -61,24 +61,24 @@ def quick_lines() -> list[dict[str, Any]]:
 
 
 def written(path: Path, lines: Sequence[dict[str, Any]]) -> Path:
-    """A file of solutions."""
+    """Writes a file of solutions."""
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
 def spent(pid: int) -> float:
-    """Seconds of processor time of a process and of its children that have ended."""
+    """Returns the processor seconds of a process and of its ended children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / _TICKS
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which a share of the values is."""
+    """Returns the value below which a share of the values is."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 def milliseconds(seconds: float) -> float:
-    """For printing."""
+    """Formats a number for printing."""
     return round(1000 * seconds, 1)
 
 
@@ -86,7 +86,7 @@ def milliseconds(seconds: float) -> float:
 
 
 def processor(kind: str) -> dict[str, Any]:
-    """Submissions of one task, and of more than 100 cases."""
+    """Measures processor time for submissions of one task, and of more than 100 cases."""
     lines = quick_lines()
     one = [[lines[place % len(lines)]] for place in range(40)]
     large = [lines[:36] for _ in range(2)]
@@ -121,7 +121,7 @@ def _beyond(kind: str, submissions: list[list[dict[str, Any]]]) -> dict[str, Any
 
 
 def _as_samples(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same lines, each a sample of its task, as one file needs them."""
+    """Makes the same lines as samples of their tasks, as a single file requires."""
     counts: dict[str, int] = {}
     made = []
     for line in lines:
@@ -167,7 +167,7 @@ def _headers(token: str) -> dict[str, str]:
 
 
 def transactions(kind: str) -> dict[str, Any]:
-    """Commits of the database while 20 submissions are judged, less those of heartbeats."""
+    """Counts database commits while 20 submissions are judged, without those of heartbeats."""
     with rig_of(kind) as rig, tempfile.TemporaryDirectory() as name:
         rig.start("dispatcher", "server")
         rig.prepare()
@@ -200,13 +200,14 @@ def _events(rig: Rig) -> dict[str, int]:
 
 
 def busy(kind: str, queued: int = 500, clients: int = 50) -> dict[str, Any]:
-    """`POST` of an idle server, and of one with a queue and clients that wait."""
+    """Measures `POST` on an idle server, and on one with a queue and waiting clients."""
     with rig_of(kind) as rig:
         rig.start("server", "dispatcher")
         rig.prepare()
         tokens = _accounts(rig, 20)
+        others = _accounts(rig, 20, "other")  # an account may hand in 30 times a minute
         line = json.dumps(quick_lines()[0]).encode() + b"\n"
-        idle, wrong = _posts(rig, tokens, line, 40, pause_s=0.05)
+        idle, wrong = _posts(rig, others, line, 40, pause_s=0.05)
         addresses: list[tuple[str, str]] = []
         filled, more = _posts(rig, tokens, line, queued, pause_s=0.0, addresses=addresses)
         wrong += more
@@ -220,7 +221,7 @@ def busy(kind: str, queued: int = 500, clients: int = 50) -> dict[str, Any]:
             thread.start()
         time.sleep(2)
         before, began = _reads(rig), time.monotonic()
-        loaded, more = _posts(rig, tokens, line, 100, pause_s=0.05)
+        loaded, more = _posts(rig, others, line, 100, pause_s=0.05)
         seconds = time.monotonic() - began
         reads = _reads(rig) - before
         wrong += more + sum(status not in {200, 304} for status in polls)
@@ -248,7 +249,7 @@ def busy(kind: str, queued: int = 500, clients: int = 50) -> dict[str, Any]:
 
 
 def _reads(rig: Rig) -> float:
-    """How often the table of events was read, on PostgreSQL."""
+    """Counts how often the table of events was read, on PostgreSQL."""
     if rig.postgresql is None:
         return float("nan")
     query = (
@@ -259,12 +260,12 @@ def _reads(rig: Rig) -> float:
         return float(connection.exec_driver_sql(query).scalar() or 0)
 
 
-def _accounts(rig: Rig, number: int) -> list[str]:
+def _accounts(rig: Rig, number: int, word: str = "many") -> list[str]:
     tokens = []
     with rig.server.database.writing(ACTOR) as transaction:
         for place in range(number):
-            account = create_account(transaction, f"many-{place}")
-            for part in range(4):  # a token may wait four times, and hand in 30 times a minute
+            account = create_account(transaction, f"{word}-{place}")
+            for part in range(4):  # 4 waiting requests and 30 submissions a minute per token
                 scopes = [Scope.SUBMIT, Scope.READ]
                 tokens.append(create_token(transaction, account, f"t{part}", scopes)[1])
     return tokens
@@ -279,7 +280,7 @@ def _posts(
     pause_s: float,
     addresses: list[tuple[str, str]] | None = None,
 ) -> tuple[list[float], int]:
-    """Seconds of each `POST`, one after the other with a pause or 20 at once; and errors."""
+    """Measures the seconds of each `POST`, in sequence with a pause or 20 at a time; and errors."""
     with httpx.Client(base_url=rig.url, timeout=120) as client:
 
         def post(place: int) -> tuple[float, int, str, str]:
@@ -318,7 +319,7 @@ def _poll(url: str, address: str, token: str, ended: threading.Event, seen: list
 
 
 def claims(kind: str) -> dict[str, Any]:
-    """Claims with ten judgings queued and with 10,000; a new account behind 400 submissions."""
+    """Measures claims with 10 and 10,000 queued judgings; a new account behind 400 submissions."""
     with rig_of(kind) as rig:
         _without_dispatcher(rig)
         accounts = _ids(rig, 20)
@@ -365,7 +366,7 @@ def _set(rig: Rig, accounts: Sequence[str], **values: int) -> None:
 
 
 def _queue(rig: Rig, accounts: Sequence[str], *, cases: int = 3) -> None:
-    """A submission of each account, without a body."""
+    """Adds a submission of each account, without a body."""
     with rig.server.database.writing(ACTOR) as transaction:
         phase = transaction.execute(sa.select(t.phase.c.id)).scalar_one()
         conditions = transaction.execute(sa.select(t.conditions.c.digest)).scalar_one()
@@ -402,7 +403,7 @@ def _claim(rig: Rig) -> Claim | None:
 
 
 def _claims(rig: Rig, accounts: Sequence[str], queued: int) -> float:
-    """Median seconds of a claim, while as many wait."""
+    """Measures the median seconds of a claim, while the number of waiting judgings is constant."""
     _set(rig, accounts, concurrency=10_000)
     for _ in range(0, queued - rig.count("queued"), 500):
         missing = min(500, queued - rig.count("queued"))
@@ -424,7 +425,7 @@ def _claims(rig: Rig, accounts: Sequence[str], queued: int) -> float:
 
 
 def notice(kind: str) -> dict[str, Any]:
-    """From the commit that ends a judging to its end at a long poll, and at a stream."""
+    """Measures the time from the commit that ends a judging to its notice at poll and stream."""
     with rig_of(kind) as rig:
         _without_dispatcher(rig)
         rig.start("server")
@@ -501,7 +502,7 @@ def _heard(rig: Rig, way: str) -> float:
 
 
 def memory(kind: str) -> dict[str, Any]:
-    """Resident memory of the server."""
+    """Measures the resident memory of the server."""
     with rig_of(kind) as rig:
         _without_dispatcher(rig)
         rig.start("server")
@@ -509,7 +510,7 @@ def memory(kind: str) -> dict[str, Any]:
         with httpx.Client(base_url=rig.url, headers=_headers(rig.tokens[0])) as client:
             client.get("/v1/submissions")
             empty = _resident(server)
-            tokens = _accounts(rig, 20)
+            tokens = _accounts(rig, 50)  # an account may listen four times
             accounts = _ids(rig, 20)
             for _ in range(20):
                 _queue(rig, [accounts[place % 20] for place in range(500)])
@@ -563,7 +564,7 @@ def _streams(rig: Rig, tokens: Sequence[str], number: int) -> Iterator[int]:
 
 
 def rejudging(kind: str, tasks: int = 60, submissions: int = 50) -> dict[str, Any]:
-    """What is copied, compared and run after the correction of one case of a suite."""
+    """Counts what is copied, compared and run after the correction of one case of a suite."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = stack.enter_context(running_postgresql()) if kind == "postgresql" else None
@@ -601,7 +602,7 @@ def rejudging(kind: str, tasks: int = 60, submissions: int = 50) -> dict[str, An
 
 
 def _suite_of(folder: Path, number: int) -> Path:
-    """A suite of one case each: one task of the sample suite, and copies of another."""
+    """Makes a suite with one case per task: one task of the sample suite, and copies of another."""
     sample = SAMPLE.parent
     first, second = json.loads((sample / "dataset.json").read_text())[:2]
     tasks = [first]
@@ -625,7 +626,7 @@ MEASURES: dict[str, Callable[[str], dict[str, Any]]] = {
 
 
 def median_of(values: Sequence[Any]) -> Any:
-    """The median of each number in what a measure gave several times; anything else of the last."""
+    """Takes the median of each number over several measurements, other values from the last."""
     last = values[-1]
     if isinstance(last, dict):
         return {name: median_of([value[name] for value in values]) for name in last}

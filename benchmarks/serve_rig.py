@@ -1,9 +1,9 @@
-"""Parts of a server as processes that are killed, stopped and starved.
+"""Runs the parts of a server as processes that can be killed, stopped and deprived of resources.
 
 For `serve_crashes` and `serve_faults`. A rig is one data folder with one database, a suite, a
-phase, a board and accounts. Whatever its processes leave behind becomes a child of this process
-(PR_SET_CHILD_SUBREAPER), so that sandboxes and office processes that outlive their dispatcher are
-seen.
+phase, a board and accounts. Processes that its processes leave behind become children of this
+process (PR_SET_CHILD_SUBREAPER), so that sandboxes and office processes that outlive their
+dispatcher are found.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from judge.errors import JudgeError
 from judge.serve.access.accounts import create_account, create_token
 from judge.serve.boards.versions import RENEWED, Boards, NewBoard, document_of, setting_of
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
-from judge.serve.client import Client, Handed
+from judge.serve.client import Client, SubmissionContent
 from judge.serve.context import Server
 from judge.serve.options import PlaceOptions
 from judge.serve.queue.checking import faults_of
@@ -50,7 +50,7 @@ LINES_OF_ONE = 3
 QUICK = {"AC", "WA", "RE", "CE", "NO"}
 ENDED = ("done", "failed", "cancelled")
 IDS = re.compile(r"\b[a-z]{3}_[0-9A-Z]{26}\b|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-"""Ids and times, which differ between two runs of the same."""
+"""Ids and times, which differ between two equal runs."""
 
 _CHAIN = ("number", "previous", "why", "signed", "server")
 _SUBREAPER = 36
@@ -60,18 +60,18 @@ for name in ("LD_PRELOAD", "FAKETIME_SHARED"):
     os.environ.pop(name, None)
 from judge.cli.main import main
 main()"""
-"""Runs the judge with a library that the programs that it starts do not get."""
+"""Runs the judge with a preloaded library that its child programs do not get."""
 
 
 class Part:
-    """A process of the server; ready when it has printed a word.
+    """A process of the server; it is ready when it has printed a word.
 
     Args:
-        name: for people.
-        command: what runs.
+        name: its name for people.
+        command: the command.
         ready: the word.
-        log: file of what it says.
-        environment: in addition to that of this process.
+        log: the file for its output.
+        environment: variables in addition to those of this process.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Part:
         self.start_again()
 
     def start(self) -> None:
-        """Starts it, and waits until it is ready."""
+        """Starts the process, and waits until it is ready."""
         with self.log.open("ab") as errors:
             self.process = subprocess.Popen(
                 self.command,
@@ -105,7 +105,7 @@ class Part:
         raise SystemExit(f"{self.name} did not start: {self.log.read_text()[-3000:]}")
 
     def start_again(self, patience_s: float = 60.0) -> None:
-        """Starts it as a service manager does, until it runs."""
+        """Starts the process again and again until it runs, as a service manager does."""
         deadline = time.monotonic() + patience_s
         while True:
             try:
@@ -119,17 +119,17 @@ class Part:
 
     @property
     def lives(self) -> bool:
-        """Whether it runs."""
+        """Whether the process is running."""
         return self.process.poll() is None
 
     def kill(self) -> None:
-        """Kills it as a fault of the machine would."""
+        """Kills the process as a fault of the machine would."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         self.kills += 1
 
     def end(self) -> None:
-        """Ends it in order."""
+        """Ends the process normally."""
         self.process.terminate()
         self.process.wait()
 
@@ -138,9 +138,9 @@ class Rig:
     """One server with its database.
 
     Args:
-        folder: for data, database and logs.
+        folder: the folder for data, database and logs.
         kind: ``sqlite`` or ``postgresql``.
-        data: the data folder, if it is to be elsewhere.
+        data: the data folder, if it is elsewhere.
     """
 
     def __init__(self, folder: Path, kind: str, data: Path | None = None) -> None:
@@ -167,11 +167,11 @@ class Rig:
 
     @property
     def url(self) -> str:
-        """Where the server listens."""
+        """The address of the server."""
         return f"http://127.0.0.1:{self.port}"
 
     def where(self) -> list[str]:
-        """The options that name data folder and database."""
+        """The options with the data folder and the database."""
         database = [] if self.place.database is None else ["--database", self.place.database]
         return ["--data", str(self.place.data), *database]
 
@@ -190,7 +190,7 @@ class Rig:
             self.parts[name] = Part(name, command, ready, self.log, own)
 
     def prepare(self) -> None:
-        """A suite, a phase, a board and accounts with tokens; a dispatcher has started before."""
+        """Adds suite, phase, board and accounts with tokens; a dispatcher must have run before."""
         boards = Boards(self.server.folder)
         with self.server.database.writing(ACTOR) as transaction:
             for place in range(ACCOUNTS):
@@ -202,7 +202,7 @@ class Rig:
             boards.add(transaction, NewBoard("board", "open"))
 
     def hand_in(self, place: int) -> None:
-        """Hands in the submission of a number, as often as it takes."""
+        """Sends the submission with a number, repeatedly until it is accepted."""
         lines = lines_of(place)
         path = self.folder / f"{place}.jsonl"
         names = ("id", "solution", "input_path", "output_path")
@@ -214,7 +214,7 @@ class Rig:
                 Client(self.url, self.tokens[place % ACCOUNTS], sleep=lambda _: time.sleep(0.2))
             ) as client:
                 try:
-                    client.submit(Handed(path, "open", claims))
+                    client.submit(SubmissionContent(path, "open", claims))
                 except JudgeError:
                     time.sleep(0.2)
                 else:
@@ -223,7 +223,7 @@ class Rig:
     # -- what is seen -----------------------------------------------------------------------------
 
     def count(self, *states: str) -> int:
-        """How many judgings are in these states."""
+        """Counts the judgings in these states."""
         query = (
             sa.select(sa.func.count()).select_from(t.judging).where(t.judging.c.state.in_(states))
         )
@@ -231,7 +231,7 @@ class Rig:
             return int(connection.scalar(query) or 0)
 
     def held(self, holder: str | None = None) -> list[dict[str, Any]]:
-        """The judgings that are under way, of one holder or of all."""
+        """Returns the running judgings of one holder or of all."""
         query = sa.select(t.judging).where(t.judging.c.state == "running")
         if holder is not None:
             query = query.where(t.judging.c.holder == holder)
@@ -239,7 +239,7 @@ class Rig:
             return all_rows(connection, query)
 
     def wait_for(self, what: str, true: Callable[[], bool], patience_s: float = 600.0) -> float:
-        """Waits for something; the seconds that it took."""
+        """Waits for a condition; returns the seconds that it took."""
         begun = time.monotonic()
         while True:
             with contextlib.suppress(JudgeError):
@@ -252,7 +252,7 @@ class Rig:
             time.sleep(0.05)
 
     def wait_until_judged(self) -> None:
-        """Waits for the end of the queue, and for the boards if a server runs that renews them."""
+        """Waits until the queue is empty and, if a server runs, until it has updated the boards."""
         self.wait_for("the end of the queue", lambda: not self.count("queued", "running"))
         server = self.parts.get("server")
         if server is not None and server.lives:
@@ -265,7 +265,7 @@ class Rig:
         return int(self.server.setting(RENEWED) or 0) >= int(last)
 
     def leftovers(self) -> list[str]:
-        """Command lines of processes that outlived the part that started them, after a while."""
+        """Returns command lines of processes that still outlive their starter after a while."""
         deadline = time.monotonic() + _LEFT_S
         while True:
             alive = {part.process.pid for part in self.parts.values() if part.lives}
@@ -277,7 +277,7 @@ class Rig:
             time.sleep(0.2)
 
     def results(self) -> dict[str, Any]:
-        """What must hold at the end; all but the first two are to be 0 or empty."""
+        """Collects the facts to check at the end; all but the first two must be 0 or empty."""
         with self.server.database.reading() as connection:
             rows = all_rows(connection, sa.select(t.submission))
             judgings = {row["id"]: row for row in all_rows(connection, sa.select(t.judging))}
@@ -309,18 +309,18 @@ class Rig:
         }
 
     def lost_leases(self) -> int:
-        """How many leases were lost."""
+        """Counts the leases that were lost."""
         with self.server.database.reading() as connection:
             return int(connection.scalar(sa.select(sa.func.sum(t.judging.c.lost))) or 0)
 
     def events(self, kind: str) -> int:
-        """How many events of a kind there are."""
+        """Counts the events of a kind."""
         query = sa.select(sa.func.count()).select_from(t.event).where(t.event.c.kind == kind)
         with self.server.database.reading() as connection:
             return int(connection.scalar(query) or 0)
 
     def documents(self) -> list[str]:
-        """The board's document, made anew and as its last version has it, without ids and times."""
+        """Returns the board's document, new and in its last version, without ids and times."""
         with self.server.database.reading() as connection:
             board = first_row(connection, sa.select(t.board))
             assert board is not None
@@ -340,7 +340,7 @@ class Rig:
         ]
 
     def close(self) -> None:
-        """Ends its processes, the database last."""
+        """Ends the processes of the rig, the database last."""
         for part in self.parts.values():
             if part.lives:
                 part.process.send_signal(signal.SIGCONT)
@@ -351,7 +351,7 @@ class Rig:
 
 @contextlib.contextmanager
 def rig_of(kind: str, data: Path | None = None) -> Iterator[Rig]:
-    """A rig in a temporary folder."""
+    """Makes a rig in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="judge-rig-") as name:
         rig = Rig(Path(name), kind, data)
         try:
@@ -361,7 +361,7 @@ def rig_of(kind: str, data: Path | None = None) -> Iterator[Rig]:
 
 
 def lines_of(place: int) -> list[dict[str, Any]]:
-    """The lines of a submission by its number: quickly judged, each of another task."""
+    """Makes the lines of a submission with a number: quickly judged, each for a different task."""
     by_task: dict[str, list[dict[str, Any]]] = {}
     for text in SAMPLE.read_text().splitlines():
         line = json.loads(text)
@@ -373,7 +373,7 @@ def lines_of(place: int) -> list[dict[str, Any]]:
 
 
 def expected_of(place: int) -> dict[tuple[str, int], str]:
-    """(task, case) -> the verdict that a submission must get."""
+    """Returns the verdicts that a submission must get, by (task, case)."""
     wanted = {}
     for line in lines_of(place):
         expected = line["expected"] if len(line["expected"]) > 1 else line["expected"] * 3
@@ -383,7 +383,7 @@ def expected_of(place: int) -> dict[tuple[str, int], str]:
 
 
 def is_right(results: Mapping[str, Any]) -> bool:
-    """Whether nothing is lost, doubled, unexpected or left."""
+    """Returns whether nothing is lost, duplicated, unexpected or left over."""
     names = list(results)[2:]
     return not any(results[name] for name in names)
 
@@ -393,7 +393,7 @@ def _adopt_orphans(*, adopt: bool = True) -> None:
 
 
 def _orphans(alive: set[int]) -> list[str]:
-    """Command lines of the descendants of this process with nobody of ``alive`` above them."""
+    """Returns command lines of descendants of this process with no ancestor in ``alive``."""
     left: list[str] = []
     for pid, chain in _descendants().items():
         if not chain & alive:
@@ -404,7 +404,7 @@ def _orphans(alive: set[int]) -> list[str]:
 
 
 def _descendants() -> dict[int, set[int]]:
-    """Each living descendant of this process -> itself and the processes between the two."""
+    """Maps each living descendant of this process to itself and the processes in between."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -424,7 +424,7 @@ def _descendants() -> dict[int, set[int]]:
 
 
 def _free_port() -> int:
-    """A free port below those that the system hands out, so that nobody takes it meanwhile."""
+    """Finds a free port below those that the system assigns, so that no other process takes it."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as listener, contextlib.suppress(OSError):

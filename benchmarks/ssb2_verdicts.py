@@ -1,11 +1,11 @@
-"""The recorded verdicts of SpreadsheetBench 2's published functions, given again.
+"""Reproduces the recorded verdicts of SpreadsheetBench 2's published functions.
 
     python benchmarks/ssb2_verdicts.py DATA [--out docs/ssb2-disagreements.md] [--score]
 
 DATA is the folder with the published suites and the recorded verdicts. Prints how many rows the
-profile ``ssb2-official`` gives again, the processor time, and where ``ssb2`` disagrees. With
+profile ``ssb2-official`` reproduces, the processor time, and where ``ssb2`` disagrees. With
 ``--score``, every row becomes a task of a suite of SpreadsheetBench 2 with its finished workbook,
-and `judge score` judges them with no option but the profile.
+and `judge score` judges them with the profile as the only option.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Row:
     """A recorded verdict on an output, its gold and its input.
 
     Attributes:
-        task: the task of SpreadsheetBench that the workbooks come from.
-        kind: what the output is: the gold itself, the untouched input, the gold of another case.
+        task: the task of SpreadsheetBench from which the workbooks come.
+        kind: the kind of output: the gold itself, the untouched input, the gold of another case.
         gold, output, before: the three workbooks.
         position: the answer position.
         mode: ``value``, ``color`` or ``formula``.
-        published: what the functions returned.
+        published: the values that the functions returned.
     """
 
     task: str
@@ -65,7 +65,7 @@ class Row:
     published: dict[str, Any]
 
     def compare(self, profile: str, *, accept: str) -> Comparison:
-        """The comparison of a profile; workbooks are opened once for all rows of a task."""
+        """Compares with a profile; workbooks are opened once for all rows of a task."""
         options = {"formulas": self.mode == "formula", "accept": accept}
         gold, output = _opened(self.gold), _opened(self.output)
         plan = prepare(range_spec(self.position, options=options), gold=gold, output=output)
@@ -81,7 +81,7 @@ class Row:
         )
 
     def is_given_again(self) -> bool:
-        """Whether all that is recorded is found again: verdicts, counts, shares, falling over."""
+        """Returns whether everything recorded is reproduced: verdicts, counts, shares, crashes."""
         ruled = self.compare("ssb2-official", accept=GROUPS)
         assert ruled.shares is not None
         counts = {
@@ -106,7 +106,7 @@ def _opened(path: Path) -> Workbook:
 
 
 def recorded_rows(data: Path) -> Iterator[Row]:
-    """Every recorded row, those of a task together."""
+    """Yields every recorded row, with the rows of a task together."""
     for line in (data / FOLDER / VERDICTS).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         folder = data / SUITE / "spreadsheet" / row["task"]
@@ -124,14 +124,14 @@ def recorded_rows(data: Path) -> Iterator[Row]:
 
 
 def recorded_values(data: Path) -> Iterator[tuple[CellValue, CellValue, bool]]:
-    """Every recorded pair of values, with what the published function says."""
+    """Yields every recorded pair of values, with the result of the published function."""
     for line in (data / FOLDER / VALUES).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         yield _value(row["gold"]), _value(row["output"]), row["published"]
 
 
 def _value(written: str) -> CellValue:
-    """A value as Python writes it: None, a boolean, a number, a string, a date or a time."""
+    """Reads a value as Python writes it: None, a boolean, a number, a string, a date or a time."""
     if (match := re.fullmatch(r"datetime\.(datetime|date|time)\(([\d, ]*)\)", written)) is not None:
         found: CellValue = getattr(dt, match[1])(*map(int, match[2].split(",")))
         return found
@@ -145,7 +145,7 @@ def _value(written: str) -> CellValue:
 
 # -- the same rows through `judge score` -----------------------------------------------------------
 
-# The folder of a row's input says how `judge score` is to compare it, as in the published suite.
+# The folder of a row's input tells `judge score` how to compare, as in the published suite.
 _CATEGORIES = {
     "value": ("Template", "Plain"),
     "color": ("Debugging", "Font Color"),
@@ -161,7 +161,7 @@ def score_rows(rows: Sequence[Row], folder: Path) -> list[str]:
         folder: an empty folder for the suite, the finished workbooks and the results.
 
     Returns:
-        A line for every row whose record says anything else than what was recorded.
+        A line for every row whose result differs from the recorded one.
     """
     suite, outputs, results = (folder / name for name in ("suite", "outputs", "results"))
     _write_suite(rows, suite, outputs)
@@ -207,7 +207,7 @@ def _write_suite(rows: Sequence[Row], suite: Path, outputs: Path) -> None:
 
 
 def _is_recorded_verdict(row: Row, record: Mapping[str, Any]) -> bool:
-    """Whether a record of cases.jsonl has the verdict, the counts and the shares of a row."""
+    """Returns whether a record of cases.jsonl has the verdict, counts and shares of a row."""
     comparison, published = record["comparison"], row.published
     counts = {
         name: [group["cells"] - group["differing_cells"], group["cells"]]
@@ -237,7 +237,7 @@ class Disagreement:
         row: the row.
         by: what decides: every cell, or the rule of the task.
         accepts: whether ``ssb2`` accepts the output.
-        reason: why, in a line that is the same for the same cause.
+        reason: why, in one line, which is the same for equal causes.
     """
 
     row: Row
@@ -247,7 +247,7 @@ class Disagreement:
 
 
 def disagreements(row: Row) -> Iterator[Disagreement]:
-    """The verdicts of a row that ``ssb2`` does not share, with the reason."""
+    """Yields the verdicts of a row that ``ssb2`` does not share, with the reason."""
     for by, accept, field in (("every cell", CELLS, "correct"), ("the rule", GROUPS, "accuracy")):
         found = row.compare("ssb2", accept=accept)
         if found.equal is not bool(row.published[field]):
@@ -258,11 +258,11 @@ def _reason(row: Row, found: Comparison) -> str:
     published = row.compare("ssb2-official", accept=GROUPS)
     said = " ".join(published.notes)
     if "falls over" in said:
-        return "they fall over at the position"
+        return "they crash on the position"
     if found.equal and "accepts no output" in said:
         return "no cell to change, or none to keep, counts as a share of 0"
     if "as the published script looks for it" in said:
-        return "no cell counts of a sheet that the input lacks"
+        return "cells of a sheet that the input lacks do not count"
     if found.difference_counts.keys() == {DifferenceClass.NOT_CALCULATED}:
         return "a formula without a value counts as blank"
     if any(isinstance(each.expected, dt.datetime) for each in found.differences):
@@ -273,14 +273,14 @@ def _reason(row: Row, found: Comparison) -> str:
 
 
 def document(found: Sequence[Disagreement], rows: int) -> str:
-    """The disagreements as Markdown."""
+    """Formats the disagreements as Markdown."""
     lines = [
         "# Where `ssb2` and the published functions of SpreadsheetBench 2 disagree",
         "",
         f"Of the {rows:,} recorded comparisons (golds, untouched inputs and golds of other cases",
-        "of SpreadsheetBench), `ssb2-official` gives all verdicts, counts and shares again. `ssb2`",
+        "of SpreadsheetBench), `ssb2-official` reproduces all verdicts, counts and shares. `ssb2`",
         f"gives another verdict {len(found)} times, by every cell or by the rule of the task.",
-        "Formulas are not computed here. Written by",
+        "Formulas were not computed. Written by",
         "`python benchmarks/ssb2_verdicts.py DATA --out docs/ssb2-disagreements.md`.",
         "",
     ]
@@ -296,7 +296,7 @@ def document(found: Sequence[Disagreement], rows: int) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Prints what is given again, and writes where ``ssb2`` says otherwise."""
+    """Prints what is reproduced, and writes where ``ssb2`` disagrees."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

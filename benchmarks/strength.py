@@ -1,15 +1,15 @@
-"""What the cases of a suite are worth, and whether suggested cases kill what they let pass.
+"""Measures how strong a suite's cases are, and whether suggested cases kill programs that pass.
 
     .venv/bin/python benchmarks/strength.py SOLUTIONS.jsonl SUITE --out FOLDER
 
-Judges the solutions on all cases, makes wrong solutions of every one that all cases accept, judges
-these too, and prints the kill matrix. Then, for every task with a wrong solution that all cases
-accept, it asks for suggested cases until one kills such a solution. The gold of a suggestion is
-what the accepted solution says; where the published gold holds formulas, these must agree.
+Judges the solutions on all cases, makes wrong variants of every solution that all cases accept,
+judges these too, and prints the kill matrix. Then, for every task with a wrong solution that all
+cases accept, it tries suggested cases until one kills such a solution. The gold of a suggestion is
+the output of the accepted solution; if the published gold has formulas, these must agree with it.
 
-`--limit N` searches so many tasks only; `--all-mutators` asks those as well that seldom kill.
-Continues what FOLDER holds. Details go to FOLDER/kills.jsonl, one line for each task: `killed`
-names what is wrong with the solution, and `sources` who agrees on the gold.
+`--limit N` only searches N tasks; `--all-mutators` also uses mutators that seldom kill. Continues
+the results in FOLDER. Details are written to FOLDER/kills.jsonl, one line for each task: `killed`
+names the fault of the solution, and `sources` lists the sources that agree on the gold.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ ROUNDS = (
         *("blank-columns", "one-row", "case"),
     ),
 )
-"""The mutators that are asked, the most promising first; --all-mutators asks the others too."""
+"""The mutators that are used, the most promising first; --all-mutators also uses the others."""
 
 
 def main() -> None:
@@ -173,7 +173,7 @@ def by_kind(
 
 
 class Search:
-    """What the search for killing cases needs."""
+    """The data that the search for killing cases needs."""
 
     def __init__(
         self,
@@ -220,7 +220,7 @@ def search(
         }
         if survivors and task.id not in tools.known:
             work.append((task, right, survivors))
-    # Tasks whose gold holds formulas first: there a second source says what is right. Of these the
+    # First the tasks whose gold has formulas, a second source of right answers; of these the
     # small ones first.
     work.sort(key=lambda item: _expense(item[0]))
     work = work[:limit]
@@ -307,9 +307,9 @@ def search_with(
 
 
 def spread(survivors: dict[str, Submission], most: int) -> dict[str, Submission]:
-    """Some of the survivors, of as many kinds of mistakes as there are, blanks last.
+    """Chooses survivors with as many kinds of mistakes as possible; mistakes with blanks last.
 
-    Most programs that do not look for blanks are right all the same.
+    Most programs that do not check for blanks are right anyway.
     """
     kinds: dict[str, list[str]] = {}
     for name, each in survivors.items():
@@ -351,7 +351,7 @@ def note_disagreement(record: dict[str, Any], each: Suggestion) -> None:
 
 
 def report(path: Path) -> None:
-    # Of a task that was searched again, the last search counts.
+    # If a task was searched again, the last search counts.
     records = list({record["task"]: record for record in read_records(path)}.values())
     found = [each for each in records if each.get("kills")]
     two = [e for e in found if any(len(kill["sources"]) > 1 for kill in e["kills"])]

@@ -1,10 +1,10 @@
-"""Our shares of the subsets of the paper's Table 3, beside the paper's.
+"""Prints the judge's shares of the subsets in the paper's Table 3, next to the paper's.
 
     python -m benchmarks.subsets SUITE
 
-The paper's shares are of the whole benchmark of 912 tasks; those of a part of it scatter around
-them, which the intervals show. How many tasks have cases that fall into different parts is counted
-as well: the first case decides.
+The paper's shares are of the whole benchmark with 912 tasks; the shares of a part of it differ by
+chance, which the intervals show. The first case of a task decides about its subset; how many tasks
+have cases in different subsets is also counted.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""One run of ``judge score`` as a picture: what each thread did when, and seconds by kind of work.
+"""Draws one run of ``judge score``: what each thread did when, and seconds by kind of work.
 
     .venv/bin/python -m benchmarks.timeline SOLUTIONS.jsonl SUITE [--limit N] [--jobs 2]
         [--sandbox KIND] [--clone CLONE] [--out timeline.html]
 
-Nothing is cached but the sandbox's roots. ``--clone`` draws the judge of another clone, such as an
-earlier commit, for a picture of before. A lane is a thread: the workers, the main thread (records
-and the report), those that start wardens, those that ask LibreOffice beside the quick engines. The
-table counts what the workers did, and what was left of their time: before the first job, after the
-last, waiting for the last worker, and nobody's. Seconds are those of the clock; beside them is the
-processor time of the thread itself, so a kind with more of the first waits: for a program, an
-engine, the disk, the interpreter's lock, or a processor on a machine that is busy.
+Only the sandbox's roots are cached. ``--clone`` draws the judge of another clone, such as an
+earlier commit. A lane is a thread: the workers, the main thread (records and the report), threads
+that start wardens, threads that run LibreOffice in parallel to the quick engines. The table counts
+what the workers did, and the rest of their time: before the first job, after the last, waiting for
+the last worker, and unexplained. It shows wall-clock seconds and the processor seconds of the
+thread itself: if a kind of work has more of the former, it waits for a program, an engine, the
+disk, the interpreter's lock, or a processor on a busy machine.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ KINDS = {
     "judge.api.resources:JudgingResources.settings_for": "opening sandbox and engines",
     "judge.api.reporting:RunReporter.report": "report",
 }
-"""Function -> the kind of its seconds, less those of the functions that it calls."""
+"""Function -> the kind of its own seconds, without those of functions that it calls."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ class Span:
         kind: the kind of work.
         start: when it began.
         end: when it ended.
-        own_s: seconds that no call inside it has.
-        cpu_s: processor seconds of the thread, likewise.
-        depth: how many calls it is in.
+        own_s: its seconds without those of calls inside it.
+        cpu_s: processor seconds of the thread, also without calls inside it.
+        depth: how many calls contain it.
     """
 
     lane: str
@@ -113,7 +113,7 @@ class Recorder:
         self._local = threading.local()
 
     def watch(self, home: str, kind: str) -> None:
-        """Records the calls of one function; a clone that does not have it is drawn without."""
+        """Records the calls of one function, unless the clone does not have it."""
         module, _, name = home.partition(":")
         owner: Any = importlib.import_module(module)
         *classes, function = name.split(".")
@@ -141,7 +141,7 @@ class Recorder:
         return record
 
     def watch_collections(self) -> None:
-        """Records the collections of garbage, in whatever they interrupt."""
+        """Records garbage collections, inside the calls that they interrupt."""
 
         def noted(phase: str, _: dict[str, int]) -> None:
             calls: list[_Open] = self._local.__dict__.setdefault("calls", [])
@@ -162,7 +162,7 @@ class Recorder:
         self._add(kind, call.began, now, own_s, own_cpu_s, len(around))
 
     def _add_program(self, call: _Open, wall_s: float, depth: int) -> None:
-        """The program's own part of a run, which ends just before the answer."""
+        """Records the program's own part of a run, which ends just before the answer."""
         now = time.perf_counter()
         start = max(call.began, now - wall_s)
         call.inside_s += now - start
@@ -209,9 +209,9 @@ def turn(arguments: argparse.Namespace) -> None:
 
 
 def by_kind(spans: Sequence[Span], seconds: float) -> dict[str, tuple[int, float, float]]:
-    """Kind -> calls, seconds and processor seconds of the workers, longest first.
+    """Sums calls, seconds and processor seconds of the workers by kind, the longest first.
 
-    The seconds of all kinds together are those of the run times the number of workers.
+    The seconds of all kinds add up to the seconds of the run times the number of workers.
     """
     lanes = defaultdict(list)
     for span in spans:
@@ -236,7 +236,7 @@ def by_kind(spans: Sequence[Span], seconds: float) -> dict[str, tuple[int, float
 
 
 def drawn(spans: Sequence[Span], seconds: float, title: str, table: str) -> str:
-    """The page: a lane for each thread, a colour for each kind."""
+    """Makes the page: a lane for each thread, a colour for each kind."""
     kinds = sorted({span.kind for span in spans})
     colours = {
         kind: f"hsl({360 * number / len(kinds):.0f} 65% {55 if number % 2 else 40}%)"
@@ -248,7 +248,7 @@ def drawn(spans: Sequence[Span], seconds: float, title: str, table: str) -> str:
     for number, lane in enumerate(lanes):
         top = 20 + number * (height + 18)
         body.append(f'<text x="2" y="{top - 4}">{html.escape(lane)}</text>')
-        # Calls inside others are drawn later, so on top of them.
+        # Calls inside others are drawn later, and so on top of them.
         for span in sorted((s for s in spans if s.lane == lane), key=lambda s: s.depth):
             left, wide = span.start / seconds * width, (span.end - span.start) / seconds * width
             label = f"{span.kind}: {span.start:.3f} to {span.end:.3f} s"

@@ -1,13 +1,13 @@
-"""The attacks of the corpus as calls of an agent's tools: what they reach, and what is left.
+"""Runs the attacks of the corpus as calls of an agent's tools: what they reach, what they leave.
 
     python -m benchmarks.tool_attacks [--sandbox bubblewrap] [--call-s 5] [ATTACK ...]
 
-Each program of tests/submissions/attacks is an episode of its own: it is written by the shell and
-run there, with the paths that an agent has. An attack that reaches what it is after prints REACHED;
-what belongs to the agent here (its own processes, the variables of its shell, what a fresh episode
-has as well) does not count. Afterwards the tools have to do a call, or say that they are gone; what
-the attack leaves must be in no later episode (where the corpus names a program that looks for it,
-that one is run); and no process may be left at the end. Prints a line for each attack.
+Each program of tests/submissions/attacks runs in a separate episode: the shell writes and runs it,
+with the paths of an agent. An attack that reaches its target prints REACHED; targets that belong to
+the agent here (its own processes, the variables of its shell, anything that a fresh episode also
+has) do not count. Afterwards the tools must perform a call, or report that they are gone; no later
+episode may contain anything that the attack left (if the corpus has a program that searches for it,
+that program is run); and no process may be left at the end. Prints a line for each attack.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ TOOLS = ToolSet("bash", ("bash", "submit"))
 OWN = re.compile(
     r"REACHED (by )?(/proc/)?(?!1\b)\d+\b.*"  # a process of the agent: the driver is number 1
     r"|REACHED (_|TERM|SHLVL|PWD|OLDPWD)"
-    r"|REACHED folder /dev/mqueue"  # of its container, with which it goes
+    r"|REACHED folder /dev/mqueue"  # of its container, which ends with it
 )
-"""What an attack may reach here: it is the agent's own."""
+"""Targets that an attack may reach here, because they belong to the agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withstood:
-    """What came of an attack.
+    """The result of an attack.
 
     Attributes:
-        reached: what it says that it reached, apart from what is its own.
+        reached: the targets that it claims to have reached, except its own.
         error: kind of the error of its call.
-        after: what the tools do afterwards: ``works``, or who broke them.
-        seconds: of the episode.
+        after: the state of the tools afterwards: ``works``, or who broke them.
+        seconds: how long the episode took.
     """
 
     reached: frozenset[str]
@@ -62,7 +62,7 @@ class Withstood:
 
 
 def program_of(attack: Attack) -> str:
-    """The attack with the paths of an agent."""
+    """Returns the attack with the paths of an agent."""
     text = attack.program
     for old, new in PATHS.items():
         text = text.replace(old, new)
@@ -72,14 +72,14 @@ def program_of(attack: Attack) -> str:
 def withstood(
     sandbox: Sandbox, attack: Attack, data: bytes, calculator: SharedCalculator, call_s: float
 ) -> Withstood:
-    """Has an episode in which the agent runs an attack.
+    """Runs an episode in which the agent runs an attack.
 
     Args:
-        sandbox: where the tools run.
+        sandbox: the sandbox in which the tools run.
         attack: the attack.
         data: the input workbook.
         calculator: computes formulas.
-        call_s: seconds of a call.
+        call_s: time limit of a call, in seconds.
     """
     began = time.monotonic()
     made = EpisodeTools(TOOLS, sandbox, {INPUT: data}, INPUT, OUTPUT, calculator, call_s=call_s)
@@ -87,7 +87,7 @@ def withstood(
         made.start()
         write = f"cat > {SCRIPT} <<'END OF IT'\n{program_of(attack)}\nEND OF IT"
         assert made.call("bash", {"command": write}).error == ""
-        # Without the folder of the script, which is the agent's, among those of modules.
+        # Remove the script's folder, which belongs to the agent, from the module path.
         outcome = made.call("bash", {"command": f"python3 -P {SCRIPT}"})
         made.collect()
         again = made.call("bash", {"command": WORKS})
@@ -100,7 +100,7 @@ def withstood(
 
 
 def followed(attack: Attack) -> Iterator[Attack]:
-    """An attack, and what looks for its leavings in later episodes."""
+    """Returns an attack, and the program that searches later episodes for its leftovers."""
     yield attack
     for name in (attack.next, attack.other):
         if name is not None:
@@ -108,7 +108,7 @@ def followed(attack: Attack) -> Iterator[Attack]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs all attacks, or those that are named."""
+    """Runs all attacks, or the named ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sandbox", default="bubblewrap")
     parser.add_argument("--call-s", type=float, default=5.0)
@@ -149,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def workbook_bytes() -> bytes:
-    """A workbook with a number in A1."""
+    """Makes a workbook with a number in A1."""
     made = openpyxl.Workbook()
     made.worksheets[0]["A1"] = 1
     data = io.BytesIO()

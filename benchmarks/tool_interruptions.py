@@ -1,11 +1,11 @@
-"""Kills a run with tools at each line of its records, and continues it: is the report the same?
+"""Kills a run with tools after each line of its records, continues it, and compares the reports.
 
     python -m benchmarks.tool_interruptions SUITE [--sandbox bubblewrap] [--tasks 1] [--tools T]
 
-A scripted model that knows the golds solves the tasks in a process of its own. Another run ends
-without warning right after the first line of its episodes, a third after the second line, and so
-on; the same command then continues each, and it is scored. Prints what differs from the first run
-(times apart), and how many replies had to be paid for again; ends with 1 if anything differs.
+A scripted model that knows the golds solves the tasks in a separate process. A second run is killed
+immediately after the first line of its episodes, a third after the second line, and so on; the same
+command then continues each run, and it is scored. Prints all differences from the first run (except
+times), and how many replies had to be paid for again; exits with 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from judge.tools.episodes import ToolEpisodeWriter
 from judge.tools.sets import SharedCalculator
 
 PASSING = {"seconds", "model_s", "tools_s", "start_s", "latency_s", "started", "created", "run"}
-PASSING |= {"sha256", "bytes"}  # of workbooks, in which openpyxl notes the time
-"""Fields of records and reports that no two runs have in common."""
+PASSING |= {"sha256", "bytes"}  # hashes of workbooks, in which openpyxl stores the time
+"""The fields of records and reports that always differ between runs."""
 
 
 class Counting(Knowing):
-    """Counts the replies that are paid for in a file, which outlives its process.
+    """Counts the paid replies in a file, which outlives the process.
 
     Args:
         tasks: the tasks.
-        definitions: of the tools.
+        definitions: the definitions of the tools.
         path: the file.
     """
 
@@ -53,14 +53,14 @@ class Counting(Knowing):
         self._path = path
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """The next reply."""
+        """Returns the next reply."""
         with self._path.open("a") as file:
             file.write("x")
         return await super().complete(request)
 
 
 def infer(options: argparse.Namespace, tasks: dict[str, Task], out: Path, last: int | None) -> None:
-    """Makes a run, or continues it; ends this process after so many lines of its episodes."""
+    """Makes or continues a run; kills this process after a number of lines of its episodes."""
     written = 0
     append = ToolEpisodeWriter.append
 
@@ -88,7 +88,7 @@ def infer(options: argparse.Namespace, tasks: dict[str, Task], out: Path, last: 
 
 
 def apart(work: Callable[[], None]) -> int:
-    """Does something in a process of its own; returns its exit code."""
+    """Calls a function in a separate process; returns its exit code."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -102,14 +102,14 @@ def apart(work: Callable[[], None]) -> int:
 
 
 def lasting(value: Any) -> Any:
-    """A document without what no two runs have in common."""
+    """Returns a document without the fields that always differ."""
     if isinstance(value, dict):
         return {key: lasting(one) for key, one in value.items() if key not in PASSING}
     return [lasting(one) for one in value] if isinstance(value, list) else value
 
 
 def differences(one: Any, other: Any, at: str = "") -> Iterator[str]:
-    """Where two documents differ."""
+    """Lists the differences between two documents."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in one.keys() | other.keys():
             yield from differences(one.get(key), other.get(key), f"{at}.{key}")
@@ -121,7 +121,7 @@ def differences(one: Any, other: Any, at: str = "") -> Iterator[str]:
 
 
 def outcome(options: argparse.Namespace, out: Path) -> Any:
-    """What lasts of a run: its submissions and its report."""
+    """Returns the results of a run: its submissions and its report."""
     code = apart(
         lambda: (
             judge.score(str(out), judge.ScoreOptions(sandbox=options.sandbox)),
@@ -136,7 +136,7 @@ def outcome(options: argparse.Namespace, out: Path) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Interrupts runs at each line."""
+    """Interrupts runs after each line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suite")
     parser.add_argument("--sandbox", default="bubblewrap")

@@ -1,17 +1,19 @@
-"""Searches everything that an agent's tools can read for golds, other cases, keys and other work.
+"""Searches everything that an agent's tools can read for golds, other cases, keys and earlier work.
 
     python -m benchmarks.tool_secrets [--sandbox bubblewrap] [--tools native --tools mcp:excel ...]
 
-A suite is made whose golds and inputs each hold a mark of their own, uncompressed; further marks
-are in the suite's list of tasks, in the key of the endpoint and in what earlier episodes wrote.
-Then a scripted model has an episode for each case, two at a time, with each set of tools. In each
-it has every tool search: Python, the shell, and a server that runs what it is told read all files
-(/usr, /lib, /proc, /sys and /dev too), the memory, descriptors and environment of all processes,
-and try every socket; tools that take a path get those of the golds. The mark of the case's own
-input has to be seen, and no other one: not by a tool, and not in the folder of the results. No
-object of the judge's own process, which never made a gold, may hold a mark of one either.
+Makes a suite in which each gold and each input contains a different, uncompressed mark; there are
+more marks in the suite's list of tasks, in the key of the endpoint and in the files of earlier
+episodes. Then a scripted model has an episode for each case, two at a time, with each set of tools,
+and searches with every tool. Python, the shell, and a server that runs any given code read all
+files (also in /usr, /lib, /proc, /sys and /dev) and the memory, descriptors and environment of all
+processes, and try every socket; tools that take a path get the paths of the golds. The mark of
+the case's own input must be found, and no other mark may be found, neither by a tool nor in the
+folder of the results. Nor may any object in the judge's own process, which never creates a gold,
+contain the mark of a gold.
 
-Prints a line for each set: episodes, files and bytes searched, marks seen, marks that must not be.
+Prints a line for each set: episodes, files and bytes searched, marks found, and forbidden marks
+found.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ from judge.tools.sets import SharedCalculator
 SEARCHING = "searching"
 MARK = re.compile(rb"PLANTED-([a-z]+)-(\w+)-(\d+)-[0-9a-f]{24}")
 FIRST = 2
-"""Messages of the first request of an episode."""
+"""How many messages the first request of an episode has."""
 
 TASKS, CASES = ("one", "two"), (1, 2)
 
@@ -139,7 +141,7 @@ print("SEARCHED " + json.dumps({**counts, "seen": seen, "connected": connected[:
 
 
 def make_suite(folder: Path) -> None:
-    """Writes the suite; in a process of its own, so that the judge's has seen no mark."""
+    """Writes the suite, in a separate process, so that the judge's process has seen no mark."""
     records = []
     for task in TASKS:
         inside = folder / "spreadsheet" / task
@@ -161,12 +163,12 @@ def make_suite(folder: Path) -> None:
 
 
 def planted(kind: str, task: str, case: int) -> str:
-    """A mark that nobody can guess."""
+    """Makes a mark that nobody can guess."""
     return f"PLANTED-{kind}-{task}-{case}-{secrets.token_hex(12)}"
 
 
 def _write(path: Path, mark: str) -> None:
-    """A workbook with a mark in A1, whose parts are not compressed."""
+    """Makes a workbook with a mark in A1, whose parts are not compressed."""
     book = openpyxl.Workbook()
     book.worksheets[0]["A1"] = mark
     book.save(path)
@@ -178,11 +180,11 @@ def _write(path: Path, mark: str) -> None:
 
 
 class Searching:
-    """A chat model that has every tool search, and then hands in.
+    """A chat model that searches with every tool, and then submits.
 
     Args:
         tasks: the tasks.
-        definitions: of the tools that it is offered.
+        definitions: the definitions of the tools that it may call.
     """
 
     endpoint = "http://scripted/v1"
@@ -196,7 +198,7 @@ class Searching:
         self.remembered: set[str] = set()
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """The next call."""
+        """Returns the next call."""
         if len(request.messages) == FIRST:
             self.remembered |= golds_among_objects()
         prompt = str(request.messages[1]["content"])
@@ -238,11 +240,11 @@ class Searching:
         yield "submit", {}
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: nothing is open."""
 
 
 def filled(schema: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Arguments for a tool in which whatever may be a path is that one."""
+    """Makes arguments for a tool with a path wherever the tool may accept one."""
     plain: dict[str, Any] = {"integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}
     arguments: dict[str, Any] = {}
     for name, own in schema.get("properties", {}).items():
@@ -257,7 +259,7 @@ def filled(schema: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def golds_among_objects() -> set[str]:
-    """The marks of golds in texts and bytes that objects of this process hold."""
+    """Finds the marks of golds in strings and bytes of this process's objects."""
     seen: set[str] = set()
     for one in gc.get_objects():
         for part in gc.get_referents(one):
@@ -269,7 +271,7 @@ def golds_among_objects() -> set[str]:
 
 
 def marks_in(folder: Path) -> set[str]:
-    """The marks in the files of a folder."""
+    """Finds the marks in the files of a folder."""
     seen: set[str] = set()
     for path in folder.rglob("*"):
         if path.is_file():
@@ -278,7 +280,7 @@ def marks_in(folder: Path) -> set[str]:
 
 
 def searched(options: argparse.Namespace, asked: str, suite: Path, out: Path) -> tuple[str, bool]:
-    """A line about one set of tools, and whether nothing was seen that must not be."""
+    """Makes the line about one set of tools; returns also whether no forbidden mark was found."""
     tasks = {task.id: task for task in load_suite(str(suite)).tasks}
     planned = make_plan(
         resume(
@@ -329,7 +331,7 @@ def searched(options: argparse.Namespace, asked: str, suite: Path, out: Path) ->
 
 
 def build_searching(kind: str) -> None:
-    """Builds the root of a server that runs what it is told."""
+    """Builds the root of a server that runs any given code."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "server.py").write_bytes(SERVER.read_bytes())
         source = ServerSource(SEARCHING, Path(folder), command="server.py", arguments="run_code")
@@ -337,7 +339,7 @@ def build_searching(kind: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Searches with each set; ends with 1 if one sees something."""
+    """Searches with each set; exits with 1 if a set finds a forbidden mark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sandbox", default="bubblewrap")
     parser.add_argument("--tools", action="append")

@@ -1,13 +1,13 @@
-"""Sets of tools through the whole way on tasks of a suite, with a scripted model: times and memory.
+"""Runs sets of tools on tasks of a suite with a scripted model, and measures times and memory.
 
     python -m benchmarks.tool_sets SUITE [--sandbox bubblewrap] [--tasks 10] [--out FOLDER]
         [--tools native --tools ssb2 --tools mcp:excel]
 
-The model knows the golds: it looks at the workbook, writes the answer with the tools that it is
-offered, and submits. Then the run is judged. Prints a line for each set: tasks solved, episodes by
-end, calls, errors, seconds of an episode until its tools are ready and without the model, memory
-inside, the tokens of the definitions. A server whose tool for writing cells is not known here is
-only looked at: it lists what a model would be offered, and its first tool is called.
+The model knows the golds: it reads the workbook, writes the answer with the available tools, and
+submits. Then the run is judged. Prints a line for each set: tasks solved, episodes by end, calls,
+errors, seconds of an episode until its tools are ready and without the model, memory inside, and
+the tokens of the definitions. If a server's tool for writing cells is not known here, the server is
+only listed, and its first tool is called.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ from judge.workbook.reader import open_workbook
 
 MAX_CELLS = 200
 MAX_CALLS = 16
-"""How many calls of a reply are done."""
+"""How many calls of a reply are performed."""
 
 Rows = list[list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What has to be written for a case.
+    """The content that must be written for a case.
 
     Attributes:
         parts: sheet, first cell and rows of each range of the answer.
@@ -64,7 +64,7 @@ class Answer:
 
 
 def answer_of(task: Task, number: int) -> Answer | None:
-    """The cells of a gold; None if a tool for cells could not write them."""
+    """Returns the cells of a gold; None if a tool for cells could not write them."""
     case = task.cases[number - 1]
     path = case.golds[0].path
     if path is None:
@@ -105,14 +105,14 @@ def _rows(gold: Any, area: CellRange) -> Rows | None:
 
 
 def _window(first: str, rows: Rows) -> str:
-    """The range of rows that begin at a cell."""
+    """Returns the range of rows that begin at a cell."""
     row, column = coordinate_to_tuple(first)
     last = f"{get_column_letter(column + len(rows[0]) - 1)}{row + len(rows) - 1}"
     return f"{first}:{last}"
 
 
 def _cells(first: str, rows: Rows) -> list[dict[str, Any]]:
-    """The cells of rows that begin at a cell, one by one."""
+    """Yields the cells of rows that begin at a cell, one by one."""
     top, left = coordinate_to_tuple(first)
     return [
         {"cell": f"{get_column_letter(left + right)}{top + down}", "value": value}
@@ -124,12 +124,12 @@ def _cells(first: str, rows: Rows) -> list[dict[str, Any]]:
 def calls_of(
     tools: Mapping[str, Mapping[str, Any]], answer: Answer, output: str, given: str
 ) -> list[list[Any]]:
-    """The turns of the model: pairs of a tool and its arguments.
+    """Makes the turns of the model: pairs of a tool and its arguments.
 
     Args:
         tools: name -> schema of its arguments.
-        answer: what to write.
-        output: path of the workbook that counts.
+        answer: the content to write.
+        output: path of the workbook that is judged.
         given: path of the input.
     """
     names = list(tools)
@@ -197,7 +197,7 @@ class Knowing:
 
     Args:
         tasks: the tasks.
-        definitions: of the tools that it is offered.
+        definitions: the definitions of the tools that it may call.
     """
 
     endpoint = "http://scripted/v1"
@@ -209,7 +209,7 @@ class Knowing:
         self._tasks = tasks
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """The next reply about the case whose input the prompt names."""
+        """Returns the next reply for the case whose input the prompt names."""
         prompt = str(request.messages[1]["content"])
         for task in self._tasks.values():
             for case in task.question.inputs:
@@ -227,11 +227,11 @@ class Knowing:
         raise AssertionError("a prompt about no task")
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: nothing is open."""
 
 
 def chosen(source: str, count: int) -> dict[str, Task]:
-    """The first tasks whose answers can be written as cells."""
+    """Returns the first tasks whose answers can be written as cells."""
     tasks: dict[str, Task] = {}
     for task in load_suite(source).tasks:
         numbers = range(1, len(task.cases) + 1)
@@ -243,7 +243,7 @@ def chosen(source: str, count: int) -> dict[str, Task]:
 
 
 def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) -> str:
-    """A line about one set of tools."""
+    """Makes the line about one set of tools."""
     out = Path(options.out, f"{options.sandbox}-{asked.replace(':', '-').replace(',', '-')}")
     planned = make_plan(
         resume(

@@ -1,10 +1,10 @@
-"""How often the triage rules turn down questions that the benchmark's authors selected.
+"""Counts how often the triage rules reject questions that the benchmark's authors selected.
 
     python benchmarks/triage.py SUITE [--show]
 
-Every instruction of a published suite was selected from forum posts by people, so each "no" of a
-rule is a wrong one, and each "unsure" is a question for a chat model or a person. What the rules
-say of posts that people turned down cannot be measured with it: those were not published.
+People selected every instruction of a published suite from forum posts, so each "no" of a rule is
+wrong, and each "unsure" is a question for a chat model or a person. How the rules handle posts that
+people rejected cannot be measured, since those were not published.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main() -> None:
     answers: dict[str, Counter[str]] = {name: Counter() for name in QUESTIONS}
     proposals: Counter[str] = Counter()
     for task in tasks:
-        # What a forum would say beside the question: solved, and with a workbook.
+        # What a forum would show with the question: that it is solved and has a workbook.
         names = (task.cases[0].input_path.name,)
         post = Post(task.id, "", task.instruction, (), None, True, names, "")
         judgements = apply_rules(post)

@@ -1,10 +1,10 @@
-"""Collateral damage and dynamic correctness of the stored outputs of a run, and of golds.
+"""Measures collateral damage and dynamic correctness of a run's stored outputs, and of golds.
 
     python benchmarks/two_figures.py SUITE RUN
 
-For dynamic correctness, two things are checked besides: a gold is live if it is its own answer,
-and hard-coded if its formulas are replaced by their values; and an accepted output with formulas
-follows the values of case k exactly if the program is accepted on case k.
+For dynamic correctness, it also checks that a gold is live as its own answer, and hard-coded if its
+formulas are replaced by their values; and that an accepted output with formulas follows the values
+of case k exactly if the program is accepted on case k.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Results = dict[tuple[str, int], CaseResult]
 
 
 def share(part: int, whole: int) -> str:
-    """A share with its 95 % interval by Wilson."""
+    """Formats a share with its 95 % Wilson interval."""
     if not whole:
         return "0 of 0"
     estimate = wilson(part, whole)
@@ -47,7 +47,7 @@ def share(part: int, whole: int) -> str:
 
 
 def collateral(tasks: list[Task], results: _Results, store: RunDirectory) -> None:
-    """What outputs changed outside the answer."""
+    """Counts what outputs changed outside the answer."""
     harmed: dict[str, set[tuple[str, int]]] = {}
     cells: dict[str, list[int]] = {}
     outputs, accepted, seconds = 0, set[tuple[str, int]](), []
@@ -88,7 +88,7 @@ def collateral(tasks: list[Task], results: _Results, store: RunDirectory) -> Non
 
 
 class DynamicTally:
-    """Whether answers follow their inputs, counted for outputs and for golds."""
+    """Counts whether answers follow their inputs, for outputs and for golds."""
 
     def __init__(self) -> None:
         self.outputs: dict[str, Counter[str]] = {

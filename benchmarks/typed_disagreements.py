@@ -3,9 +3,9 @@
     python benchmarks/typed_disagreements.py DATA [--out docs/typed-disagreements.md]
 
 DATA is the folder with ``babelbench/``: the published suite, and ``published_verdicts.jsonl`` with
-what the published matcher said. Answers of our own are listed as well, of kinds that are not
-recorded; there the profile ``official`` stands for the published script. Exits with 1 if
-``official`` does not give a recorded verdict again, or if a disagreement has no reason here.
+the results of the published matcher. Our own answers, of kinds that are not recorded, are listed as
+well; for these, the profile ``official`` represents the published script. Exits with 1 if
+``official`` does not reproduce a recorded verdict, or if a disagreement has no reason here.
 """
 
 from __future__ import annotations
@@ -72,21 +72,24 @@ _ACCEPTED = {
     ("float", "float text"): "the exponent of a number in text is not read",
     ("float", "thousands"): "commas between thousands are not read",
     ("int", "thousands"): "commas between thousands are not read",
-    ("int", "scientific"): "text is a whole number only if it is digits alone",
-    ("int", "float text"): "text is a whole number only if it is digits alone",
-    ("int", "dollar"): "text is a whole number only if it is digits alone",
-    ("int", "percent sign"): "text is a whole number only if it is digits alone",
-    ("int", "as percent text"): "text is a whole number only if it is digits alone",
-    ("int", "unit word"): "text is a whole number only if it is digits alone",
-    ("int", "sentence"): "text is a whole number only if it is digits alone",
-    ("int", "last digit below"): "a fraction is cut off, though it is a float's last digit",
+    ("int", "scientific"): "text is a whole number only if it consists of digits",
+    ("int", "float text"): "text is a whole number only if it consists of digits",
+    ("int", "dollar"): "text is a whole number only if it consists of digits",
+    ("int", "percent sign"): "text is a whole number only if it consists of digits",
+    ("int", "as percent text"): "text is a whole number only if it consists of digits",
+    ("int", "unit word"): "text is a whole number only if it consists of digits",
+    ("int", "sentence"): "text is a whole number only if it consists of digits",
+    (
+        "int",
+        "last digit below",
+    ): "a fraction is cut off, though it is a float's rounding error",
     ("list", "as text"): "the list is given as text",
     ("list", "items with blanks"): "blanks around text in a list count",
     ("list", "elements as text"): "numbers of a list are given as text, which ends the script",
     ("list", "one is text"): "numbers of a list are given as text, which ends the script",
-    ("str", "sentence lower"): "the gold is contained in another case",
-    ("str", "times sign"): "signs of print, and the result behind an equals sign",
-    ("str", "with equals"): "signs of print, and the result behind an equals sign",
+    ("str", "sentence lower"): "the gold is contained in another letter case",
+    ("str", "times sign"): "typographic signs, and a result after an equals sign",
+    ("str", "with equals"): "typographic signs, and a result after an equals sign",
 }
 
 
@@ -98,8 +101,8 @@ class Compared:
         row: the record.
         published: whether the published script accepted it.
         crashed: whether the script ended with an exception.
-        official: what the profile ``official`` finds.
-        standard: what the profile ``standard`` finds.
+        official: the result of the profile ``official``.
+        standard: the result of the profile ``standard``.
     """
 
     row: dict[str, Any]
@@ -117,7 +120,7 @@ class Compared:
 
     @property
     def reason(self) -> str | None:
-        """Why ``standard`` decides differently; empty if it does not, None if it is not known."""
+        """Why ``standard`` decides differently; empty if it does not, None if unknown."""
         if self.standard.agrees is self.published:
             return ""
         kind = self.row["kind"]
@@ -128,18 +131,18 @@ class Compared:
 
 
 def _lost(gold: dict[str, Any]) -> str | None:
-    """Why the script cannot read a reply, however it is fenced."""
+    """Returns why the script cannot read a reply, however it is fenced."""
     if any("(" in name for name in gold):
         return "a key has parentheses"
     return "a value has a quote" if '\\"' in json.dumps(gold) else None
 
 
 _TYPES = {"text": "str", "expression": "str"}
-"""How the records name a type, if not as its rule does."""
+"""Names of types in the records, if they differ from the names of the rules."""
 
 
 def of_our_own(data: Path) -> Iterator[Compared]:
-    """Answers of kinds that are not recorded; what ``official`` says counts as published."""
+    """Yields answers of kinds that are not recorded, with ``official`` as the published result."""
     suite = load_suite(data / FOLDER)
     for task in suite.tasks:
         for row in _own_rows(task):
@@ -170,7 +173,7 @@ def _own_rows(task: Task) -> Iterator[dict[str, Any]]:
 
 
 def _own_values(sort: str, gold: Any) -> Iterator[tuple[str, Any]]:
-    """Kinds of answers, and an answer of each, to a variable of a type."""
+    """Returns kinds of answers to a variable of a type, with an answer of each kind."""
     if sort == "int":
         number = float(gold)
         yield "last digit above", math.nextafter(number, math.inf)
@@ -185,7 +188,7 @@ def _own_values(sort: str, gold: Any) -> Iterator[tuple[str, Any]]:
 
 
 def compared(data: Path) -> Iterator[Compared]:
-    """Every recorded value and reply, judged by both profiles."""
+    """Judges every recorded value and reply with both profiles."""
     suite = load_suite(data / FOLDER)
     for _, row in read_json_lines(data / FOLDER / VERDICTS, StoreError):
         task, answer = _asked(suite, row)
@@ -196,7 +199,7 @@ def compared(data: Path) -> Iterator[Compared]:
 
 
 def _asked(suite: Suite, row: dict[str, Any]) -> tuple[Task, Answer]:
-    """The task and the answer of a record; one about a value asks for that variable only."""
+    """Returns task and answer of a record; for a record about a value, only of that variable."""
     task = suite.task(row["id"])
     if row["level"] == "reply":
         return task, Answer(Origin.SOLUTION, text=row["candidate"])
@@ -217,15 +220,15 @@ def _found(task: Task, answer: Answer, profile: str) -> Finding:
 
 
 def report(found: list[Compared], own: list[Compared]) -> str:
-    """The page: counts, then one row for each reason, of what is recorded and of our own."""
+    """Makes the page: counts, then one row per reason, for recorded and for our own answers."""
     differing = [each for each in found if each.reason != ""]
     accepts = sum(each.standard.agrees for each in differing)
     levels = Counter(each.row["level"] for each in found)
     again = sum(each.is_given_again for each in found)
     said = (
         f"Of {len(found):,} recorded verdicts ({levels['value']:,} on values, "
-        f"{levels['reply']:,} on replies), `official` gives {again:,} again. `standard` differs in "
-        f"{len(differing):,}: it accepts {accepts:,} that the published script does not, and "
+        f"{levels['reply']:,} on replies), `official` reproduces {again:,}. `standard` differs in "
+        f"{len(differing):,}: it accepts {accepts:,} that the published script rejects, and "
         f"rejects {len(differing) - accepts:,} that it accepts. Written by\n"
         "`python benchmarks/typed_disagreements.py DATA --out docs/typed-disagreements.md`."
     )
@@ -234,9 +237,9 @@ def report(found: list[Compared], own: list[Compared]) -> str:
                           (False, "`standard` rejects, the script accepts")):  # fmt: skip
         lines += [f"## {title}", "", *_table(found, agrees), ""]
     said_of_own = (
-        f"{len(own):,} answers of kinds that are not recorded: to each question its gold as a "
-        "reply, to each whole number its neighbours, to each list itself as text and with blanks "
-        "around its text. There `official` stands for the script."
+        f"{len(own):,} answers of kinds that were not recorded: the gold of each question as a "
+        "reply, the neighbours of each whole number, and each list as text and with blanks around "
+        "its text. For these, the verdict of `official` is used as that of the script."
     )
     lines += [
         "## Answers of our own",
@@ -256,7 +259,7 @@ def _table(found: list[Compared], agrees: bool) -> list[str]:
         if each.reason != "" and each.standard.agrees is agrees
     )
     rows = [f"| {of} | {why} | {count} |" for (of, why), count in sorted(counts.items())]
-    return ["| of | what the script does, or the answer is | verdicts |", "|---|---|---|", *rows]
+    return ["| type | what the script does, or the answer is | verdicts |", "|---|---|---|", *rows]
 
 
 def main() -> int:

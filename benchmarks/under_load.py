@@ -1,11 +1,11 @@
-"""Whether a busy machine changes a verdict: ten workbooks of thousands of formulas, judged often.
+"""Checks that a busy machine changes no verdict: judges ten workbooks with many formulas often.
 
     python -m benchmarks.under_load                      # 200 times each, 4 busy processes a core
     python -m benchmarks.under_load --times 20 --busy 8
 
-Every judging begins with empty caches and has each formula computed. A verdict is the outcome of
-the comparison with its differences and with every computed value. Exits with 1 if a workbook got
-more than one.
+Every judging begins with empty caches and computes each formula. A verdict is the outcome of the
+comparison with its differences and with every computed value. Exits with 1 if a workbook got
+different verdicts.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ NAMES = ("Anna", "Boris", "Chloe", "Dev", "Emil", "Fatou", "Goran", "Hana", "Ine
 ACCENTED = ("René", "Zoë", "Åsa", "Ünal")
 
 WINDOW = 200
-"""Rows that a formula reads at most."""
+"""How many rows a formula reads at most."""
 
 Written = Callable[[int, int], tuple[str, object]]
 """Row and number of rows -> the formula in column D, and the value that Excel shows for it."""
 
 
 def names_of(row: int, *, accented: bool) -> str:
-    """What column A holds in a row."""
+    """Returns the content of column A in a row."""
     if accented and row % 290 == 0:
         return ACCENTED[row // 290 % len(ACCENTED)]
     return f"{NAMES[row % len(NAMES)]}_{row}"
 
 
 def number(row: int) -> int:
-    """What column B holds in a row."""
+    """Returns the content of column B in a row."""
     return row * 7919 % 1000
 
 
 def group(row: int) -> str:
-    """What column C holds in a row."""
+    """Returns the content of column C in a row."""
     return NAMES[row % len(NAMES)]
 
 
@@ -64,7 +64,7 @@ def _upper(row: int, _: int) -> tuple[str, object]:
 
 
 def _window(row: int, rows: int) -> tuple[int, int]:
-    """The rows that the formula of a row reads, so that work grows with the rows and no faster."""
+    """Returns the rows that the formula of a row reads, so that work grows only linearly."""
     first = max(1, min(row - WINDOW // 2, rows - WINDOW + 1))
     return first, min(rows, first + WINDOW - 1)
 
@@ -131,11 +131,11 @@ BOOKS: dict[str, tuple[Written, bool]] = {
     "pieces of text": (_pieces, False),
     "SUMPRODUCT": (_product, False),
 }
-"""Name -> what its formulas are, and whether its texts have accents."""
+"""Name -> the kind of its formulas, and whether its strings have accents."""
 
 
 def book(written: Written, rows: int, *, accented: bool, with_values: bool) -> bytes:
-    """One of the workbooks; as a gold it holds the values in place of the formulas."""
+    """Makes one of the workbooks; a gold has values instead of the formulas."""
     workbook = openpyxl.Workbook()
     sheet = workbook.worksheets[0]
     sheet.title = "S"
@@ -149,7 +149,7 @@ def book(written: Written, rows: int, *, accented: bool, with_values: bool) -> b
 
 
 class Watched(EngineCompute):
-    """Engines that remember what they computed, values and reasons alike."""
+    """Engines that remember everything they computed, values as well as reasons."""
 
     def __init__(self, recalculator: Recalculator) -> None:
         super().__init__(recalculator)
@@ -158,7 +158,7 @@ class Watched(EngineCompute):
     def fill(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
     ) -> ComputedValues:
-        """Computes as the engines do."""
+        """Computes with the engines."""
         found = super().fill(workbook, ranges, origin=origin)
         outcome = (sorted(found.values.items()), sorted(found.not_calculated), found.engines)
         self.computed.update(repr(outcome).encode())
@@ -166,7 +166,7 @@ class Watched(EngineCompute):
 
 
 def busy(parent: int) -> None:
-    """What a busy process does, as long as the one that started it is there."""
+    """Keeps a processor busy as long as the parent process exists."""
     while os.getppid() == parent:
         for _ in range(1_000_000):
             pass
@@ -174,7 +174,7 @@ def busy(parent: int) -> None:
 
 @contextlib.contextmanager
 def load(processes: int) -> Iterator[None]:
-    """So many busy processes for as long as this is open."""
+    """Runs a number of busy processes for as long as this is open."""
     started = [
         multiprocessing.Process(target=busy, args=(os.getpid(),), daemon=True)
         for _ in range(processes)
@@ -190,7 +190,7 @@ def load(processes: int) -> Iterator[None]:
 
 
 def main() -> int:
-    """Judges all of them in turns, and prints the verdicts of each."""
+    """Judges all workbooks in turns, and prints the verdicts of each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--times", type=int, default=200)
     parser.add_argument("--rows", type=int, default=2000)

@@ -1,11 +1,12 @@
-"""What `judge.Judge` takes beside the programs: 10,000 calls from 8 threads, and in a sandbox.
+"""Measures the overhead of `judge.Judge` over programs: 10,000 calls from 8 threads; a sandbox.
 
     python benchmarks/warm_judge.py [--calls 10000] [--threads 8] [--sandboxed 200]
 
-The first part plays the sandbox (``judge.sandbox.scripted``), so that what is left is the judge's
-own work: memory and open files are read after every tenth of the calls. The second part runs
-programs of the sample suite in bubblewrap; what a call takes beyond the program's own wall-clock
-time, as the sandbox measured it, is the overhead. `judge run` as a process of its own is beside it.
+The first part uses a scripted sandbox (``judge.sandbox.scripted``), so that only the judge's own
+work is measured: memory and open files are read after every tenth of the calls. The second part
+runs programs of the sample suite in bubblewrap; the overhead of a call is its time minus the
+program's wall-clock time, as the sandbox measured it. `judge run` as a separate process is also
+measured.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ TASK = "1001"
 
 
 class ForgetfulSandbox(ScriptedSandbox):
-    """Answers every run by the gold of its input, and remembers no request."""
+    """Answers every run with the gold of its input, and stores no request."""
 
     def __init__(self, task: Task) -> None:
         super().__init__()
@@ -42,7 +43,7 @@ class ForgetfulSandbox(ScriptedSandbox):
         }
 
     def play(self, request: RunRequest) -> RunResult:
-        """The gold."""
+        """Returns the gold."""
         (data,) = request.files.values()
         output = self._golds[data]
         return RunResult(
@@ -51,19 +52,19 @@ class ForgetfulSandbox(ScriptedSandbox):
 
 
 def memory_mb() -> float:
-    """Resident memory of this process."""
+    """Returns the resident memory of this process."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def open_files() -> int:
-    """Descriptors of this process."""
+    """Counts the open descriptors of this process."""
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def scripted(calls: int, threads: int) -> None:
-    """Many calls, nothing that runs."""
+    """Measures many calls that run no program."""
     suite = judge.load_suite("sample")
     task = suite.task(TASK)
     options = judge.JudgingOptions(jobs=threads, recalc="never")
@@ -90,7 +91,7 @@ def scripted(calls: int, threads: int) -> None:
 
 
 def programs() -> Iterator[judge.Submission]:
-    """Programs of the sample suite that run to their end."""
+    """Returns the programs of the sample suite that run to their end."""
     suite = judge.load_suite("sample")
     for each in load_submissions(suite.root / "submissions.jsonl", suite):
         if each.expected == ("AC",) and each.code is not None:
@@ -98,7 +99,7 @@ def programs() -> Iterator[judge.Submission]:
 
 
 def sandboxed(calls: int) -> None:
-    """What a call takes beyond the programs' own time, one call after the other."""
+    """Measures the overhead of calls over the programs' own time, one call after the other."""
     chosen = list(programs())
     options = judge.JudgingOptions(jobs=1, sandbox="bubblewrap")
     started = time.perf_counter()
@@ -125,7 +126,7 @@ def sandboxed(calls: int) -> None:
 
 
 def processes(times: int = 5) -> None:
-    """The same as a process of its own each time."""
+    """Measures the same with a separate process for each call."""
     each = next(programs())
     with tempfile.TemporaryDirectory(prefix="judge-warm-") as folder:
         program = Path(folder) / "solution.py"

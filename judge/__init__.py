@@ -1,17 +1,17 @@
 """An online judge for spreadsheet work.
 
-What other programs use is reachable from here; each name is imported when it is first asked for, so
-that ``import judge`` does no work. ``judge/__init__.pyi`` is the table of these names:
+The public interface for other programs. Each name is imported when it is first used, so
+``import judge`` itself is fast. ``judge/__init__.pyi`` is the table of these names:
 
 - ``Judge`` (with ``JudgingOptions``) is opened once and judges answers one by one
-- ``Rewards`` makes numbers for training of them
-- ``score`` (with ``ScoreOptions``), ``run`` and ``verify`` judge what is on disk
+- ``Rewards`` turns verdicts into numbers for training
+- ``score`` (with ``ScoreOptions``), ``run`` and ``verify`` judge files on disk
 - ``infer`` (with ``InferOptions``) asks a chat model for solutions
-- ``compare_workbooks`` compares two workbooks (``judge.compare`` is short for it),
-  ``recalculate`` computes the formulas of one, ``Recalculating`` of one after the other
-- ``rejudge`` and ``change_verdict`` judge a run again, or one case by hand
-- ``Report``, ``report_data``, ``report_html`` and ``compare_runs`` report
-- ``make_audit`` and ``read_audit`` have a person mark a sample of the verdicts
+- ``compare_workbooks`` compares two workbooks (``judge.compare`` is short for it)
+- ``recalculate`` computes the formulas of one workbook, ``Recalculating`` those of several
+- ``rejudge`` judges a run again, ``change_verdict`` changes the verdict on one case by hand
+- ``Report``, ``report_data``, ``report_html`` and ``compare_runs`` make reports
+- ``make_audit`` and ``read_audit`` let a person mark a sample of the verdicts
 - ``load_suite`` loads a suite
 """
 
@@ -21,8 +21,8 @@ import importlib
 import sys
 
 
-def attach_stub(package: str, file: str):  # noqa: ANN202  the stub declares what it gives
-    """The names of a package that are imported when they are first asked for.
+def attach_stub(package: str, file: str):  # noqa: ANN202  the stub declares the return type
+    """Makes a package import its public names only when they are first used.
 
     Args:
         package: the package.
@@ -30,7 +30,7 @@ def attach_stub(package: str, file: str):  # noqa: ANN202  the stub declares wha
             has a line for each name, ``from HOME import ATTRIBUTE as NAME`` or ``NAME = OTHER``.
 
     Returns:
-        Where each name comes from, as module and attribute; and the package's ``__getattr__`` and
+        For each name its module and the attribute there; then the package's ``__getattr__`` and
         ``__dir__``.
     """
     homes = {}
@@ -48,7 +48,7 @@ def attach_stub(package: str, file: str):  # noqa: ANN202  the stub declares wha
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home, attribute = homes[name]
         module = importlib.import_module(home)
-        # Importing may have set a package of this name: `judge.compare` can be called.
+        # An import may have set a submodule of this name; the callable must win (`judge.compare`).
         return vars(sys.modules[package]).get(name) or getattr(module, attribute)
 
     return homes, get, lambda: sorted(homes)

@@ -9,11 +9,11 @@ from typing import Self
 
 
 class Closable(ABC):
-    """Something with a ``close``, which the end of a ``with`` statement calls."""
+    """An object with a ``close`` method, which is called at the end of a ``with`` statement."""
 
     @abstractmethod
     def close(self) -> None:
-        """Gives up what it holds; safe to call twice."""
+        """Releases its resources; safe to call twice."""
 
     def __enter__(self) -> Self:
         return self
@@ -28,10 +28,10 @@ class Closable(ABC):
 
 
 class AsyncClosable(Closable):
-    """The same with ``async with`` as well; then ``close`` is called from another thread."""
+    """Supports ``async with`` as well, which calls ``close`` in another thread."""
 
     async def aclose(self) -> None:
-        """Closes it without blocking the event loop."""
+        """Closes the object without blocking the event loop."""
         await asyncio.to_thread(self.close)
 
     async def __aenter__(self) -> Self:

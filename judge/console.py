@@ -1,9 +1,9 @@
 r"""Text for people: everything that commands print passes through this module.
 
 Ids, file names, cell values and causes are untrusted. Control characters act on a terminal (C0,
-DEL, C1), bidirectional controls reverse lines, and zero-width characters make two names look like
-one. :func:`visible` writes all of them as JSON does, ``\u001b``: a JSON document in which they are
-escaped is still the same document.
+DEL, C1), bidirectional controls reverse lines, and zero-width characters make two names
+look the same. :func:`visible` writes all of them as JSON does, ``\u001b``: a JSON document with
+such escapes is still the same document.
 
 The command line puts :class:`ShownStream` in place of both standard streams, so that the output of
 every library is escaped. The few writers that have to control the terminal (coloured tables,
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def visible(text: str) -> str:
-    """Text with everything escaped that acts on a terminal, or is invisible in one.
+    """Escapes every character that acts on a terminal, or that is invisible there.
 
-    Line ends, tabs and spaces of every width stay. So does everything that Python calls printable.
+    Line ends, tabs, spaces of every width and all characters that Python calls printable are kept.
     """
     if text.isprintable():
         return text
@@ -44,7 +44,7 @@ def _shown(character: str) -> str:
     code = ord(character)
     if code <= 0xFFFF:
         return f"\\u{code:04x}"
-    # Beyond the first plane JSON writes two halves.
+    # JSON writes a character above U+FFFF as a surrogate pair.
     high, low = divmod(code - 0x10000, 0x400)
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
@@ -59,7 +59,7 @@ class ShownStream:
     See :mod:`judge.console`.
 
     Args:
-        behind: where the text goes.
+        behind: the stream to which the escaped text is written.
     """
 
     def __init__(self, behind: TextIO) -> None:
@@ -100,21 +100,21 @@ def shown_streams() -> Iterator[None]:
 
 
 def stream_behind(stream: TextIO) -> TextIO:
-    """The stream that takes control sequences as they are; only for the judge's own output."""
+    """The stream that does not escape control sequences; only for the judge's own output."""
     return stream.behind if isinstance(stream, ShownStream) else stream
 
 
 def make_console(*, err: bool = False) -> Console:
-    """A console for tables and coloured lines, without markup: text is only ever text.
+    """A console for tables and coloured lines; markup in text is not interpreted.
 
     Args:
-        err: for standard error instead of standard output.
+        err: whether to write to standard error instead of standard output.
     """
     from rich.console import Console  # noqa: PLC0415  most commands print without it
     from rich.segment import Segment  # noqa: PLC0415
 
     class ShownConsole(Console):
-        """Escapes text before it is measured; what is already rendered, afterwards."""
+        """Escapes text before its width is measured, and rendered text afterwards."""
 
         def render_str(self, text: str, **options: Any) -> Text:
             return super().render_str(visible(text), **options)
@@ -161,19 +161,19 @@ def drop_output() -> None:
             if stream is not None:
                 stream.flush()
         except (OSError, ValueError):
-            # What is left in the buffer is written at exit, and must have somewhere to go.
+            # The rest of the buffer is written at exit, so the descriptor must still be valid.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, descriptor)
             os.close(nowhere)
 
 
 def _open_closed_descriptors() -> None:
-    """Opens standard streams that are closed (``>&-``), or other files would get their numbers."""
+    """Opens standard streams that are closed (``>&-``); otherwise other files get their numbers."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            # The lowest free number is taken, which is this one.
+            # `os.open` returns the lowest free number, which is the number of this stream.
             os.open(os.devnull, os.O_RDWR)
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
@@ -181,10 +181,10 @@ def _open_closed_descriptors() -> None:
 
 
 def _encode_everything(stream: TextIO) -> None:
-    """Halves of surrogate pairs, and what a terminal's encoding lacks, are escaped as well."""
+    """Also escapes lone surrogates and characters that the terminal's encoding cannot represent."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is None:
         return
-    # Where the encoding is ASCII, `click` writes past the stream, in UTF-8.
+    # If the encoding is ASCII, `click` bypasses the stream and writes UTF-8.
     ascii_only = str(stream.encoding or "").lower() in {"ascii", "ansi_x3.4-1968", "646"}
     reconfigure(errors="backslashreplace", **({"encoding": "utf-8"} if ascii_only else {}))

@@ -1,27 +1,27 @@
 """Every way in which the judge itself can fail, one exit code per class.
 
-What a *solution* got wrong is never an exception: it is data, a
-:class:`judge.sandbox.contract.RunResult` or a verdict. Exceptions are for what
-the judge, the machine, or the user got wrong.
+A mistake in a *solution* is never an exception: it is data, a
+:class:`judge.sandbox.contract.RunResult` or a verdict. Exceptions are for
+mistakes of the judge, the machine or the user.
 
 ```
 JudgeError               1  anything below, unspecified
-├── UsageError           2  options that contradict each other, unknown names
+├── UsageError           2  contradictory options, unknown names
 ├── SuiteError           3  a suite that is missing, empty or broken
-│   └── GoldFaultError   1  a task whose gold or rules cannot be judged by
-├── SubmissionError      4  a solutions file that cannot be used as it is
+│   └── GoldFaultError   1  a task whose gold or rules cannot be used to judge
+├── SubmissionError      4  a solutions file that cannot be used
 ├── SandboxError         5  no sandbox, or the one in use was lost
 ├── WorkbookError        6  a workbook that cannot be read
-├── PositionError        7  an answer position that no sheet or range fits
+├── PositionError        7  an answer position without a matching sheet or range
 ├── RecalcError          8  an engine that is missing or crashed
-├── StoreError           9  the results directory: foreign, of another schema, full
-├── InferenceError      10  endpoint, model alias or budget
+├── StoreError           9  a results directory: not a run, another schema, disk full
+├── InferenceError      10  a problem with endpoint, model alias or budget
 ├── IncompleteRunError  11  the run ended with judge errors (JE) and can be continued
 └── ClusterError        12  no worker of a cluster can be used
 ```
 
-An interrupted command (Ctrl-C) exits with 130, one that SIGTERM or SIGHUP ended
-with 143 or 129, one whose reader has closed the pipe with 141. The command line catches
+An interrupted command (Ctrl-C) exits with 130, a command ended by SIGTERM or SIGHUP with
+143 or 129, a command whose reader closed the pipe with 141. The command line catches
 :class:`JudgeError` once, prints the message and its hint, and exits with the
 class's code.
 """
@@ -49,7 +49,7 @@ class JudgeError(Exception):
 
 
 class UsageError(JudgeError):
-    """Options that contradict each other or name what does not exist."""
+    """Options that contradict each other, or that name something that does not exist."""
 
     exit_code = 2
 
@@ -58,7 +58,7 @@ class SuiteError(JudgeError):
     """A suite that is missing, empty or broken.
 
     Args:
-        faults: one line for each fault found, each naming its file.
+        faults: one line for each fault, with the name of the file.
     """
 
     exit_code = 3
@@ -77,7 +77,7 @@ class GoldFaultError(SuiteError):
 
 
 class SubmissionError(JudgeError):
-    """A solutions file that cannot be used as it is."""
+    """A solutions file that cannot be used."""
 
     exit_code = 4
 
@@ -89,11 +89,11 @@ class SandboxError(JudgeError):
 
 
 class WorkbookError(JudgeError):
-    """A workbook that cannot be read: not a package, broken XML, over a limit.
+    """A workbook that cannot be read: it is not a package, has broken XML or exceeds a limit.
 
     Attributes:
-        culprit: the archive that could not be read, if two are read together; the caller that
-            opened it recognizes it.
+        culprit: if two archives are read together, the one that could not be read, as the object
+            that the caller opened.
     """
 
     exit_code = 6
@@ -101,7 +101,7 @@ class WorkbookError(JudgeError):
 
 
 class PositionError(JudgeError):
-    """An answer position that cannot be read, or that no sheet of the workbook fits."""
+    """An answer position that cannot be read, or that matches no sheet of the workbook."""
 
     exit_code = 7
 
@@ -113,13 +113,13 @@ class RecalcError(JudgeError):
 
 
 class StoreError(JudgeError):
-    """A results directory that is foreign, of another schema version, or cannot be written."""
+    """A results directory that is not a run, has another schema version, or cannot be written."""
 
     exit_code = 9
 
 
 class InferenceError(JudgeError):
-    """An endpoint, a model alias or a budget with which inference cannot continue."""
+    """Inference that cannot continue, because of the endpoint, the model alias or the budget."""
 
     exit_code = 10
 
@@ -131,7 +131,7 @@ class IncompleteRunError(JudgeError):
 
 
 class ClusterError(JudgeError):
-    """A cluster that cannot be used: unreachable, without workers, or with other versions."""
+    """A cluster that cannot be used: it is unreachable, has no workers, or runs other versions."""
 
     exit_code = 12
 
@@ -141,21 +141,21 @@ INTERRUPTED_EXIT_CODE = 130
 
 BROKEN_PIPE_EXIT_CODE = 141
 """Exit code of a command whose output is no longer read, as in ``judge … | head -1``
-(128 + SIGPIPE, as with any program that ends this way)."""
+(128 + SIGPIPE, as for any program that SIGPIPE ends)."""
 
 
 _MAX_KNOWN = 10_000
 
 
 def did_you_mean(name: str, names: Iterable[str], *, before: str = "") -> str:
-    """A "Did you mean" question with similar names; empty if no existing name is similar.
+    """Returns a "Did you mean" question with similar names, or "" if no name is similar.
 
     Args:
-        name: what was written.
-        names: the names that exist, of which the first ten thousand are compared.
-        before: prefix for the question, if there is a question.
+        name: the name that the user wrote.
+        names: the names that exist; only the first ten thousand are compared.
+        before: prefix of the question.
     """
-    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+    from difflib import get_close_matches  # noqa: PLC0415  only needed after a mistake
 
     by_lower = {candidate.lower(): candidate for candidate in islice(names, _MAX_KNOWN)}
     near = get_close_matches(name[:200].lower(), by_lower, n=3, cutoff=0.7)

@@ -1,3 +1,3 @@
-"""The version, alone in its module so that asking for it costs nothing else."""
+"""The version, in a module of its own so that reading it imports nothing else."""
 
 __version__ = "0.1.0"

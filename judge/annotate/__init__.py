@@ -1,16 +1,16 @@
-"""The annotator's tool: new test cases, their rules, ideas for them, and how strong they are.
+"""The annotator's tool: new test cases, the rules for them, ideas for them, and their strength.
 
-Nothing here prints or asks: the command line and any page are built on it.
+Nothing here prints or prompts: the command line and the page are built on top of it.
 
-- :mod:`edits`, :mod:`edit`: changes to a workbook that leave everything else as it is;
+- :mod:`edits`, :mod:`edit`: changes to a workbook that leave everything else unchanged;
 - :mod:`gold`: the gold that follows from a changed input;
 - :mod:`casebook`: cases and drafts in a suite's folder, safe against crashes and other annotators;
 - :mod:`rules`: the rules of the annotation manual;
 - :mod:`suggest`: ideas for corner cases, with a validator;
 - :mod:`strength`, :mod:`hack`: how strong a case is.
 
-``judge/annotate/__init__.pyi`` is the table of the names that commands use; the modules behind them
-are imported when they are used.
+``judge/annotate/__init__.pyi`` lists the names that commands use; their modules are imported when
+the names are first used.
 """
 
 from judge import attach_stub

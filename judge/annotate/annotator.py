@@ -1,4 +1,4 @@
-"""An annotator's work in one module: begin, change, view the gold, save.
+"""The steps of an annotator's work: begin a draft, change it, view its gold, save it.
 
 The command line and the page are built on this; it opens the sandbox and the engines once.
 """
@@ -36,13 +36,13 @@ from judge.suites.submissions import load_submissions, submission_of_program
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A draft as it would be saved.
+    """The case that a draft would be saved as.
 
     Attributes:
         proposal: input and gold.
-        findings: rules that the task's cases would break with it.
-        problem: why it cannot be saved, or empty.
-        doubts: why it should be checked before it is saved.
+        findings: rules that the task's cases would break if the draft were saved.
+        problem: why the draft cannot be saved, or empty.
+        doubts: why the draft should be checked before it is saved.
     """
 
     proposal: Proposal
@@ -56,9 +56,10 @@ class Annotator(Closable):
 
     Args:
         suite: the suite's folder.
-        sandbox: ``auto``, ``docker`` or ``bubblewrap``, or an open one, which stays open.
-        recalculator: an open one, which stays open; without it, one is opened with all engines.
-        ids: the tasks that are worked on; faults of others do not matter then.
+        sandbox: ``auto``, ``docker`` or ``bubblewrap``, or an open sandbox, which is not closed.
+        recalculator: an open recalculator, which is not closed; if None, one is opened with all
+            engines.
+        ids: the tasks to work on; if given, faults of other tasks are ignored.
     """
 
     def __init__(
@@ -99,19 +100,19 @@ class Annotator(Closable):
 
     @property
     def maker(self) -> GoldMaker:
-        """The maker of golds."""
+        """The object that makes golds."""
         if self._maker is None:
             self._maker = GoldMaker(self.recalculator, self.sandbox)
         return self._maker
 
     def close(self) -> None:
-        """Ends what was opened here; safe to call twice."""
+        """Closes the sandbox and the engines that were opened here; safe to call twice."""
         self._stack.close()
 
     @staticmethod
     @contextlib.contextmanager
     def engines(kind: str = "auto", *, jobs: int = 1) -> Iterator[tuple[Sandbox, Recalculator]]:
-        """A sandbox and the engines in it, for a while.
+        """Opens a sandbox and its engines for the time of a ``with`` block.
 
         Raises:
             SandboxError: no sandbox is available.
@@ -125,7 +126,7 @@ class Annotator(Closable):
     # -- cases -----------------------------------------------------------------------------------
 
     def cases(self, task_id: str) -> list[CaseData]:
-        """The cases of a task as they are now, in order."""
+        """The current cases of a task, in order."""
         task = self.book.task(task_id)
         numbers = {case.number for case in task.cases}
         numbers |= {int(record["case"]) for record in self.book.records(task_id)}
@@ -141,11 +142,11 @@ class Annotator(Closable):
         )
 
     def references(self, task_id: str, paths: Sequence[Path]) -> list[Submission]:
-        """Reference solutions of a task: programs, and solutions files that hold some.
+        """Loads reference solutions of a task from program files and files of solutions.
 
         Raises:
-            SubmissionError: a file cannot be taken.
-            UsageError: a solutions file has none for the task.
+            SubmissionError: a file cannot be used.
+            UsageError: a file of solutions has none for the task.
         """
         task = self.book.task(task_id)
         submissions: list[Submission] = []
@@ -159,7 +160,7 @@ class Annotator(Closable):
             else:
                 submissions.append(submission_of_program(path, task, self.book.suite.conventions))
             origins += [path] * (len(submissions) - len(origins))
-        return told_apart(submissions, origins)
+        return with_unique_names(submissions, origins)
 
     def preview(
         self,
@@ -170,15 +171,15 @@ class Annotator(Closable):
         kills: bool = False,
         same_values: bool = False,
     ) -> Preview:
-        """A draft with its gold, and what the rules say of it.
+        """Makes the gold of a draft, and checks the draft against the rules.
 
         Args:
             draft: the draft.
             references: solutions that are known to be right.
-            decide: the source that a person names where the sources disagree, or where there is
+            decide: the source that a person chose because the sources disagree, or because there is
                 only one.
-            kills: whether it makes an accepted program fail.
-            same_values: the edits change how values are stored and no value.
+            kills: whether the draft makes an accepted program fail.
+            same_values: whether the edits change only how values are stored, and no value.
 
         Raises:
             UsageError: no source of that name gives an answer.
@@ -223,16 +224,16 @@ class Annotator(Closable):
         kind: str = "set",
         facts: dict[str, Any] | None = None,
     ) -> SavedCase:
-        """Saves a draft as it was previewed.
+        """Saves a draft with the workbooks of its preview.
 
         Args:
-            draft: the draft, which ends with this.
-            preview: what :meth:`preview` said of this very draft.
-            kind: what is recorded as the way it was made: ``set``, ``suggest``, ``hack``.
-            facts: what else is recorded.
+            draft: the draft, which is removed.
+            preview: the result of :meth:`preview` for the same state of the draft.
+            kind: how the case was made, for the record: ``set``, ``suggest``, ``hack``.
+            facts: further facts for the record.
 
         Raises:
-            UsageError: it has no gold, or its sources disagree and nobody has decided.
+            UsageError: the draft has no gold, or its sources disagree and nobody has decided.
             ConflictError: somebody else saved the case first; the draft is kept.
         """
         proposal = preview.proposal
@@ -251,7 +252,7 @@ class Annotator(Closable):
 
 
 def record_facts(draft: Draft, proposal: Proposal) -> dict[str, Any]:
-    """Facts about how a case was made, from its record."""
+    """Facts about how a case was made, for its record."""
     edits: Sequence[Edit] = draft.edits
     by = [source.name for source in proposal.sources if source.agrees]
     return {
@@ -275,11 +276,11 @@ def record_facts(draft: Draft, proposal: Proposal) -> dict[str, Any]:
 
 
 def _why_no_gold(proposal: Proposal) -> str:
-    return f"nothing says what the answer is now ({'; '.join(proposal.problems)})"
+    return f"no source gives the answer now ({'; '.join(proposal.problems)})"
 
 
 def refusals(preview: Preview) -> list[str]:
-    """Why a preview is not saved without being forced: doubts, and rules that it breaks."""
+    """Why a preview is only saved if forced: its doubts, and the rules that it breaks."""
     broken = [
         f"rule {finding.rule}: {finding.message}"
         for finding in preview.findings
@@ -289,7 +290,7 @@ def refusals(preview: Preview) -> list[str]:
 
 
 def _open_vote(proposal: Proposal) -> str:
-    """Why nothing is saved while the sources disagree; empty if they do not, or it is decided."""
+    """Why a draft whose sources disagree is not saved; empty if they agree, or one was chosen."""
     if not proposal.is_open:
         return ""
     return (
@@ -308,26 +309,28 @@ def _doubts(proposal: Proposal, *, by_hand: bool) -> tuple[str, ...]:
     independent = proposal.independent + by_hand
     if independent < MIN_AGREEING:
         missing = [
-            f"{source.name} says nothing: {source.problem}"
+            f"{source.name} gives no answer: {source.problem}"
             for source in proposal.sources
             if source.agrees is None and source.name != FORMULAS
         ]
         same = (
-            f" ({' and '.join(proposal.agreeing)} do the same)"
+            f" ({' and '.join(proposal.agreeing)} compute it in the same way)"
             if independent and len(proposal.agreeing) > 1
             else ""
         )
         doubts += [
-            f"only {independent} source says so{same}; two that agree are required",
+            f"only {independent} independent source gives this answer{same}; two are required",
             *missing,
         ]
     return tuple(doubts)
 
 
-def told_apart(submissions: Sequence[Submission], origins: Sequence[Path]) -> list[Submission]:
-    """References whose names differ: where files have the same name, by as much of their path."""
+def with_unique_names(
+    submissions: Sequence[Submission], origins: Sequence[Path]
+) -> list[Submission]:
+    """References with unique names: files of the same name are distinguished by their paths."""
     names = [reference_name(submission) for submission in submissions]
-    apart = []
+    distinct = []
     for reference, name, origin in zip(submissions, names, origins, strict=True):
         others = [
             other
@@ -342,5 +345,5 @@ def told_apart(submissions: Sequence[Submission], origins: Sequence[Path]) -> li
                 start += 1
             path = "/".join(origin.parts[-start:])
             label = path if origin.suffix == ".py" else f"{path}: {name}"
-        apart.append(replace(reference, label=label) if others else reference)
-    return apart
+        distinct.append(replace(reference, label=label) if others else reference)
+    return distinct

@@ -1,4 +1,4 @@
-"""The answer in a gold: its cells, how two golds differ, and judging a workbook by a gold."""
+"""The answer in a gold: reads its cells, compares two golds, and judges a workbook by a gold."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Moved:
 def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
     """Why the formulas of a case's gold cannot give the answer; empty if they can.
 
-    They can if every cell of the answer in which the gold differs from the input holds a
-    formula, and if the formulas name every cell that the edits fill beyond the data.
+    They can if every answer cell in which the gold differs from the input holds a formula, and if
+    the formulas refer to every cell outside the data that the edits fill.
 
     Raises:
         WorkbookError, PositionError: the workbooks cannot be read.
@@ -82,7 +82,7 @@ class GoldAnswer:
 
     Attributes:
         ranges: the rectangles that are compared.
-        values: values of their cells, computed if the file holds none to trust.
+        values: values of their cells, computed if the file holds no value that can be trusted.
         unknown: cells whose value could not be computed.
     """
 
@@ -92,10 +92,10 @@ class GoldAnswer:
 
 
 def answer_of(task: Task, gold: Workbook, recalculator: Recalculator) -> GoldAnswer:
-    """The answer of a gold; the only way to its values.
+    """The answer of a gold, with its formulas computed.
 
-    A gold that a library wrote holds formulas without values. These are not blanks: the caller gets
-    them computed first.
+    A gold that a library wrote holds formulas without values, which must not be read as blanks. So
+    all code reads a gold's values through this function.
 
     Raises:
         WorkbookError, PositionError: the gold cannot be read.
@@ -121,7 +121,7 @@ def moved_cells(
 ) -> tuple[Moved, ...]:
     """Cells of the answer in which two golds of a task differ, by the default rules.
 
-    A cell that could not be computed in one of them is not known to have moved.
+    A cell that could not be computed in one of them does not count as moved.
 
     Raises:
         WorkbookError, PositionError: a gold cannot be read.
@@ -135,9 +135,11 @@ def moved_cells(
     moved = []
     for old_range, new_range in zip(old.ranges, new.ranges, strict=True):
         stored = [value for value in old.values if _within(value, old_range)]
-        places = {(ref.row, ref.column) for ref in stored}
-        places |= {(value.row, value.column) for value in new.values if _within(value, new_range)}
-        for position in sorted(places):
+        positions = {(ref.row, ref.column) for ref in stored}
+        positions |= {
+            (value.row, value.column) for value in new.values if _within(value, new_range)
+        }
+        for position in sorted(positions):
             first, second = CellRef(old_range.sheet, *position), CellRef(new_range.sheet, *position)
             was, now = old.values.get(first), new.values.get(second)
             is_known = first not in old.unknown and second not in new.unknown
@@ -173,7 +175,7 @@ def value_of(cell: Cell | None) -> CellValue:
 
 
 class StoredCells:
-    """The stored cells of a workbook by their place; each sheet is read once.
+    """The stored cells of a workbook by their position; each sheet is read once.
 
     Args:
         workbook: the workbook.
@@ -185,7 +187,7 @@ class StoredCells:
         self._used: dict[str, CellRange | None] = {}
 
     def __contains__(self, sheet: str) -> bool:
-        """Whether there is a worksheet of a name."""
+        """Whether the workbook has a worksheet of this name."""
         return sheet in self._workbook.sheet_names
 
     def get(self, ref: CellRef) -> Cell | None:
@@ -200,7 +202,7 @@ class StoredCells:
         return self._sheets[ref.sheet].get((ref.row, ref.column))
 
     def used_range(self, sheet: str) -> CellRange | None:
-        """The rectangle around all cells of a sheet that hold something."""
+        """The rectangle around all cells of a sheet that are not empty."""
         if sheet not in self._used:
             self._used[sheet] = self._workbook.used_range(sheet)
         return self._used[sheet]
@@ -255,10 +257,10 @@ def judge_workbooks(
     """Judges an output workbook by a gold workbook.
 
     Args:
-        judge: judges it.
-        task: whose checker counts.
+        judge: judges the output.
+        task: the task, whose checker is used.
         gold: the gold workbook.
-        output: the output workbook; read as the hostile file that it may be.
+        output: the output workbook, which is not trusted.
         origin: where the output comes from.
     """
     case = TestCase(1, (), (Gold(data=gold),))
@@ -277,19 +279,19 @@ def run_on_workbook(
 
 
 MAX_SESSIONS = 4
-"""Programs whose sandbox sessions stay open; more would take the memory of as many containers."""
+"""How many programs keep a sandbox session open; each session takes the memory of a container."""
 
 _ProgramKey = tuple[str | None, str, str]
 
 
 class ProgramRuns(Closable):
-    """Runs programs on workbooks in the background: all runs of a program in one session.
+    """Runs programs on workbooks in the background, with one sandbox session for each program.
 
-    The runs follow each other in the order in which they were started.
+    Runs are done one after the other, in the order in which they were started.
 
     Args:
-        sandbox: runs them.
-        limits: bounds of each run.
+        sandbox: runs the programs.
+        limits: limits of each run.
     """
 
     def __init__(self, sandbox: Sandbox, limits: Limits | None = None) -> None:
@@ -300,14 +302,14 @@ class ProgramRuns(Closable):
         self._started: dict[tuple[_ProgramKey, bytes], Future[RunOutcome]] = {}
 
     def start(self, programs: Iterable[Submission], input_data: bytes) -> None:
-        """Starts runs whose outcomes somebody will ask for, or not."""
+        """Starts runs; their outcomes may be requested later."""
         for program in programs:
             key = (_program_key(program), input_data)
             if key not in self._started:
                 self._started[key] = self._worker.submit(self._run, program, input_data)
 
     def outcome(self, program: Submission, input_data: bytes) -> RunOutcome:
-        """The outcome of a run, which is started if it was not; it is forgotten then.
+        """Waits for the outcome of a run, starting it if necessary; the outcome is not kept.
 
         Raises:
             SandboxError: the sandbox failed, not the program.
@@ -316,7 +318,7 @@ class ProgramRuns(Closable):
         return self._started.pop((_program_key(program), input_data)).result()
 
     def close(self) -> None:
-        """Gives up what has not begun, and closes the sessions."""
+        """Cancels the runs that have not begun, and closes the sessions."""
         self._worker.shutdown(cancel_futures=True)
         self._started.clear()
         while self._sessions:

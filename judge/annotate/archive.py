@@ -1,9 +1,9 @@
 """The archive in a suite's folder: saved cases, drafts, and every workbook that they name.
 
-Records are appended one by one and files replaced as a whole, and both are on the disk when a
-function here returns. A suite may come from a stranger, its records and drafts with it. Opening a
-suite finishes saves that a crash interrupted, which writes files: which ones, and where, is only
-taken from a record that says what the judge itself would have written.
+Records are appended one by one, files are replaced as a whole, and both are on the disk when a
+function here returns. A suite may come from a stranger, with its records and drafts. Opening a
+suite finishes saves that a crash interrupted, which writes files. The record of such a save is
+obeyed only if it is one that the judge itself could have written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 @dataclass(frozen=True)
 class CaseData:
-    """The two workbooks of a case; each is opened once, however many ideas change it.
+    """The two workbooks of a case; each is opened only once, even if many ideas change it.
 
     Attributes:
         number: number of the case.
@@ -45,7 +45,7 @@ class CaseData:
 
     @cached_property
     def input_workbook(self) -> Workbook:
-        """The input, opened.
+        """The opened input workbook.
 
         Raises:
             WorkbookError: it cannot be opened.
@@ -54,7 +54,7 @@ class CaseData:
 
     @cached_property
     def gold_workbook(self) -> Workbook:
-        """The gold, opened.
+        """The opened gold workbook.
 
         Raises:
             WorkbookError: it cannot be opened.
@@ -63,23 +63,23 @@ class CaseData:
 
     @property
     def revision(self) -> str:
-        """Digest that distinguishes one state of the case from another."""
+        """Digest of the case's current state."""
         return f"{digest(self.input)}-{digest(self.gold)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A case that somebody works on.
+    """A case that somebody is working on.
 
     Attributes:
         id: name of the draft within its task.
         task_id: the task.
-        number: number of the case that it becomes.
+        number: number of the case that the draft becomes.
         author: who works on it.
-        replaces: revision of the case that it is to replace; None for a new case.
-        base: the case that it was begun from.
-        edits: what was changed in the input since, in order.
-        answers: what was changed in the gold by hand.
+        replaces: revision of the case that it will replace; None for a new case.
+        base: the case that it started from.
+        edits: the changes of the input since then, in order.
+        answers: the changes of the gold that were made by hand.
     """
 
     id: str
@@ -93,17 +93,17 @@ class Draft:
 
 
 DRAFT_ID = re.compile(r"[0-9]{1,6}-[0-9a-f]{1,64}")
-"""Number of the case that a draft becomes, and what distinguishes it from others."""
+"""The id of a draft: the number of its future case, and a suffix that makes the id unique."""
 
 
 class DraftFiles:
     """The files of drafts: one folder for each task, one file for each draft.
 
-    The caller holds the lock of the casebook where that is stated.
+    Some methods require that the caller holds the casebook's lock, and say so.
 
     Args:
         folder: the folder of all drafts.
-        version: gives a kept workbook by its hash.
+        version: returns a kept workbook by its hash.
     """
 
     def __init__(self, folder: Path, version: Callable[[str], bytes]) -> None:
@@ -111,7 +111,7 @@ class DraftFiles:
         self._version = version
 
     def path(self, task_id: str, draft_id: str) -> Path:
-        """Where a draft is.
+        """The path of a draft.
 
         Raises:
             UsageError: that is not the id of a draft.
@@ -131,11 +131,11 @@ class DraftFiles:
         return sorted(path.stem for path in folder.glob("*.jsonl") if DRAFT_ID.fullmatch(path.stem))
 
     def numbers(self, task_id: str) -> list[int]:
-        """Case numbers that the drafts of a task hold."""
+        """Case numbers that the drafts of a task have reserved."""
         return [int(draft_id.partition("-")[0]) for draft_id in self.ids(task_id)]
 
     def write_head(self, draft: Draft) -> None:
-        """Begins the file of a draft; with the lock held."""
+        """Creates the file of a draft; the caller holds the lock."""
         append_record(
             self.path(draft.task_id, draft.id),
             {
@@ -154,7 +154,7 @@ class DraftFiles:
         )
 
     def append(self, draft: Draft, record: Mapping[str, Any]) -> None:
-        """Adds a step to a draft; with the lock held.
+        """Adds a step to a draft; the caller holds the lock.
 
         Raises:
             StoreError: the draft is gone, or cannot be written.
@@ -165,9 +165,9 @@ class DraftFiles:
         append_record(path, {"time": utc_now(), **record})
 
     def read(self, task_id: str, draft_id: str) -> Draft | None:
-        """A draft as it is on the disk; None if it does not exist.
+        """Reads a draft from the disk; None if it does not exist.
 
-        A crash can leave a file whose first line was not finished; it holds nothing.
+        A file whose first line was cut short by a crash counts as missing.
         """
         path = self.path(task_id, draft_id)
         records = read_records(path)
@@ -197,7 +197,7 @@ class DraftFiles:
 
 
 def step_of(edits: Sequence[Edit], answers: Sequence[Edit]) -> dict[str, Any]:
-    """Edits as a step of a draft."""
+    """The edits of a step, as a draft's file stores them."""
     return {
         "edits": [edit_to_json(edit) for edit in edits],
         "answers": [edit_to_json(answer) for answer in answers],
@@ -279,10 +279,10 @@ _STEP: Mapping[str, _Check] = {"edits": _is_list, "answers": _is_list}
 
 
 def check_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Makes sure that a record of a save, or of one that is taken back, is valid.
+    """Checks the record of a save, or of a save that was undone.
 
     Raises:
-        StoreError: it is not; says which field is wrong.
+        StoreError: the record is not valid; says which field is wrong.
     """
     if record.get("state") not in {"saving", "removing"}:
         _check(path, record, _SAVED)
@@ -298,7 +298,7 @@ def check_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def _is_case_path(name: object) -> bool:
-    """Whether a path could be that of a case's workbook within the suite."""
+    """Whether a path could belong to a case's workbook within the suite."""
     if not isinstance(name, str) or "\\" in name or "\0" in name:
         return False
     path = PurePosixPath(name)
@@ -311,10 +311,10 @@ def _is_case_path(name: object) -> bool:
 
 
 def check_draft(path: Path, head: Mapping[str, Any], steps: list[dict[str, Any]]) -> None:
-    """Makes sure that the lines of a draft are what the judge writes.
+    """Checks that the lines of a draft are ones that the judge could have written.
 
     Raises:
-        StoreError: they are not; says which field is wrong.
+        StoreError: they are not valid; says which field is wrong.
     """
     _check(path, head, _HEAD)
     _check(path, head["base"], _BASE)
@@ -339,10 +339,13 @@ def _wrong(path: Path, name: str, value: object) -> StoreError:
 
 
 def within(root: Path, target: Path) -> Path:
-    """A file of a suite that is to be written, checked so that no link leads out of the suite.
+    """Checks that no link leads out of the suite before one of its files is written.
+
+    Returns:
+        The path of the file.
 
     Raises:
-        StoreError: one does.
+        StoreError: a link does.
     """
     try:
         outside = not target.parent.resolve().is_relative_to(root.resolve())
@@ -351,7 +354,7 @@ def within(root: Path, target: Path) -> Path:
     if outside:
         raise StoreError(
             f"{target} is outside the suite, because a link leads there",
-            hint="Put the folder itself where the link is; nothing was written.",
+            hint="Replace the link with the folder itself; nothing was written.",
         )
     return target
 
@@ -360,7 +363,7 @@ _MODE = 0o644
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Appends one line of JSON; a line that an earlier crash left torn is cut off first.
+    """Appends one line of JSON; an incomplete line from an earlier crash is removed first.
 
     Raises:
         StoreError: the file cannot be written.
@@ -372,16 +375,16 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The records of a file; none if there is no file. A torn last line is left out.
+    """The records of a file; empty if there is no file. An incomplete last line is ignored.
 
     Raises:
-        StoreError: the file cannot be read, or holds something else.
+        StoreError: the file cannot be read, or does not hold records.
     """
     return [record for _, record in read_json_lines(path, StoreError, whole=True)]
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Writes a file as a whole, or replaces it: a reader sees either the old or the new one.
+    """Writes or replaces a file atomically: a reader sees either the old or the new content.
 
     Raises:
         StoreError: the file cannot be written.
@@ -393,9 +396,9 @@ def write_file(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Holds a lock file, waiting for other processes and threads that hold it.
+    """Holds a lock file, after waiting for other processes and threads that hold it.
 
-    The lock is released when its holder ends, however that happens.
+    The lock is released when its process ends, even after a crash.
 
     Raises:
         StoreError: the lock file cannot be written.
@@ -409,7 +412,7 @@ def locked(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Says which file a fault is about."""
+    """The error for a fault in a file, which it names."""
     try:
         yield
     except OSError as error:
@@ -425,13 +428,13 @@ def _nothing() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SavedCase:
-    """A case as it was saved.
+    """A saved case.
 
     Attributes:
         task_id: the task.
         number: number of the case.
         input_path, gold_path: its workbooks.
-        record: what the records hold about it.
+        record: its record.
     """
 
     task_id: str
@@ -442,7 +445,7 @@ class SavedCase:
 
 
 class Archive:
-    """The records and the versions of workbooks of a suite's folder.
+    """The records and the kept versions of workbooks in a suite's folder.
 
     Args:
         root: the suite's folder.
@@ -453,7 +456,7 @@ class Archive:
         self._records = root / FOLDER / "records.jsonl"
 
     def records(self, task_id: str | None = None) -> list[dict[str, Any]]:
-        """Records of cases that were saved and not taken back, in order, of one task or of all."""
+        """Records of the saves that were not undone, in order, for one task or all."""
         history = self.history(task_id)
         gone = {record["takes_back"] for record in history if record["state"] == "removing"}
         return [
@@ -461,7 +464,7 @@ class Archive:
         ]
 
     def history(self, task_id: str | None = None) -> list[dict[str, Any]]:
-        """Everything that was saved or taken back, in order, of one task or of all."""
+        """Records of every save and of every undoing of a save, in order, for one task or all."""
         return [
             record
             for record in self._read()
@@ -476,15 +479,15 @@ class Archive:
         return records
 
     def last_record(self, task_id: str, number: int) -> dict[str, Any] | None:
-        """The record of the last time that a case was saved here."""
+        """The record of a case's last save."""
         matching = [record for record in self.records(task_id) if record["case"] == number]
         return matching[-1] if matching else None
 
     def version(self, sha256: str) -> bytes:
-        """A workbook that was saved or built upon, by its hash.
+        """A workbook that was saved or used as a base, by its hash.
 
         Raises:
-            StoreError: it is not there, or damaged.
+            StoreError: it is missing or damaged.
         """
         path = self._version_path(sha256)
         data = read_workbook(path)
@@ -493,7 +496,7 @@ class Archive:
         return data
 
     def keep(self, data: bytes) -> str:
-        """Keeps a workbook, and gives its hash."""
+        """Keeps a workbook, and returns its hash."""
         sha256 = digest(data)
         path = self._version_path(sha256)
         if not path.exists():
@@ -505,10 +508,10 @@ class Archive:
 
 
 def read_workbook(path: Path) -> bytes:
-    """The workbook at a path; only a regular file of bounded size.
+    """Reads the workbook at a path, which must be a regular file of limited size.
 
     Raises:
-        StoreError: it is not there, or cannot be read.
+        StoreError: it is missing, or cannot be read.
     """
     data = read_regular(path, StoreError, most_bytes=DEFAULT_LIMITS.file_bytes)
     if data is None:

@@ -1,8 +1,8 @@
-"""Relations that need no gold for the new input: its answer is the old one, carried over.
+"""Relations that give the answer to a changed input from the old answer, without a new gold.
 
 A key that is renamed everywhere is renamed in the answer and changes nothing else; a remark next
-to a table changes nothing at all. A program that gives something else contradicts itself, whatever
-the question asks. Each relation is an entry of :data:`RELATIONS`.
+to a table changes nothing at all. A program with another answer contradicts itself, whatever the
+question is. Each relation is an entry of :data:`RELATIONS`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.reader import Workbook, sheet_formulas
 
 MAX_CHANGED = 1_500
-"""Cells that one idea changes."""
+"""How many cells one idea may change."""
 
 MAX_KEYS = 2
 """How many ideas one relation may contribute for one workbook."""
@@ -35,7 +35,7 @@ MAX_KEYS = 2
 MAX_KEY_LENGTH = 40
 
 MIN_PIECE = 3
-"""Characters of an answer that may be a piece of a key."""
+"""Least length at which text in the answer counts as a piece of a key."""
 
 
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
@@ -46,7 +46,7 @@ _SEPARATOR = re.compile(r"\s+[-\u2013|/:]\s+|\s*[,;]\s+")
 
 @dataclass(frozen=True)
 class Material:
-    """What relations are made from.
+    """The material from which relations are made.
 
     Attributes:
         subject: the tables and columns of the input.
@@ -64,7 +64,7 @@ class Material:
 
     @cached_property
     def constants(self) -> Mapping[CellRef, CellValue]:
-        """The constants of the input."""
+        """The constants of the input, by cell."""
         return {
             CellRef(sheet, row, column): cell.value
             for sheet in self.workbook.sheet_names
@@ -99,16 +99,16 @@ class Material:
 
     @cached_property
     def answer_texts(self) -> frozenset[str]:
-        """The pieces of text in the answer."""
+        """The strings in the answer."""
         return frozenset(value for value in self.answer.values() if isinstance(value, str))
 
     @cached_property
     def whole_texts(self) -> frozenset[str]:
-        """The text of cells."""
+        """The strings that are the whole content of a cell."""
         return frozenset(value for value in self.constants.values() if isinstance(value, str))
 
     def _holds_another(self, text: str) -> bool:
-        """Whether a key is put together from others: a new name for it would be none for them."""
+        """Whether a key contains other keys, which would keep their names if it were renamed."""
         if len(_SEPARATOR.split(text)) > 1:
             return True
         return any(
@@ -118,7 +118,7 @@ class Material:
         )
 
     def counts(self, text: str) -> int:
-        """In how many cells a piece of text is, as whole words."""
+        """How many cells contain a piece of text as whole words."""
         pattern = _word(text)
         return sum(
             isinstance(value, str) and pattern.search(value) is not None
@@ -126,23 +126,24 @@ class Material:
         )
 
     def may_rename(self, text: str, others: Sequence[str]) -> bool:
-        """Whether text is a key that could be any other one: nothing else names it, or a part.
+        """Whether a key can be renamed: nothing but its cells mentions the key, or a part of it.
 
         Args:
             text: the key.
-            others: the other keys of its column; a word that it shares with one does not name it.
+            others: the other keys of its column; a word that it shares with one of them is not a
+                mention of the key.
         """
         folded = text.casefold()
         if not (
             1 < len(text) <= MAX_KEY_LENGTH and any(map(str.isalpha, text)) and text == text.strip()
         ):
             return False
-        spoken = self.instruction.casefold()
-        if _word(folded).search(spoken) or folded in self.headings:
+        question = self.instruction.casefold()
+        if _word(folded).search(question) or folded in self.headings:
             return False
         shared = {word for other in others for word in _LONG_WORD.findall(other.casefold())}
         own = set(_LONG_WORD.findall(folded)) - shared
-        if any(_word(word).search(spoken) for word in own):
+        if any(_word(word).search(question) for word in own):
             return False
         if any(folded == name.casefold() for name in self.workbook.sheet_names):
             return False
@@ -185,7 +186,7 @@ def _unchanged(answer: Values) -> Values:
 
 
 def _terms(group: Group) -> list[list[str]]:
-    """The text of a column; then the parts that its strings have at the same position."""
+    """The strings of a column; then, for each position, their parts between separators."""
     texts = [value for value in group.values() if isinstance(value, str)]
     split = [_SEPARATOR.split(text) for text in texts]
     width = min((len(parts) for parts in split), default=0)
@@ -223,16 +224,16 @@ def _is_free(new: str, material: Material) -> bool:
 
 
 MAX_TRIED = 12
-"""Terms of one column that are tried."""
+"""How many terms of one column are tried."""
 
 MAX_TERMS = 200
 """How many terms of one column are compared with each other."""
 
 
 def _keys(material: Material, *, named: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """Keys that occur at least twice, with the terms that they are among; the answer's first.
+    """Yields keys that occur at least twice, with all terms of the column; the answer's keys first.
 
-    With ``named``, keys that the question names are among them.
+    With ``named``, keys that the question names are included.
     """
     made: set[str] = set()
     for group in material.subject.groups:
@@ -241,7 +242,7 @@ def _keys(material: Material, *, named: bool = False) -> Iterator[tuple[str, lis
         for terms in _terms(group):
             counts = Counter(terms)
             if named and len(counts) == 1:
-                continue  # it is with others in another column
+                continue  # another column holds this term together with others
             usual = sorted(
                 counts,
                 key=lambda term: (
@@ -265,11 +266,11 @@ def _is_key(text: str) -> bool:
 
 
 _PARTS = re.compile(r"contain|includ|partial|portion|begin|start(?:s|ing) with|end(?:s|ing) with")
-"""Words of questions by which a longer key may be meant as well."""
+"""Words in a question that may extend it to keys which contain the key."""
 
 
 def _longer(key: str) -> str:
-    """Another key that comes right after this one in every order: Anna, Annan; RP-3, RP-31."""
+    """A longer key that sorts right after this one: Anna, Annan; RP-3, RP-31."""
     last = key[-1]
     if last.isdigit():
         return f"{key}1"
@@ -277,7 +278,7 @@ def _longer(key: str) -> str:
 
 
 def renamed_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """One key under a name that nobody has, wherever it is."""
+    """Renames one key everywhere to a name that does not exist yet."""
     keys = [key for key, _ in _keys(material) if _is_free(_longer(key), material)]
     for key in keys[: MAX_KEYS // 2] + _drawn(keys[MAX_KEYS // 2 :], rng, MAX_KEYS // 2):
         new = _longer(key)
@@ -296,7 +297,7 @@ def _drawn(keys: Sequence[str], rng: random.Random, count: int) -> list[str]:
 
 
 def keys_within_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """One key under a name that begins, or ends, with another key."""
+    """Renames one key to a name that begins, or ends, with another key."""
     made: Counter[str] = Counter()
     named = _PARTS.search(material.instruction.casefold()) is None
     for short, terms in _keys(material, named=named):
@@ -324,14 +325,14 @@ def keys_within_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
 
 
 def _with_beginning(key: str) -> str:
-    """Another key that ends with this one: Ann, Joann."""
+    """A longer key that ends with this one: Ann, Joann."""
     if key.isupper() or not key[0].isalpha():
         return f"X{key}"
     return f"Jo{key[0].lower()}{key[1:]}"
 
 
 def _is_sorted(terms: Sequence[str], material: Material) -> bool:
-    """Whether the answer holds keys in their order, which another name would change."""
+    """Whether the answer lists keys in sorted order, which a new name would change."""
     held = frozenset(terms)
     by_column: dict[tuple[str, int], list[str]] = {}
     for ref in sorted(material.answer):
@@ -346,7 +347,7 @@ _CODE = re.compile(r"(?P<prefix>[A-Za-z]{1,6})[-_ ]?\d[\w.-]*")
 
 
 def other_prefixes(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """All codes of a column with other letters before their digits: ca-1004, db-1004."""
+    """Changes the letters before the digits in all codes of a column: ca-1004, db-1004."""
     del rng
     made: set[str] = set()
     for group in material.subject.groups:
@@ -356,8 +357,8 @@ def other_prefixes(material: Material, rng: random.Random) -> Iterator[Idea]:
             continue
         (old,) = prefixes
         new = "".join(map(_next_letter, old))
-        spoken = material.instruction.casefold()
-        named = re.search(rf"(?<!\w){re.escape(old.casefold())}(?![^\W\d])", spoken)
+        question = material.instruction.casefold()
+        named = re.search(rf"(?<!\w){re.escape(old.casefold())}(?![^\W\d])", question)
         if named or any(old.casefold() in literal for literal in material.literals):
             continue
         if any(piece in old for piece in material.answer_texts):
@@ -391,7 +392,7 @@ def _next_letter(letter: str) -> str:
 
 
 def keys_as_text(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """Numbers that are keys, stored as text wherever they are."""
+    """Stores numbers that are keys as text, wherever they occur."""
     del rng
     groups = [group for group in material.subject.groups if group.kind is Kind.NUMBER]
     answers = set(material.answer.values())
@@ -423,7 +424,7 @@ def keys_as_text(material: Material, rng: random.Random) -> Iterator[Idea]:
 
 
 def keys_with_blanks(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """One key with a blank after it, wherever it is a cell of its own."""
+    """Appends a blank to one key in every cell that holds only this key."""
     keys = [key for key, _ in _keys(material) if key not in material.answer_texts]
     for key in _drawn(keys, rng, 1):
         edits = tuple(
@@ -443,7 +444,7 @@ def keys_with_blanks(material: Material, rng: random.Random) -> Iterator[Idea]:
 
 
 def remark_columns(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """A column of remarks, with its heading, next to a table."""
+    """Adds a column of remarks, with its heading, next to a table."""
     subject = material.subject
     for table in subject.tables[:MAX_TABLES]:
         number = table.columns[-1].number + 1
@@ -460,7 +461,7 @@ def remark_columns(material: Material, rng: random.Random) -> Iterator[Idea]:
             "remark-column",
             f"a column of remarks to the right of the table on {table.sheet!r}",
             tuple(edits),
-            relation="a remark next to the table does not belong to what the question asks",
+            relation="a remark next to the table has nothing to do with the question",
             carried=Carried(_unchanged),
         )
 
@@ -481,7 +482,7 @@ def _swaps(table: Table, pairs: Pairs) -> tuple[Edit, ...]:
 
 
 def _swapped(pairs: Pairs, areas: Sequence[CellRange]) -> Callable[[Values], Values]:
-    """What swapped rows do to an answer that runs along them; nothing to another."""
+    """The answer after rows were swapped: its own rows are swapped in the areas along the table."""
     rows = dict(pairs) | {second: first for first, second in pairs}
 
     def carry(answer: Values) -> Values:
@@ -507,7 +508,7 @@ def _in(areas: Sequence[CellRange], ref: CellRef) -> bool:
 
 
 def swapped_records(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """The first and the last record of a table in each other's rows."""
+    """Swaps the first and the last record of a table."""
     del rng
     for table in material.subject.tables[:MAX_TABLES]:
         rows = list(table.rows)
@@ -519,7 +520,7 @@ def swapped_records(material: Material, rng: random.Random) -> Iterator[Idea]:
             for area in areas
             for column in table.columns
         ):
-            continue  # the answer is the table itself, with rows taken out or in another order
+            continue  # the answer is the table itself, filtered or sorted
         pairs = list(zip(rows[1:-1], reversed(rows[1:-1]), strict=True))[: (len(rows) - 2) // 2]
         yield Idea(
             "swapped-records",
@@ -536,7 +537,7 @@ def swapped_records(material: Material, rng: random.Random) -> Iterator[Idea]:
 
 
 MIN_SWAPPED, MAX_SWAPPED = 5, 200
-"""Rows of a table whose records change places."""
+"""The least and the most rows of a table whose records are swapped."""
 
 
 _KEY = re.compile(
@@ -547,7 +548,7 @@ _KEY = re.compile(
 
 
 def _amounts(table: Table) -> list[Column]:
-    """Columns of numbers that can be shared out: no keys, no years, no shares of one."""
+    """Columns of numbers that can be split into two amounts: no keys, years or serial numbers."""
     columns = []
     for column in table.inputs(Kind.NUMBER):
         values = [column.cells[row].value for row in column.rows_with_values()]
@@ -583,7 +584,7 @@ def _split(table: Table, source: int, at: int) -> tuple[Edit, ...]:
 
 
 def split_records(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """A record's amounts on two rows: right after it, and far from it."""
+    """Splits a record's amounts over two rows; the second row is far away, or right below it."""
     for table in material.subject.tables[:MAX_TABLES]:
         rows = list(table.rows)
         at = table.last_row
@@ -607,7 +608,7 @@ def split_records(material: Material, rng: random.Random) -> Iterator[Idea]:
 
 
 def repeated_records(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """The last record once more in the next row, which the answer has room for."""
+    """Repeats the last record in the next row, if the answer position includes that row."""
     for table in material.subject.tables[:MAX_TABLES]:
         areas = [area for area in _areas_along(table, material) if area.max_row > table.last_row]
         rows = list(table.rows)
@@ -648,7 +649,7 @@ def _answered_alike(
 
 
 def blank_rows(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """A blank row before the last record of a table."""
+    """Inserts a blank row before the last record of a table."""
     del rng
     for table in material.subject.tables[:MAX_TABLES]:
         rows = list(table.rows)
@@ -691,7 +692,7 @@ _ROUNDED = re.compile(r"round|whole number|integer|decimal|digit|bracket|band|be
 
 
 def amounts_in_other_units(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """All amounts times ten may be the answer times ten, or the same answer; and so with 1.25."""
+    """Multiplies all amounts by 1.25; the answer has to scale, or stay, as with a factor of 10."""
     del rng
     question = material.instruction.casefold()
     if material.subject.limits or _ROUNDED.search(question):
@@ -735,4 +736,4 @@ RELATIONS: dict[str, Relation] = {
     "other-unit": amounts_in_other_units,
     "key-with-blank": keys_with_blanks,
 }
-"""Relations by name, those first whose inputs are the most likely."""
+"""Relations by name; those with the most likely inputs come first."""

@@ -1,15 +1,15 @@
-"""Cases and drafts in a suite's folder, safe against crashes and against each other.
+"""Cases and drafts in a suite's folder, safe against crashes and concurrent annotators.
 
 ```
-SUITE/…/{n}_{id}_input.xlsx, {n}_{id}_answer.xlsx                  the cases, as the format has it
-SUITE/annotations/records.jsonl        who saved or took back what, when, and what changed
-SUITE/annotations/drafts/ID/*.jsonl    what is being worked on, edit by edit
-SUITE/annotations/versions/SHA256.xlsx every workbook that was ever saved, or built upon
+SUITE/…/{n}_{id}_input.xlsx, {n}_{id}_answer.xlsx    the cases, named by the suite's format
+SUITE/annotations/records.jsonl        every save and undone save: who, when, and what changed
+SUITE/annotations/drafts/ID/*.jsonl    the drafts in progress, edit by edit
+SUITE/annotations/versions/SHA256.xlsx every workbook that was ever saved, or used as a base
 ```
 
-A save is announced in the records together with the hashes of both workbooks, which are in
-``versions`` by then; after a crash, the next process that opens the casebook finishes it. A case
-is replaced only by somebody who saw its present state.
+A save begins with a record that holds the hashes of both workbooks, which are already in
+``versions``. If a crash interrupts it, the next process that opens the casebook finishes the save.
+A case is replaced only by somebody who saw its current state.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ __all__ = ["CaseData", "Casebook", "ConflictError", "Draft", "SavedCase", "diges
 
 
 class ConflictError(StoreError):
-    """Somebody else saved first; nothing was overwritten, and no change of our own is lost."""
+    """Somebody else saved first; nothing was overwritten, and the user's own changes are kept."""
 
 
 class Casebook(Archive):
     """The cases and drafts of a suite.
 
-    Opening it finishes what a crash left unfinished. Safe to use from several threads and
+    Opening it finishes a save that a crash interrupted. Safe to use from several threads and
     processes.
 
     Args:
-        source: the suite's folder, or the file in it that defines the suite; or the name of a suite
-            that is here, of which cases can be read and tried, but not saved.
-        ids: the tasks that are worked on; faults of others do not matter then.
+        source: the suite's folder, or the file in it that defines the suite; or the name of a
+            shipped or fetched suite, whose cases can be read and tried, but not saved.
+        ids: the tasks to work on; if given, faults of other tasks are ignored.
 
     Raises:
         UsageError: the suite is not a folder (an archive).
@@ -87,14 +87,14 @@ class Casebook(Archive):
         self.suite: Suite = self.reload()
 
     def check_writable(self) -> None:
-        """Checks that cases may be saved, which a suite as published does not allow.
+        """Checks that cases may be saved, which is not allowed in a published suite.
 
         Raises:
             UsageError: the suite was given by its name.
         """
         if self._name is not None:
             raise UsageError(
-                f"{self._name} is a suite as published: nothing is written into it",
+                f"{self._name} is a published suite: nothing is written into it",
                 hint=f"Copy it, and give the copy: cp -r {self.root} my-{self._name}",
             )
 
@@ -103,8 +103,8 @@ class Casebook(Archive):
         return locked(self.root / FOLDER / ".lock")
 
     def reload(self) -> Suite:
-        """The suite as it is on the disk now."""
-        # A suite that nobody annotates may be in a folder that cannot be written to.
+        """The current suite on the disk."""
+        # A suite without annotations may be in a folder that is not writable.
         if self._name is None and self._records.exists():
             with self._locked():
                 self._recover()
@@ -120,7 +120,7 @@ class Casebook(Archive):
         return self.suite.task(task_id)
 
     def case(self, task_id: str, number: int) -> CaseData:
-        """The workbooks of a case as they are now.
+        """The current workbooks of a case.
 
         Raises:
             UsageError: there is no such case.
@@ -135,14 +135,14 @@ class Casebook(Archive):
         existing = next((case for case in task.cases if case.number == number), None)
         if existing is not None:
             return existing
-        # A case that was saved since the suite was loaded.
+        # The case may have been saved since the suite was loaded.
         case = self._new_paths(task, number)
         if case is None or not (case.input_path.exists() and case.gold_path.exists()):
             return None
         return case
 
     def _new_paths(self, task: Task, number: int) -> TestCase | None:
-        """Where an added case would be; None if the suite's definition lists the cases."""
+        """The paths of an added case; None if the suite's definition lists the cases."""
         names = self.suite.conventions.new_case_names(task.id, number)
         if names is None:
             return None
@@ -165,13 +165,13 @@ class Casebook(Archive):
         base: int | None = None,
         replace: int | None = None,
     ) -> Draft:
-        """Begins a draft: a new case, whose number nobody else gets, or another state of a case.
+        """Begins a draft of a new case, whose number is reserved, or of a change to a case.
 
         Args:
             task_id: the task.
             author: who works on it.
-            base: the case to begin from; the first one where None is given.
-            replace: the case that is to be replaced, which is then the base as well.
+            base: the case to begin from; None for the first case.
+            replace: the case to replace, which is then also the base.
 
         Raises:
             UsageError: no such task or case.
@@ -215,13 +215,13 @@ class Casebook(Archive):
         return self.draft(draft.task_id, draft.id)
 
     def undo(self, draft: Draft) -> Draft:
-        """Takes back what the last :meth:`extend` added."""
+        """Undoes the last :meth:`extend`."""
         with self._locked():
             self._drafts.append(draft, {"undo": 1})
         return self.draft(draft.task_id, draft.id)
 
     def draft(self, task_id: str, draft_id: str) -> Draft:
-        """A draft as it is on the disk.
+        """Reads a draft from the disk.
 
         Raises:
             UsageError: there is no such draft.
@@ -242,12 +242,12 @@ class Casebook(Archive):
         ]
 
     def discard(self, draft: Draft) -> None:
-        """Ends a draft without saving it."""
+        """Removes a draft without saving it."""
         with self._locked():
             self._drafts.path(draft.task_id, draft.id).unlink(missing_ok=True)
 
     def _next_number(self, task: Task) -> int:
-        """The first number that no case and no draft has: numbers are without gaps."""
+        """The lowest number that no case and no draft has, so that numbers have no gaps."""
         loaded = load_suite(self._source, ids=self._ids)
         taken = {case.number for case in loaded.task(task.id).cases}
         taken |= set(self._drafts.numbers(task.id))
@@ -261,15 +261,15 @@ class Casebook(Archive):
         """Saves a draft as a case; when this returns, it is on the disk, with its record.
 
         Args:
-            draft: what is saved; it ends with this.
+            draft: the draft, which is removed.
             input_data: the input workbook.
             gold_data: the gold workbook.
-            facts: what else to record: edits, cells of the answer that moved, how the gold was
-                made.
+            facts: further facts for the record: edits, cells of the answer that moved, how the gold
+                was made.
 
         Raises:
             ConflictError: the case was changed since the draft was begun, or the number is taken;
-                the draft is still there.
+                the draft is kept.
             StoreError: the files cannot be written.
         """
         task = self.task(draft.task_id)
@@ -306,31 +306,31 @@ class Casebook(Archive):
         if not self._drafts.path(task.id, draft.id).exists():
             raise ConflictError(
                 f"draft {draft.id} of task {task.id} was already saved or discarded",
-                hint="Begin a new one from the case as it is now.",
+                hint="Begin a new one from the current case.",
             )
-        there = self._case_paths(task, draft.number)
+        paths = self._case_paths(task, draft.number)
         if draft.replaces is None:
-            if there is not None:
+            if paths is not None:
                 raise ConflictError(
                     f"task {task.id} already has a case {draft.number}; nothing was overwritten",
-                    hint="Begin a new draft: it gets a number of its own.",
+                    hint="Begin a new draft: it gets another number.",
                 )
             return
-        if there is None or self.case(task.id, draft.number).revision != draft.replaces:
+        if paths is None or self.case(task.id, draft.number).revision != draft.replaces:
             last = self.last_record(task.id, draft.number)
             who = f" by {last['author']} at {last['time']}" if last else ""
             raise ConflictError(
                 f"case {draft.number} of task {task.id} was changed{who} since you began; nothing "
                 f"was overwritten, and your draft {draft.id} is kept",
-                hint="Look at the case as it is now. `judge annotate set SUITE "
+                hint="Check the current case first. `judge annotate set SUITE "
                 f"{task.id} {draft.id} --onto current` saves your changes on it, `--onto new` as a "
-                "case of their own.",
+                "new case.",
             )
 
     def rebase(self, draft: Draft, *, as_new: bool) -> Draft:
-        """A draft with the same edits, on the case as it is now, or as a new case of its own.
+        """Moves the edits of a draft to the current state of its case, or to a new case.
 
-        The old draft ends with this.
+        The old draft is removed.
         """
         fresh = (
             self.begin(draft.task_id, draft.author, base=draft.number)
@@ -342,14 +342,14 @@ class Casebook(Archive):
         return fresh
 
     def take_back(self, task_id: str, number: int, author: str, *, why: str = "") -> SavedCase:
-        """Takes back the last save of a case.
+        """Undoes the last save of a case.
 
-        A case that was added is removed; one that was changed is again what it was before. Every
-        version stays in ``versions``, and the edits stay in the records.
+        An added case is removed; a changed case gets its earlier workbooks. Every version stays in
+        ``versions``, and the edits stay in the records.
 
         Raises:
-            UsageError: the case was not saved here, or is not in the suite any more.
-            ConflictError: the workbooks are not those that were saved.
+            UsageError: the case was not saved here, or is no longer in the suite.
+            ConflictError: the workbooks have changed since they were saved.
             StoreError: the files cannot be written.
         """
         task = self.task(task_id)
@@ -359,13 +359,13 @@ class Casebook(Archive):
             if last is None:
                 raise UsageError(
                     f"case {number} of task {task_id} was not saved by `judge annotate`",
-                    hint="Only what was saved here can be taken back; see `judge annotate log`.",
+                    hint="Only its saves can be taken back; see `judge annotate log`.",
                 )
             if self.case(task_id, number).revision != f"{last['input']}-{last['gold']}":
                 raise ConflictError(
-                    f"case {number} of task {task_id} is not as it was saved at {last['time']}; "
-                    "nothing was taken back",
-                    hint="Somebody changed its workbooks since; look at them first.",
+                    f"case {number} of task {task_id} has changed since it was saved at "
+                    f"{last['time']}; nothing was taken back",
+                    hint="Somebody has changed its workbooks since; check them first.",
                 )
             restored = str(last["replaces"] or "").split("-")
             record = {
@@ -389,18 +389,18 @@ class Casebook(Archive):
         return SavedCase(task.id, number, paths[0], paths[1], record)
 
     def _remove(self, record: Mapping[str, Any]) -> None:
-        """Removes both workbooks, or puts the earlier ones back."""
+        """Removes both workbooks, or restores the earlier ones."""
         for role in ("gold", "input"):
             target = within(self.root, self.root / record["files"][role])
             if record["restores"] is not None:
                 write_file(target, self.version(record["restores"][role]))
             elif target.exists() and digest(read_workbook(target)) == record[role]:
-                self.version(record[role])  # nothing is lost: the version is there
+                self.version(record[role])  # nothing is lost: the version is kept
                 target.unlink()
         append_record(self._records, {"state": "saved", "id": record["id"]})
 
     def _finish(self, record: Mapping[str, Any]) -> None:
-        """Moves both workbooks to their final paths, ends the draft, and records both as saved."""
+        """Moves both workbooks to their final paths, removes the draft, and records the save."""
         for role in ("gold", "input"):
             target = within(self.root, self.root / record["files"][role])
             write_file(target, self.version(record[role]))
@@ -408,7 +408,7 @@ class Casebook(Archive):
         append_record(self._records, {"state": "saved", "id": record["id"]})
 
     def _recover(self) -> None:
-        """Finishes what a crash interrupted: all workbooks are in ``versions``."""
+        """Finishes saves that a crash interrupted; their workbooks are all in ``versions``."""
         begun: dict[str, dict[str, Any]] = {}
         for record in self._read():
             if record.get("state") in {"saving", "removing"}:

@@ -1,8 +1,7 @@
-"""Mutators of the cells on which an answer depends: what programs forget that work on given data.
+"""Mutators of the cells on which an answer depends, for what programs written for one input forget.
 
-Each changes one cell, or two, of a group of constants (:class:`judge.annotate.support.Group`), so
-that its effect on the answer is not mixed with that of other changes. Text is written in another
-form: numbers as text, other letter case, other spaces.
+Each mutator changes one or two cells of a group of constants
+(:class:`judge.annotate.support.Group`), so that no other change hides its effect on the answer.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ _NUMBER_RUN = re.compile(r"\d+(?:\.\d+)?")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 Change = tuple[str, int, CellContent]
-"""What is changed, for people; the row; the new content."""
+"""A title for people, the row, and the new content of its cell."""
 
 
 def reordered_text(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Two numbers, or two words, of a piece of text in the other order."""
+    """Swaps two numbers, or two words, in a string."""
     del subject
     for pattern, what in ((_INTEGER_RUN, "two numbers"), (_WORD, "two words")):
         rows = [row for row in _texts(group) if len(_different(pattern, _text(group, row))) > 1]
         if rows:
             row = rng.choice(rows)
             yield (
-                f"{what} of a string in the other order",
+                f"{what} of a string swapped",
                 row,
                 _swapped(pattern, _text(group, row)),
             )
@@ -54,7 +53,7 @@ def _swapped(pattern: re.Pattern[str], text: str) -> str:
 
 
 def text_shapes(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Text with a longer number, a decimal one, none, one word more or less."""
+    """Gives a string a longer or shorter number, a decimal, no number, a word more or less."""
     del subject
     rows = [row for row in _texts(group) if len(_text(group, row)) > 2]
     with_numbers = [row for row in rows if _NUMBER_RUN.search(_text(group, row))]
@@ -94,7 +93,7 @@ _TIME = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])")
 
 
 def times_of_day(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Text with a time: the end of a day as 24:00, an hour of one digit."""
+    """Changes a time in text: the end of a day becomes 24:00, or an hour has one digit."""
     del subject
     rows = [row for row in _texts(group) if _TIME.search(_text(group, row))]
     if not rows:
@@ -119,7 +118,7 @@ def _text(group: Group, row: int) -> str:
 
 
 MAX_GROUPS = 8
-"""Columns whose constants are changed: those that the answer depends on most directly."""
+"""How many columns are changed, beginning with those on which the answer depends most directly."""
 
 MAX_WORDS = 6
 
@@ -132,10 +131,10 @@ GroupMutator = Callable[[Group, Subject, random.Random], Iterator[Change]]
 
 
 def corner_ideas(subject: Subject, seed: str) -> Iterator[Idea]:
-    """Corner cases of the cells on which the answer depends.
+    """Corner cases that change cells on which the answer depends.
 
     Args:
-        subject: what the input holds.
+        subject: the contents of the input.
         seed: the same seed gives the same ideas.
     """
     for name, mutate in CORNERS.items():
@@ -169,7 +168,7 @@ def _row(group: Group, rng: random.Random, kind: Kind | None = None) -> int | No
 
 
 def _constant_to_formula(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """A number or a date that is computed, as amounts and dates in real sheets are."""
+    """Turns a number or a date into a formula, as in real sheets."""
     del subject
     if group.kind not in {Kind.NUMBER, Kind.DATE} or _are_identifiers(group):
         return
@@ -180,11 +179,11 @@ def _constant_to_formula(group: Group, subject: Subject, rng: random.Random) -> 
 
 
 MIN_IDENTIFIER = 10**5
-"""Whole numbers from here on are taken for identifiers if a column holds no others."""
+"""A column whose numbers are all whole and at least this large holds identifiers."""
 
 
 def _are_identifiers(group: Group) -> bool:
-    """Whether a column holds numbers that nobody computes: ids, codes, keys of a table."""
+    """Whether a column holds numbers that nobody calculates: ids, codes, keys of a table."""
     if group.kind is not Kind.NUMBER:
         return False
     values = [value for value in group.values() if isinstance(value, int | float)]
@@ -209,7 +208,7 @@ def _formula_of(value: CellValue) -> Formula | None:
 
 
 def _key_as_text(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """A number stored as text on one side of a lookup."""
+    """Stores a number as text on one side of a lookup."""
     if group.kind is not Kind.NUMBER or not _partners(group, subject):
         return
     row = _row(group, rng)
@@ -220,7 +219,7 @@ def _key_as_text(group: Group, subject: Subject, rng: random.Random) -> Iterator
 
 
 def _partners(group: Group, subject: Subject) -> list[Group]:
-    """Other groups of the same kind that hold some of a group's values."""
+    """Other groups of the same kind that share values with a group."""
     held = set(group.values())
     return [
         values
@@ -230,9 +229,9 @@ def _partners(group: Group, subject: Subject) -> list[Group]:
 
 
 def _minority(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """A value of the rarer kind in one more row: text among dates, a number among text.
+    """Puts a value of the rarer kind into one more row: text among dates, a number among text.
 
-    In a column of numbers or dates only, it is text that says that there is none.
+    In a column of only numbers or dates, the value is "n/a".
     """
     del subject
     rare = {
@@ -257,21 +256,21 @@ def _minority(group: Group, subject: Subject, rng: random.Random) -> Iterator[Ch
 
 
 def _blank_read(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """A blank among numbers or dates that are added up, averaged or compared."""
+    """Blanks one of the numbers or dates that are added up, averaged or compared."""
     del subject
     if group.kind in {Kind.NUMBER, Kind.DATE} and (row := _row(group, rng)) is not None:
         yield "a blank among the values", row, None
 
 
 def _empty_key(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """A blank in place of text that is looked up or compared."""
+    """Blanks a string that is looked up or compared."""
     del subject
     if group.kind is Kind.TEXT and (row := _row(group, rng)) is not None:
         yield "an empty key", row, None
 
 
 def _unknown_label(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """A label, or a number, that nothing else in the workbook holds."""
+    """Puts in a label, or a number, that occurs nowhere else in the workbook."""
     row = _row(group, rng)
     if row is None:
         return
@@ -291,7 +290,7 @@ def _is_number(value: object) -> bool:
 
 
 def _named_words(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """The words that the question quotes or the gold's formulas compare with, one after another."""
+    """Puts in words that the question quotes or the gold's formulas test for, one at a time."""
     held = {str(value).strip().casefold() for value in group.values() if isinstance(value, str)}
     present = [word for word in subject.words if word.casefold() in held]
     if group.kind is not Kind.TEXT or not (present or len(group.cells) == 1):
@@ -303,7 +302,7 @@ def _named_words(group: Group, subject: Subject, rng: random.Random) -> Iterator
 
 
 def _other_key(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Another key of the table in which a key is looked up: the first, the last, one between."""
+    """Looks up another key of the same table: the first, the last, or one in the middle."""
     if group.is_looked_up:
         return
     for other in _partners(group, subject)[:2]:
@@ -315,7 +314,7 @@ def _other_key(group: Group, subject: Subject, rng: random.Random) -> Iterator[C
 
 
 def _other_value(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """A value of another row: a further category, or an amount that occurs twice."""
+    """Copies the value of another row: another category, or an amount that then occurs twice."""
     del subject
     rows = group.rows(group.kind)
     if len(rows) < 2 or group.is_looked_up:
@@ -332,11 +331,11 @@ def _other_value(group: Group, subject: Subject, rng: random.Random) -> Iterator
 
 
 MAX_FEW = 5
-"""Cells up to which a column of numbers is what is looked up, not where."""
+"""Up to this many numbers in a column are values to look up; more are a list to search."""
 
 
 def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Numbers at, just above and just below the limits that decide."""
+    """Sets numbers to a limit, such as one that the question names, and to just above and below."""
     numbers = [float(value) for value in group.values() if _is_number(value)]  # type: ignore[arg-type]
     if group.kind is not Kind.NUMBER or not numbers:
         return
@@ -353,7 +352,7 @@ def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[C
 
 
 def _bounds(group: Group, subject: Subject) -> list[float]:
-    """Bounds of bands in other columns: the first and the last number of an ascending column."""
+    """Bounds of bands in other columns: the second and the last number of an ascending column."""
     factors: list[float] = []
     for other in subject.groups:
         values = [value for value in other.values() if _is_number(value)]
@@ -369,7 +368,7 @@ def _tidy(value: float) -> float | int:
 
 
 def _numbers(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Zero, a negative number, decimals, a much larger number."""
+    """Puts in zero, a negative number, decimals, or a much larger number."""
     del subject
     if group.kind is not Kind.NUMBER:
         return
@@ -389,7 +388,7 @@ def _numbers(group: Group, subject: Subject, rng: random.Random) -> Iterator[Cha
 
 
 def _days(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """The same day of another year, the ends of a month, a time of day, days beyond the others."""
+    """Puts in the same day of next year, an end of a month, a time, or a day beyond the others."""
     del subject
     if group.kind is not Kind.DATE:
         return
@@ -436,17 +435,17 @@ CORNERS: dict[str, GroupMutator] = {
     "unknown-label": _unknown_label,
     "key-as-text": _key_as_text,
 }
-"""Mutators of a group of constants, by name, the most telling first."""
+"""Mutators of a group of constants by name; those that reveal most come first."""
 
 CORNER_NAMES = (*CORNERS, "swapped-pair", "blank-numbers-of-a-row")
-"""The names of these mutators, and of the mutators of several groups."""
+"""The names of these mutators, and of those that change several groups."""
 
 
 # -- several columns ------------------------------------------------------------------------------
 
 
 def _swapped_pairs(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Two values of a row in the other order: an end before its beginning, a night shift."""
+    """Swaps two values of a row: an end before its start, or a night shift."""
     made = 0
     groups = subject.groups[:MAX_GROUPS]
     for index, first in enumerate(groups):
@@ -469,12 +468,12 @@ def _swapped_pairs(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                 )
                 names = f"{column_letters(first.column)} and {column_letters(second.column)}"
                 yield Idea(
-                    "swapped-pair", f"columns {names} of {first.sheet!r} in the other order", edits
+                    "swapped-pair", f"values of columns {names} of {first.sheet!r} swapped", edits
                 )
 
 
 def _blank_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """A row without any of its numbers: nothing to average, no smallest one."""
+    """Blanks all numbers of a row, so that there is nothing to average or to compare."""
     by_sheet: dict[str, list[Group]] = {}
     for group in subject.groups:
         if group.kind in {Kind.NUMBER, Kind.DATE}:

@@ -1,8 +1,8 @@
-"""Editing a workbook so that nothing else in it changes.
+"""Edits a workbook so that nothing else in it changes.
 
-Parts of the package are changed only if an edit requires it; all others are copied byte for byte,
-and within a worksheet only the touched cells are rewritten. Formulas that depend on a changed cell
-lose their stored value, or get the new one.
+Parts of the package are changed only if an edit requires it; all others are copied byte for byte.
+Within a worksheet only the edited cells are rewritten. Formulas that depend on a changed cell lose
+their stored value, or get the new one.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ MAX_PASSES = 50
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """A workbook whose cached values are true again.
+    """A workbook whose cached values are up to date again.
 
     Attributes:
         data: the workbook.
         computed: formula cells whose value was computed again.
-        emptied: formula cells that could not be computed, and whose old value was removed.
+        emptied: formula cells that could not be computed and lost their old value.
         notes: lines for people.
     """
 
@@ -70,16 +70,16 @@ def refresh(
 ) -> Refreshed:
     """Gives the formulas that depend on changed cells their new values.
 
-    A value that was computed before the change must not be left: programs that read the workbook
-    would take it as current. What no engine can compute is left without a value, and reported.
+    An outdated value must not stay: programs that read the workbook would take it for the current
+    one. A formula that no engine can compute is left without a value, and reported.
 
     Args:
         data: the workbook after the change.
         changed: the cells that were changed.
-        recalculator: computes; None removes the values instead.
-        before: the workbook before the change, with every cell in the same place. Where the engine
-            computes the same before and after, the value in the file stays: it may come from a
-            spreadsheet program of another language, or of another day.
+        recalculator: computes the values; None removes them instead.
+        before: the workbook before the change, with every cell in the same position. If the engine
+            computes the same value before and after, the value in the file is kept: it may come
+            from a spreadsheet program in another language, or from another day.
 
     Raises:
         WorkbookError: the workbook cannot be read.
@@ -117,9 +117,9 @@ def refresh(
 def _unmoved(
     before: Workbook, now: Mapping[CellRef, CellValue], recalculator: Recalculator
 ) -> frozenset[CellRef]:
-    """Formula cells that the engine gives the same value as before, and that have one stored."""
-    # All formulas are requested, whatever is stale: the next edit of the same workbook requests
-    # them again, and finds the answer in the cache.
+    """Formula cells with a stored value whose computed value is the same as before the change."""
+    # Computes all formulas, not only the stale ones: the next edit of the same workbook needs them
+    # again, and finds them in the cache.
     formulas = _formulas(before)
     filled = {
         filled_ref
@@ -144,12 +144,12 @@ def _is_same(first: CellValue, second: CellValue) -> bool:
 
 
 def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[CellRef]:
-    """Formula cells that depend on some cells, directly or not; changed formula cells are included.
+    """Formula cells that depend on changed cells, directly or not; includes changed formula cells.
 
-    An array formula brings all cells that it fills.
+    For an array formula, all cells that it fills are included.
 
-    A formula whose references its text does not show (names, tables, INDIRECT) counts as depending
-    on them, and so does one that changes by itself.
+    A formula counts as dependent if its text does not show its references (names, tables,
+    INDIRECT), or if its value changes without any change of a cell.
 
     Raises:
         WorkbookError: a sheet cannot be read, or array formulas fill more cells than the limit.
@@ -178,7 +178,7 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
             for filled_ref in {ref, *_filled(ref, formulas[ref].array_range)}:
                 refs.add(filled_ref)
                 touched.add(filled_ref)
-    # A longer chain than that is not followed further: everything left may depend on it.
+    # A longer chain is not followed: all remaining formulas may depend on the change.
     return frozenset(refs | waiting.keys())
 
 
@@ -231,7 +231,7 @@ def _sheet_of(reference: Reference, home: str, names: dict[str, str]) -> str | N
 
 
 class _Touched:
-    """Cells by sheet and column, rows sorted, so that a rectangle is looked up quickly."""
+    """Cells by sheet and column, with sorted rows, so that a rectangle is searched quickly."""
 
     def __init__(self, cells: Iterable[CellRef]) -> None:
         self.cells: set[CellRef] = set()
@@ -263,7 +263,7 @@ class _Touched:
 
 
 def _areas(cells: Collection[CellRef]) -> list[CellRange]:
-    """Rectangles of one column each that hold exactly some cells."""
+    """One-column rectangles that together cover exactly the given cells."""
     areas: list[CellRange] = []
     for ref in sorted(
         cells, key=lambda sheet_ref: (sheet_ref.sheet, sheet_ref.column, sheet_ref.row)
@@ -287,9 +287,9 @@ class Edited:
     Attributes:
         data: the workbook.
         cells: the cells that were set, by their addresses after all edits.
-        computed: formula cells that depend on the edits and have another value now.
-        emptied: formula cells that depend on the edits and have no value now.
-        notes: lines for people: what was not kept, what could not be computed.
+        computed: formula cells that depend on the edits and have a new value.
+        emptied: formula cells that depend on the edits and have no value any more.
+        notes: lines for people: features that were lost, formulas that could not be computed.
     """
 
     data: bytes
@@ -300,7 +300,7 @@ class Edited:
 
 
 def losses(data: bytes, edits: Sequence[Edit]) -> tuple[str, ...]:
-    """Features that some edits cannot preserve, to report before saving; empty if none is lost.
+    """Features that would be lost by some edits, to report before saving; empty if none.
 
     Raises:
         WorkbookError: the workbook cannot be read.
@@ -315,18 +315,18 @@ def losses(data: bytes, edits: Sequence[Edit]) -> tuple[str, ...]:
 def apply_edits(
     data: bytes, edits: Sequence[Edit], *, recalculator: Recalculator | None = None
 ) -> Edited:
-    """A copy of a workbook with some edits, in their order.
+    """A copy of a workbook with edits applied in order.
 
     Args:
         data: the workbook.
-        edits: what to change.
+        edits: the edits.
         recalculator: computes the formulas that depend on the change; None leaves them without
             a value.
 
     Raises:
         WorkbookError: the workbook cannot be read, or an edit does not fit it (the message names
             the cell).
-        UsageError: an edit makes no sense in any workbook.
+        UsageError: an edit is not valid for any workbook.
     """
     notes = list(losses(data, edits))
     original = data
@@ -364,7 +364,7 @@ def _all_formulas(workbook: Workbook) -> set[CellRef]:
 
 
 def _restructure(data: bytes, edit: Edit, cells: set[CellRef]) -> tuple[bytes, set[CellRef]]:
-    """The workbook after an edit of its structure, and where the cells set before are now."""
+    """The workbook after a structural edit, and the new addresses of the cells set before it."""
     workbook = open_workbook(data)
     match edit:
         case RenameSheet():
@@ -436,7 +436,7 @@ def _set_date_system(workbook: Workbook, *, date_1904: bool) -> bytes:
                 if cell.value.year < 1904 + date_1904:
                     raise WorkbookError(
                         f"{address(CellRef(sheet, row, column))} holds {cell.value:%Y-%m-%d}, "
-                        "which both date systems cannot hold"
+                        "which only one of the date systems can hold"
                     )
                 dates.append(SetCell(CellRef(sheet, row, column), cell.value, cell.style))
     data = copy_package(workbook.data, date_system(workbook.package, date_1904=date_1904))

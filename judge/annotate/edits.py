@@ -1,4 +1,4 @@
-"""Changes to a workbook, as data: what an annotator did, and what a journal keeps. Pure."""
+"""Changes to a workbook, as data: the steps of an annotator, which drafts record. Pure."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class InsertRows:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRows:
-    """Takes rows out, from a row (1-based) on."""
+    """Deletes rows, beginning with a row (1-based)."""
 
     sheet: str
     row: int
@@ -65,7 +65,7 @@ class DeleteRows:
 
 @dataclass(frozen=True, slots=True)
 class RenameSheet:
-    """Gives a sheet another name, wherever it is named."""
+    """Renames a sheet, including all references to it."""
 
     sheet: str
     name: str
@@ -73,7 +73,7 @@ class RenameSheet:
 
 @dataclass(frozen=True, slots=True)
 class MergeCells:
-    """Merges a rectangle; what its cells but the first hold is emptied."""
+    """Merges a rectangle; all its cells except the first are emptied."""
 
     sheet: str
     window: Window
@@ -104,8 +104,8 @@ def parse_assignment(text: str, default_sheet: str) -> SetCell:
     """Reads ``CELL=VALUE``, such as ``B2=5``, ``'Sheet 1'!C3==SUM(A1:A9)`` or ``D4=``.
 
     Args:
-        text: what was typed; the value as :func:`parse_content` reads it.
-        default_sheet: the sheet where none is named.
+        text: the typed text; :func:`parse_content` reads the value.
+        default_sheet: the sheet to use if none is named.
 
     Raises:
         UsageError: the text does not have this form.
@@ -123,10 +123,10 @@ def parse_assignment(text: str, default_sheet: str) -> SetCell:
 
 
 def parse_content(text: str) -> CellContent:
-    """Reads what was typed into a cell, as a spreadsheet would.
+    """Reads text typed into a cell, as a spreadsheet would.
 
-    A leading ``=`` makes a formula, a leading apostrophe text; dates are ISO (2024-02-29,
-    2024-02-29T12:30), times 12:30; nothing at all is blank.
+    A leading ``=`` makes a formula, a leading apostrophe makes text; dates are ISO (2024-02-29,
+    2024-02-29T12:30), times are 12:30; empty text is a blank.
     """
     if not text:
         return None
@@ -151,7 +151,7 @@ def parse_content(text: str) -> CellContent:
 
 
 def content_text(content: CellContent) -> str:
-    """The text that :func:`parse_content` would read as this content."""
+    """The text from which :func:`parse_content` reads this content."""
     match content:
         case None:
             return ""
@@ -173,7 +173,7 @@ def content_text(content: CellContent) -> str:
 
 
 def describe(edit: Edit) -> str:
-    """One line for people."""
+    """Describes an edit in one line for people."""
     match edit:
         case SetCell():
             colour = f" with background {edit.fill}" if edit.fill else ""
@@ -194,7 +194,7 @@ def describe(edit: Edit) -> str:
 
 
 def edit_to_json(edit: Edit) -> dict[str, Any]:
-    """An edit as plain data; :func:`edit_from_json` reads it back as it was."""
+    """An edit as plain data, from which :func:`edit_from_json` reads the same edit."""
     match edit:
         case SetCell():
             record: dict[str, Any] = {
@@ -220,7 +220,7 @@ def edit_to_json(edit: Edit) -> dict[str, Any]:
 
 
 def edit_from_json(record: Mapping[str, Any]) -> Edit:
-    """Reads an edit.
+    """Reads an edit from plain data.
 
     Raises:
         UsageError: the record is not an edit.

@@ -1,9 +1,9 @@
-"""The gold that follows from a changed input: by formulas, by reference solutions, or by hand.
+"""Makes the gold for a changed input, by formulas, by reference solutions, or by hand.
 
-A *source* says what the answer is. The formulas of the base case's gold are one, every reference
-solution is one, and so is the base gold itself if the values of the input have not changed. The
-gold is what most independent sources say (:mod:`judge.annotate.gold_sources`); how they voted is
-reported, and each cell in which one differs.
+A *source* gives an answer. Sources are the formulas of the base case's gold, every reference
+solution, and the base gold itself if the values of the input have not changed. The gold is the
+answer that most independent sources give (:mod:`judge.annotate.gold_sources`). The votes are
+reported, with each cell in which a source differs.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ __all__ = [
 
 
 class FormulaCheck:
-    """Whether the formulas of golds are believed; each gold is computed once.
+    """Checks whether the formulas of golds can be relied on; each gold is computed once.
 
     Args:
         recalculator: computes formulas.
@@ -87,17 +87,18 @@ class FormulaCheck:
         self._untrue: dict[str, str] = {}
 
     def problem(self, task: Task, base: CaseData) -> str:
-        """Why a gold's formulas say nothing of any other input; empty if they do."""
+        """Why a gold's formulas cannot give the answer for another input; empty if they can."""
         try:
             return formulas_problem(task, base, ()) or self.untrue(task, base)
         except (WorkbookError, PositionError) as error:
             return error.message
 
     def untrue(self, task: Task, base: CaseData) -> str:
-        """Why the gold's formulas are not believed: they do not give the gold's own values here.
+        """Why the gold's formulas are not reliable: the engines do not compute the gold's values.
 
-        Formulas that depend on the day, and those that the engines compute differently from the
-        program that saved the gold, say nothing about another input.
+        This happens to formulas that depend on the date, and to those that the engines compute
+        differently from the program that saved the gold. They cannot answer for another input.
+        Empty if the formulas are reliable.
 
         Raises:
             WorkbookError, PositionError: the gold cannot be read.
@@ -125,7 +126,7 @@ class FormulaCheck:
 
 
 def with_answer(task: Task, gold: bytes, answer: Mapping[CellRef, CellValue]) -> bytes:
-    """A gold with other values in its answer, and blanks where there are none.
+    """A gold with new values in its answer; answer cells without a value become blank.
 
     Raises:
         WorkbookError, PositionError: the gold cannot be read or changed.
@@ -154,7 +155,7 @@ def _changes_of_values(
     held: Mapping[tuple[int, int], Cell],
     expected: Mapping[tuple[int, int], CellValue],
 ) -> Iterable[SetCell]:
-    """The cells of an area to set so that it holds some values, and no formula."""
+    """The cells to set so that an area holds the expected values, and no formulas."""
     for at in sorted(held.keys() | expected.keys()):
         old, value = held.get(at), expected.get(at)
         same = type(value_of(old)) is type(value) and value_of(old) == value
@@ -169,7 +170,7 @@ def answer_changes(
     output_range: CellRange,
     computed: Mapping[CellRef, CellValue],
 ) -> Iterable[SetCell]:
-    """The cells to set in a gold so that one of its ranges holds the answer of an output."""
+    """The cells to set so that one range of a gold holds the answer of an output."""
     held = gold.cells(gold_range)
     expected: dict[tuple[int, int], CellValue] = {
         position: cell.value for position, cell in output.cells(output_range).items()
@@ -179,7 +180,7 @@ def answer_changes(
 
 
 def whole_arrays(gold: Workbook, changes: Sequence[SetCell]) -> list[SetCell]:
-    """The further cells to set so that array formulas are replaced as a whole."""
+    """Additional cells to set, because an array formula can only be replaced as a whole."""
     edits: list[SetCell] = []
     set_already = {change.ref for change in changes}
     for sheet in {change.ref.sheet for change in changes}:
@@ -203,7 +204,7 @@ def whole_arrays(gold: Workbook, changes: Sequence[SetCell]) -> list[SetCell]:
 
 
 def filled_down(gold: Workbook, edits: Sequence[Edit]) -> list[SetCell]:
-    """The formulas of an inserted row, where those above and below it are the same formula."""
+    """The formulas for an inserted row, in columns with the same formula above and below it."""
     inserted = [edit for edit in edits if isinstance(edit, InsertRows)]
     if len(inserted) != 1 or inserted[0].count != 1 or inserted[0].row < 2:
         return []
@@ -219,7 +220,7 @@ def filled_down(gold: Workbook, edits: Sequence[Edit]) -> list[SetCell]:
             continue
         if below.formula is None or shift_formula(cell.formula, 1, 0) != below.formula:
             continue
-        # The row below has moved: what it refers to is up to date, and one row further down.
+        # The row below has moved down by one, and its references are already updated.
         moved = move_formula(below.formula[1:], sheet, sheet, rows)
         cell_edits.append(SetCell(ref, Formula(shift_formula(moved, -1, 0)), cell.style))
     return cell_edits
@@ -230,9 +231,9 @@ class GoldMaker:
 
     Args:
         recalculator: computes formulas.
-        sandbox: runs reference solutions; None where there are none.
+        sandbox: runs reference solutions; None if there are none.
         rules: how two answers are compared with each other.
-        limits: bounds of each run.
+        limits: limits of each run.
     """
 
     def __init__(
@@ -261,11 +262,11 @@ class GoldMaker:
         return self._sandbox
 
     def formulas_say_nothing(self, task: Task, base: CaseData) -> str:
-        """Why the formulas of a case's gold are not a source for other inputs, or empty."""
+        """Why the gold's formulas are not a source for other inputs; empty if they are."""
         return self._formulas_checked.problem(task, base)
 
     def answer_in(self, task: Task, gold: bytes, output: bytes) -> bytes | None:
-        """A gold with the answer of an output in it; None if the output has no answer."""
+        """A gold with the answer of an output put in; None if the output has no answer."""
         return self._gold_of(task, gold, GoldSource("", data=output))[0]
 
     def propose(
@@ -291,18 +292,17 @@ class GoldMaker:
             base: the case that the edits begin from.
             edits: changes of its input.
             references: solutions that are known to be right.
-            answers: cells of the gold that are set by hand, whatever the sources say.
-            input_data: the input with these edits, if it was made elsewhere; the references get
-                this file, and it is proposed, byte for byte.
-            edited: the input with these edits, if they were applied already.
-            runs: runs the references; None for sessions of this call alone.
+            answers: cells of the gold that are set by hand, whatever the sources give.
+            input_data: the input with these edits, if it was made elsewhere; the references and the
+                proposed case get exactly this file.
+            edited: the input with these edits, if they were already applied.
+            runs: runs the references; None to open sessions only for this call.
             same_values: whether the edits change only how values are stored; if so, the base gold
                 is a source too.
-            carried_answer: the values of the answer that follow from those of the base case, if a
-                relation holds; they are a source too.
-            is_certain: whether the relation is believed rather than the gold's formulas if they
-                disagree.
-            decide: name of the source whose side gives the gold; without it, the side with the most
+            carried_answer: the values of the answer that follow from those of the base case by a
+                relation; they are a source too.
+            is_certain: whether the relation wins if the gold's formulas disagree with it.
+            decide: name of the source whose side gives the gold; if empty, the side with the most
                 independent sources gives it.
 
         Raises:
@@ -361,7 +361,7 @@ class GoldMaker:
     def _with_golds(
         self, task: Task, carried: bytes, sources: Sequence[GoldSource]
     ) -> tuple[list[GoldSource], dict[int, bytes]]:
-        """The sources, with the reason if one has no answer; and number of a source -> its gold."""
+        """The sources, with a reason if they give no answer; and index of a source -> its gold."""
         distinct: list[GoldSource] = []
         golds: dict[int, bytes] = {}
         for number, source in enumerate(sources):
@@ -380,7 +380,7 @@ class GoldMaker:
     def _sides(
         self, task: Task, sources: Sequence[GoldSource], golds: Mapping[int, bytes]
     ) -> list[list[int]]:
-        """The sides, as numbers of sources that agree, in the order of their first sources."""
+        """The sides, as indices of sources that agree; ordered by their first sources."""
         sides: list[list[int]] = []
         for number in golds:
             for side in sides:
@@ -394,7 +394,7 @@ class GoldMaker:
     # -- the base gold with the edits -------------------------------------------------------------
 
     def _carry(self, base: CaseData, edits: Sequence[Edit]) -> tuple[bytes, list[str]]:
-        """The base gold with the edits of cells in which it holds what the input holds; notes."""
+        """The base gold with the edits of cells that it has in common with the input; and notes."""
         before = StoredCells(base.input_workbook)
         gold = StoredCells(base.gold_workbook)
         kept: list[Edit] = []
@@ -407,7 +407,7 @@ class GoldMaker:
         notes = []
         if left:
             notes.append(
-                f"{len(left)} changed cells differ in the gold and were left alone there, the "
+                f"{len(left)} changed cells differ in the gold and were not changed there, the "
                 f"first is {address(left[0])}"
             )
         try:
@@ -415,13 +415,13 @@ class GoldMaker:
             data = apply_edits(base.gold, [*kept, *filled], recalculator=self._recalculator).data
         except WorkbookError as error:
             data = base.gold
-            notes.append(f"the gold outside the answer was left as it is: {error.message}")
+            notes.append(f"the gold outside the answer was left unchanged: {error.message}")
         return data, notes
 
     # -- sources ----------------------------------------------------------------------------------
 
     def _problem_of_formulas(self, task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
-        """Why the formulas of a case's gold are not a source after some edits, or empty."""
+        """Why the gold's formulas are not a source after some edits; empty if they are."""
         try:
             return formulas_problem(task, base, edits) or self._formulas_checked.untrue(task, base)
         except (WorkbookError, PositionError) as error:
@@ -431,7 +431,7 @@ class GoldMaker:
         try:
             workbook = open_workbook(carried)
             ranges = gold_ranges(task, workbook)
-            # What depends on the edits was computed with them; the rest has the published values.
+            # Formulas that depend on the edits were computed; the others have published values.
             computed = self._recalculator.fill(workbook, ranges, origin=Origin.GOLD)
         except (WorkbookError, PositionError) as error:
             return GoldSource(FORMULAS, error.message)
@@ -474,7 +474,7 @@ class GoldMaker:
                 output=output,
             )
             if plan.options.style:
-                # A look cannot be carried over cell by cell: the whole output is the gold.
+                # Formats cannot be copied cell by cell, so the whole output becomes the gold.
                 return self._with_own_values(output, plan.output_ranges), ""
             missing = [area for area in plan.output_ranges if area is None]
             if missing:
@@ -524,12 +524,12 @@ def _answer_as_source(outcome: RunOutcome, name: str) -> GoldSource:
 
 
 def reference_name(reference: Submission) -> str:
-    """The name of a reference in records and messages."""
+    """The name of a reference solution in records and messages."""
     return reference.label or f"{reference.model or 'solution'} #{reference.sample}"
 
 
 def reference_names(references: Sequence[Submission]) -> list[str]:
-    """A name for each reference; of those with the same name, each gets its number."""
+    """A name for each reference; equal names are numbered."""
     names = [reference_name(reference) for reference in references]
     return [
         name if names.count(name) == 1 else f"{name} ({names[: index + 1].count(name)})"
@@ -554,9 +554,9 @@ def _derivation(task: Task, reference: Submission, output: bytes | None, carried
 def _with_kept_relations(
     sides: list[list[int]], sources: list[GoldSource]
 ) -> tuple[list[list[int]], list[GoldSource]]:
-    """Sides and sources without a carried answer that no other source agrees with.
+    """Drops the carried answer if other sources give answers but none agrees with it.
 
-    A relation that another source does not keep does not hold for this question.
+    A relation that no other source keeps does not hold for this question.
     """
     if len(sides) < 2:
         return sides, sources
@@ -569,7 +569,7 @@ def _with_kept_relations(
 
 
 def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: str) -> list[int]:
-    """The side whose answer is the gold: the decided one, or that with most independent sources."""
+    """The side whose answer becomes the gold: the chosen one, or the one with most sources."""
     if decide:
         for side in sides:
             if any(sources[number].name == decide for number in side):

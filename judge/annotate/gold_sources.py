@@ -1,7 +1,7 @@
-"""The sources of a gold: the answers that they give, which of them are independent, and their vote.
+"""The sources of a gold: their answers, their independence from each other, and their vote.
 
-A program that writes the formula of the gold into the workbook repeats the gold: it is right or
-wrong wherever the formula is. Such sources count as one, however many there are.
+A program that writes the gold's own formula into the workbook only repeats the gold: it is right
+or wrong wherever the formula is. All such sources together count as one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORMULA_DERIVATION = "formulas of the gold"
 """The derivation of the gold's formulas, and of every program that writes them."""
 
 MAX_FORMULAS = 400
-"""The most formulas of an answer that are read to compare what they compute."""
+"""How many formulas of an answer are read to compare derivations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ _LOGICAL = {"TRUE": "1", "FALSE": "0"}
 def skeleton(formula: str) -> str:
     """A formula's functions, operators and constants, without its references.
 
-    Two formulas that differ only in how far their ranges reach, or in how they write FALSE, compute
-    the same.
+    Two formulas have the same skeleton if they differ only in the extent of their ranges, or in how
+    they write FALSE.
     """
     pieces = []
     words = iter(tokens(formula.removeprefix("=")))
@@ -60,7 +60,7 @@ def skeleton(formula: str) -> str:
             bare = "".join(bare.split()).upper()
         pieces.append(_LOGICAL.get(bare, bare))
         if bare in _LOGICAL and token.kind is Kind.FUNCTION:
-            # TRUE() says the same: its brackets go.
+            # TRUE() means the same as TRUE: drops the brackets.
             next(word for word in words if word.kind is Kind.OPEN)
             next((word for word in words if word.kind is Kind.CLOSE), None)
     return "".join(pieces).replace("#:#", "#")
@@ -82,11 +82,11 @@ def skeletons(workbook: Workbook, ranges: Iterable[CellRange | None]) -> frozens
 
 
 def derivation_of_formulas(written: frozenset[str], gold: frozenset[str]) -> str:
-    """The derivation of a program, taken from the formulas that it wrote; empty if it wrote none.
+    """The derivation of a program, from the formulas that it wrote; empty if it wrote none.
 
     Args:
-        written: what the formulas of its answer compute.
-        gold: what the formulas of the gold compute.
+        written: skeletons of the formulas in the program's answer.
+        gold: skeletons of the gold's formulas.
     """
     if not written:
         return ""
@@ -96,9 +96,9 @@ def derivation_of_formulas(written: frozenset[str], gold: frozenset[str]) -> str
 
 
 def derivation_of_program(submission: Submission) -> str:
-    """The derivation of a program that writes values.
+    """The derivation of a program that writes values: its code without comments and layout.
 
-    Programs that differ only in comments and layout have the same derivation.
+    Programs with the same derivation are not independent of each other.
     """
     code = submission.code or ""
     try:
@@ -116,7 +116,7 @@ FORMULAS = FORMULA_DERIVATION
 SAME_VALUES = "gold of the case, whose values did not change"
 CARRIED = "answer of the case, carried over"
 OWN_SOURCES = frozenset({FORMULAS, SAME_VALUES, CARRIED})
-"""Sources whose workbooks are golds, made by the judge itself."""
+"""Sources whose workbooks are golds that the judge itself makes."""
 
 BY_HAND = "by hand"
 
@@ -132,7 +132,7 @@ class GoldSource:
     Attributes:
         name: :data:`FORMULAS`, or the name of a reference solution.
         problem: why it gives no answer, or empty.
-        data: its workbook, where it has one.
+        data: its workbook, if it has one.
         agrees: whether it agrees with the gold; None if it gives no answer.
         comparison: the cells in which it disagrees with the gold, as the comparison records them.
         derivation: sources with the same derivation are not independent of each other.
@@ -148,16 +148,16 @@ class GoldSource:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """An input with the gold that follows from it.
+    """An input with its gold.
 
     Attributes:
         input: the changed input workbook.
         gold: the gold workbook; None if no source gives an answer.
         sources: the answers of the sources; the source of the gold comes first.
-        moved: cells of the answer that moved.
+        moved: cells of the answer whose value differs from the base case's gold.
         notes: lines for people.
         sides: the sources grouped by their answers; the side of the gold comes first.
-        decided: the source that a person named to decide between the sides, or empty.
+        decided: the source that a person chose to decide between the sides, or empty.
     """
 
     input: bytes
@@ -170,7 +170,7 @@ class Proposal:
 
     @property
     def problems(self) -> list[str]:
-        """Why sources give no answer, each problem after the name of its source."""
+        """Why sources give no answer: lines with the name of a source and its problem."""
         return [f"{source.name}: {source.problem}" for source in self.sources if source.problem]
 
     @property
@@ -190,7 +190,7 @@ class Proposal:
 
     @property
     def vote(self) -> str:
-        """How the sources voted, in one line; empty if they do not disagree."""
+        """How the sources voted, in one line; empty if they agree."""
         return vote_line(self.sides) if len(self.sides) > 1 else ""
 
     @property

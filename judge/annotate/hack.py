@@ -1,4 +1,4 @@
-"""A workbook that somebody thinks breaks accepted solutions: is it a case, and does it?"""
+"""Checks a workbook that is meant to break accepted solutions: is it a valid case, and does it?"""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from judge.workbook.reader import open_workbook
 
 @dataclass(frozen=True, slots=True)
 class Hack:
-    """The outcome.
+    """The outcome of the check.
 
     Attributes:
         proposal: the workbook with its gold.
-        edits: how it differs from the case that it is compared with.
-        refused: why it is not a case, or empty.
-        trials: how each accepted solution fared; none if it is not a case.
+        edits: how the workbook differs from the base case.
+        refused: why the workbook is not a valid case, or empty.
+        trials: the outcome for each accepted solution; empty if the workbook is not a valid case.
     """
 
     proposal: Proposal
@@ -44,12 +44,12 @@ class Hack:
 
     @property
     def kills(self) -> tuple[Trial, ...]:
-        """The accepted solutions that it kills."""
+        """The accepted solutions that the workbook kills."""
         return tuple(killed(self.trials))
 
     @property
     def admitted(self) -> bool:
-        """Whether it is a case worth having."""
+        """Whether the workbook is a valid case that kills an accepted solution."""
         return not self.refused and bool(self.kills)
 
 
@@ -64,15 +64,15 @@ def try_hack(
 ) -> Hack:
     """Validates a workbook, computes its gold, and judges all accepted solutions on it.
 
-    The formulas of the base case's gold count as a reference where they can say what the answer is.
+    The formulas of the base case's gold count as a reference if they can give the answer.
 
     Args:
         annotator: the suite.
         task_id: the task.
         workbook: the input.
         references: solutions that are known to be right.
-        accepted: name -> solution that all cases accept so far.
-        base: the case that it was made from; the first one where None is given.
+        accepted: name -> solution that all existing cases accept.
+        base: the case that the workbook was made from; None for the first case.
 
     Raises:
         WorkbookError: the workbook cannot be read.
@@ -104,11 +104,11 @@ def try_hack(
 
 
 MIN_SHARED = 0.1
-"""Share of the base case's cells that a workbook for the same task has at least."""
+"""Smallest share of the base case's cells that a workbook for the same task must keep."""
 
 
 def foreign_problem(annotator: Annotator, task_id: str, base: CaseData, workbook: bytes) -> str:
-    """Why a workbook is not one of this task; empty if it may be.
+    """Why a workbook does not belong to this task; empty if it may.
 
     Raises:
         WorkbookError: the workbook cannot be read.
@@ -141,7 +141,7 @@ def foreign_problem(annotator: Annotator, task_id: str, base: CaseData, workbook
 
 
 def solutions_file(given: Path) -> Path:
-    """The file of solutions that a path names: itself, or that of a run's directory.
+    """The file of solutions at a path: the path itself, or the file in a run's directory.
 
     Raises:
         SubmissionError: a directory holds no solutions.
@@ -165,11 +165,11 @@ def accepted_solutions(
     Args:
         annotator: the suite.
         task_id: the task.
-        files: solutions files, and results directories that hold one; those without a solution
-            of the task are passed over.
+        files: files of solutions, and results directories with such a file; files without a
+            solution of the task are ignored.
 
     Raises:
-        SubmissionError: a file cannot be taken.
+        SubmissionError: a file cannot be used.
         UsageError: no file has a solution of the task that is accepted.
     """
     task = annotator.task(task_id)
@@ -190,7 +190,7 @@ def accepted_solutions(
     if not by_name:
         raise UsageError(
             f"no solution of task {task_id} is accepted on all its cases",
-            hint="Only accepted programs are worth a case that makes them fail.",
+            hint="A case is only useful if it makes an accepted program fail.",
         )
     return by_name
 
@@ -198,15 +198,15 @@ def accepted_solutions(
 def _unsettled(proposal: Proposal) -> str:
     """Why the answer is not settled; empty if independent sources agree on it."""
     if proposal.gold is None:
-        return f"nothing says what the answer is ({'; '.join(proposal.problems)})"
+        return f"no source gives the answer ({'; '.join(proposal.problems)})"
     if proposal.is_open:
         return f"the sources disagree: {proposal.vote}"
     if proposal.independent < MIN_AGREEING:
         same = (
-            f"{' and '.join(proposal.agreeing)} do the same" if len(proposal.agreeing) > 1 else ""
+            f"{' and '.join(proposal.agreeing)} count as one" if len(proposal.agreeing) > 1 else ""
         )
         return (
-            f"two independent references that agree are required, there is {proposal.independent} "
+            f"two independent references must agree, but there is {proposal.independent} "
             f"({'; '.join(filter(None, [same, *proposal.problems]))})"
         )
     return ""
@@ -242,10 +242,10 @@ def _refusal(
 
 
 def save_hack(annotator: Annotator, task_id: str, author: str, hack: Hack) -> SavedCase:
-    """Makes an admitted workbook a case of its task.
+    """Saves an admitted workbook as a case of its task.
 
     Raises:
-        ConflictError: somebody else saved meanwhile.
+        ConflictError: somebody else saved the case in the meantime.
     """
     assert hack.admitted, "only what was admitted is saved"
     assert hack.proposal.gold is not None
@@ -260,7 +260,7 @@ def save_hack(annotator: Annotator, task_id: str, author: str, hack: Hack) -> Sa
 
 
 def edits_between(before: bytes, after: bytes) -> list[Edit]:
-    """The cells that have to be set to make one workbook of the other, as far as cells go.
+    """The cells to set to turn one workbook into the other; other differences are ignored.
 
     Raises:
         WorkbookError: a workbook cannot be read.

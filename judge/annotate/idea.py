@@ -1,6 +1,6 @@
-"""Ideas for corner cases, and what mutators make them from.
+"""Ideas for corner cases, and the material from which mutators make them.
 
-A mutator works on the tables of an input, and on the cells on which its answer depends.
+A mutator changes the tables of an input, or the cells on which the answer depends.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Subject:
 
     Attributes:
         tables: the tables of the input, the longest first.
-        sheets: names of its sheets.
-        date_1904: its date system.
-        has_dates: whether it holds dates as constants.
+        sheets: names of the input's sheets.
+        date_1904: whether the input counts days from 1904.
+        has_dates: whether the input holds dates as constants.
         answer: the rectangles of the answer.
         named: sheets that the question or the answer position names.
-        limits: numbers that the question or the gold's formulas name.
+        limits: numbers that occur in the question or in the gold's formulas.
         words: text that the question quotes or the gold's formulas compare with.
-        groups: the constants on which the answer depends, column by column, the nearest first.
-        support: which cells the answer depends on.
+        groups: the constants on which the answer depends, by column; the most direct first.
+        support: the cells on which the answer depends.
     """
 
     tables: tuple[Table, ...]
@@ -57,13 +57,12 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """Another input with the answer that an idea has to have, if a relation holds.
+    """Another input, which has the same answer as an idea if a relation holds.
 
     Attributes:
-        name: which input it is, for people.
-        edits: what it changes of the base case's input; without any, the gold of the base case is
-            the answer.
-        word: text that is in place of the idea's word in this input.
+        name: the name of this input, for people.
+        edits: changes of the base case's input; if empty, the gold of the base case is the answer.
+        word: text that replaces the idea's word in this input.
     """
 
     name: str
@@ -73,15 +72,15 @@ class Twin:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The answer that an idea has if a relation holds: that of the base case, carried over.
+    """The answer of an idea if a relation holds: the base case's answer, carried over.
 
     Attributes:
-        answer: the values of the base case's answer -> those of the new one.
-        is_certain: whether it holds for every question that passes the idea's own conditions, as a
-            new name for a key does; otherwise the gold's formulas, or the program itself at
-            another row (``trial``), have to keep it.
-        trial: edits of a like change elsewhere.
-        trial_answer: the answer after them.
+        answer: turns the values of the base case's answer into those of the new answer.
+        is_certain: whether the relation holds for every question that passes the idea's own
+            conditions, as for a renamed key; otherwise the gold's formulas, or the program itself
+            at another row (``trial``), have to confirm it.
+        trial: edits that make a similar change elsewhere.
+        trial_answer: turns the values of the base case's answer into those after ``trial``.
     """
 
     answer: Callable[[Values], Values]
@@ -97,16 +96,16 @@ class Idea:
     Attributes:
         mutator: name of the mutator.
         title: one line for people.
-        edits: what to change.
-        same_values: whether only the way in which values are stored changes, and no value.
-        disputed: why right solutions may differ here, whatever the sources say; or empty.
-        twins: inputs of which at least one has the same answer as this idea; programs are compared
-            with themselves on these if no source says what the answer is.
-        relation: what it means if a program's answer is that of none of the twins.
-        premise: a change after which a program has to give the gold of the base case, or the
-            relation does not hold for it.
-        word: text that the twins have another one for.
-        plain: the text of the base case that both are in place of.
+        edits: the changes of the input.
+        same_values: whether the edits change only how values are stored, and no value.
+        disputed: why correct solutions may differ here, even if all sources agree; or empty.
+        twins: inputs, at least one of which has the same answer as this idea; if no source gives
+            the answer, a program's own answers to them are compared.
+        relation: what it means if a program's answer matches that of none of the twins.
+        premise: a change after which a program still has to give the gold of the base case;
+            otherwise the relation does not hold for this program.
+        word: text in this idea for which the twins have their own ``word``.
+        plain: the text of the base case that these words replace.
         carried: the answer that follows from that of the base case, if the idea is a relation.
     """
 
@@ -124,10 +123,10 @@ class Idea:
 
 
 Mutator = Callable[[Table, random.Random], "tuple[str, list[Edit]] | None"]
-"""Gives a title and edits of one table, or None where there is nothing to work on."""
+"""Returns a title and edits of one table; None if the mutator cannot be applied to it."""
 
 MAX_TABLES = 2
-"""Tables of a workbook that are changed: the longest."""
+"""How many tables of a workbook are changed; the longest ones are chosen."""
 
 
 def subject_of(task: Task, base: CaseData, reads: Reads | None = None) -> Subject:
@@ -136,7 +135,7 @@ def subject_of(task: Task, base: CaseData, reads: Reads | None = None) -> Subjec
     Args:
         task: the task.
         base: the case to change.
-        reads: what programs that all cases accept read of its input, if that is known.
+        reads: the cells of its input that accepted programs read, if known.
 
     Raises:
         WorkbookError, PositionError: the base case cannot be read.
@@ -178,7 +177,7 @@ _NUMBER = re.compile(r"(?<![\w.$])(\d+(?:\.\d+)?)(%?)(?![\w:])(?!\.\d)")
 
 
 def _limits(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[float, ...]:
-    """Numbers that the question and the formulas of the answer name, the largest first."""
+    """Numbers in the question and in the formulas of the answer, the largest first."""
     texts = [task.instruction, *_formulas(gold, answer)]
     numbers = {
         float(number) / (100 if percent else 1)

@@ -1,7 +1,7 @@
-"""Counterexamples that a chat model proposes to a given program, as cell edits.
+"""Asks a chat model for counterexamples to a program, as cell edits.
 
-The model is given the question, the input and the program, never a gold. What it proposes is an
-idea like any other: it is examined in the same way, and decides nothing.
+The model is given the question, the input and the program, never a gold. Its proposals are ideas
+like any others: they are examined in the same way, and decide nothing.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from judge.workbook.preview import read_preview
 from judge.workbook.reader import Workbook, open_workbook
 
 MUTATOR = "model"
-"""Name of the mutator of an idea that a model proposed."""
+"""The mutator name of ideas that a model proposed."""
 
 MAX_IDEAS = 20
-"""Proposals of one reply that are examined."""
+"""How many proposals of one reply are examined."""
 
 MAX_EDITS = 60
-"""Cells of one proposal."""
+"""How many cells one proposal may change."""
 
 MAX_REPLY = 200_000
 SHOWN_ROWS = 40
@@ -51,10 +51,10 @@ def _nothing() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ModelAsked:
-    """Whom to ask.
+    """The chat model to ask.
 
     Attributes:
-        chat_model: answers.
+        chat_model: the model.
         name: the server's name for the model.
         params: request parameters.
     """
@@ -65,16 +65,16 @@ class ModelAsked:
 
 
 async def ask_for_ideas(
-    asked: ModelAsked, task: Task, base: CaseData, program: Submission, *, most: int = 10
+    model_asked: ModelAsked, task: Task, base: CaseData, program: Submission, *, most: int = 10
 ) -> tuple[list[Idea], list[str]]:
     """Asks a chat model for inputs on which a program may be wrong.
 
     Args:
-        asked: whom to ask.
+        model_asked: the chat model to ask.
         task: the task.
         base: the case whose input is to be changed.
         program: a program that all cases accept.
-        most: how many proposals to ask for.
+        most: how many proposals to request.
 
     Returns:
         The ideas, and one line for each proposal that is not one.
@@ -83,9 +83,11 @@ async def ask_for_ideas(
         InferenceError: no reply could be obtained.
         WorkbookError: the base case cannot be read.
     """
-    request = ChatRequest(asked.name, prompt_for(task, base, program, most=most), asked.params)
+    request = ChatRequest(
+        model_asked.name, prompt_for(task, base, program, most=most), model_asked.params
+    )
     try:
-        reply = await asked.chat_model.complete(request)
+        reply = await model_asked.chat_model.complete(request)
     except CallError as error:
         raise InferenceError(f"the chat model gave no proposals: {error.message}") from error
     return read_ideas(reply.text, task, base)
@@ -94,7 +96,7 @@ async def ask_for_ideas(
 def prompt_for(
     task: Task, base: CaseData, program: Submission, *, most: int
 ) -> tuple[Message, ...]:
-    """Builds the prompt: question, input and program; nothing of the gold."""
+    """Builds the prompt from question, input and program, without anything of the gold."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input.xlsx"
         path.write_bytes(base.input)
@@ -116,10 +118,10 @@ def prompt_for(
 
 
 def read_ideas(reply: str, task: Task, base: CaseData) -> tuple[list[Idea], list[str]]:
-    """The ideas of a reply; what is not one is reported, and never an error.
+    """The ideas in a reply; invalid proposals are reported, and never an error.
 
-    A proposal changes cells of the input by their addresses; one that touches the answer, or that
-    names a sheet that does not exist, is not an idea.
+    A proposal changes cells of the input by their addresses. It is invalid if it changes the answer
+    or names a sheet that does not exist.
     """
     proposals, problem = _proposals(reply)
     if problem:
@@ -176,7 +178,7 @@ MAX_ANSWERS = 100_000
 
 
 def _places_of_answers(before: Workbook, answer: Sequence[CellRange]) -> frozenset[CellRef]:
-    """Cells of the answer that the input leaves blank; what it fills is data to be changed."""
+    """Answer cells that are blank in the input; those that it fills are data and may be changed."""
     refs: set[CellRef] = set()
     for area in answer:
         if area.size > MAX_ANSWERS or area.sheet not in before.sheet_names:
@@ -192,7 +194,7 @@ def _places_of_answers(before: Workbook, answer: Sequence[CellRange]) -> frozens
 
 
 def _typed(value: Any) -> str:
-    """A value of JSON as a person would type it into a cell."""
+    """A JSON value as a person would type it into a cell."""
     if value is None:
         return ""
     if isinstance(value, bool):

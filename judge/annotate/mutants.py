@@ -1,6 +1,6 @@
 """Ideas for corner cases: mutators of an input workbook, seeded and reproducible.
 
-Each takes what the workbook has and gives edits, or nothing if it has nothing to work on.
+Each mutator returns edits of the workbook, or nothing if it cannot be applied.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from judge.workbook.address import column_letters
 from judge.workbook.cell import Cell, CellValue
 
 MAX_IDEAS = 6
-"""Ideas of one kind for one workbook."""
+"""How many ideas of one kind are made for one workbook."""
 
 _READ_COLUMN = (Kind.NUMBER, Kind.TEXT, Kind.DATE)
 
 
 def blank_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """One cell emptied, in each column; and a whole row."""
+    """Empties one cell in each column, and one whole row."""
     for table in subject.tables[:MAX_TABLES]:
         for column in table.inputs(*_READ_COLUMN)[:MAX_IDEAS]:
             rows = _open_rows(table, column)
@@ -59,7 +59,7 @@ def blank_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def repeated_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """A value of each column put a second time into it, further down."""
+    """Repeats a value of each column further down in the same column."""
     for table in subject.tables[:MAX_TABLES]:
         for column in table.inputs(*_READ_COLUMN)[:MAX_IDEAS]:
             rows = _open_rows(table, column)
@@ -74,7 +74,7 @@ def repeated_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def looked_up_edges(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Keys of one table set to the first, the last, and no key of the table they are found in."""
+    """Sets keys in one table to the first, the last and a missing key of the lookup table."""
     made = 0
     for table in subject.tables:
         for column in table.inputs(Kind.TEXT, Kind.NUMBER):
@@ -97,7 +97,7 @@ def looked_up_edges(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 def _tables_with_keys(
     subject: Subject, table: Table, column: Column
 ) -> Iterator[tuple[Table, Column]]:
-    """Other tables with a column in which most values of a column are found."""
+    """Other columns that contain most values of a column, with their tables."""
     values = _values(column)
     if len(values) < 2:
         return
@@ -114,7 +114,7 @@ def _values(column: Column) -> frozenset[CellValue]:
 
 
 def limits_met(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Numbers set at or next to the limits that the question or the gold's formulas name."""
+    """Sets numbers to limits in the question or the gold's formulas, or next to them."""
     made = 0
     for table in subject.tables[:MAX_TABLES]:
         for column in table.inputs(Kind.NUMBER):
@@ -132,7 +132,7 @@ def limits_met(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def _near(column: Column, limits: tuple[float, ...]) -> list[float]:
-    """The limits that are of the size of a column's numbers."""
+    """The limits that have the magnitude of a column's numbers."""
     numbers = [
         abs(value)
         for row in column.rows_with_values()
@@ -143,7 +143,7 @@ def _near(column: Column, limits: tuple[float, ...]) -> list[float]:
 
 
 def equal_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Two columns of the same kind with the same value in a row."""
+    """Gives two columns of the same kind the same value in some rows."""
     made = 0
     for table in subject.tables[:MAX_TABLES]:
         for kind in (Kind.NUMBER, Kind.DATE):
@@ -176,23 +176,23 @@ TARGETED = {
     "limits": limits_met,
     "equal": equal_columns,
 }
-"""Generators of ideas, by the name that goes into their seed."""
+"""Generators of ideas, by the name that their random seed includes."""
 
 TARGETED_NAMES = (
     *("blank-columns", "blank-rows", "repeated-keys", "lookup-edges", "limits", "equal-columns"),
 )
-"""Names of their mutators."""
+"""Names of the mutators in :data:`TARGETED`."""
 
 
 _GROWING = frozenset({"inserted-row", "one-more-row", "ten-times-the-rows", "one-more-column"})
-"""Mutators of cells that are new: nothing can depend on them yet."""
+"""Mutators that add cells, on which nothing can depend yet."""
 
 
 def ideas(subject: Subject, seed: str) -> Iterator[Idea]:
     """Corner cases for an input; those of the cells on which the answer depends come first.
 
     Args:
-        subject: what the input holds.
+        subject: the contents of the input.
         seed: the same seed gives the same ideas.
     """
     for idea in _all_ideas(subject, seed):
@@ -220,7 +220,7 @@ def _all_ideas(subject: Subject, seed: str) -> Iterator[Idea]:
 
 
 def _matters(edit: Edit, subject: Subject) -> bool:
-    """Whether an edit can reach the answer."""
+    """Whether an edit can affect the answer."""
     return not isinstance(edit, SetCell) or subject.support.holds(edit.ref)
 
 
@@ -230,18 +230,18 @@ _REPEATING = frozenset(
     {"shuffled-rows", "duplicate-rows", "duplicate-keys", "repeated-keys", "ties", "edge-rows"}
     | {"equal-amounts", "categories", "one-more-row", "ten-times-the-rows", "same-key-record"}
 )
-"""Mutators that repeat or move rows; in a table that keys are looked up in, each key is once."""
+"""Mutators that repeat or move rows; disputed in a lookup table, in which keys are unique."""
 
 CONTESTED = frozenset(
     {"numbers-as-text", "text-as-numbers", "spaces", "nbsp", "case", "merged-cells"}
     | {"renamed-sheet", "no-row", "date-system", "key-as-text", "empty-key", "unknown-label"}
     | {"minority-kinds", "blank-numbers-of-a-row", "swapped-pair", "text-key"}
 )
-"""Mutators after which right solutions may differ: sources that agree do not settle it."""
+"""Mutators after which correct solutions may differ, so that sources which agree prove nothing."""
 
 
 def _disputed(idea: Idea, subject: Subject) -> str:
-    """Why right solutions may differ after an idea, or empty."""
+    """Why correct solutions may differ after an idea; empty if they may not."""
     if idea.mutator in CONTESTED:
         return _MAY_DIFFER
     if idea.mutator in _REPEATING and any(
@@ -261,16 +261,16 @@ def _disputed(idea: Idea, subject: Subject) -> str:
 def _pick(
     table: Table, columns: Sequence[Column], rng: random.Random, count: int = 1
 ) -> list[tuple[Column, int, Cell]]:
-    """Some cells with constants, of different rows."""
-    places = [
+    """Chooses cells with constants, each in a different row."""
+    candidates = [
         (column, row, column.cells[row])
         for column in columns
         for row in column.rows_with_values()
         if (row, column.number) not in table.covered
     ]
-    rng.shuffle(places)
+    rng.shuffle(candidates)
     chosen: list[tuple[Column, int, Cell]] = []
-    for ref in places:
+    for ref in candidates:
         if all(ref[1] != other[1] for other in chosen):
             chosen.append(ref)
         if len(chosen) == count:
@@ -424,7 +424,7 @@ def _numbers(change: Callable[[float], float], title: str, count: int = 2) -> Mu
 
 
 def _fractions(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
-    """Decimals in some rows, and in the last one, by which programs find the end of the data."""
+    """Puts decimals into some rows and the last one, by which programs find the end of the data."""
     edits: list[Edit] = []
     for column in table.inputs(Kind.NUMBER):
         rows = [
@@ -470,8 +470,8 @@ MUTATORS: dict[str, Mutator] = {
     "text-as-numbers": _text_as_numbers,
     "spaces": _texts(lambda text: f" {text} ", "spaces around text"),
     "nbsp": _texts(lambda text: f"{text}\u00a0", "non-breaking spaces after text"),
-    "case": _texts(str.swapcase, "text in the other case"),
-    "unicode": _texts(_accented, "text with other letters"),
+    "case": _texts(str.swapcase, "text in another letter case"),
+    "unicode": _texts(_accented, "text with other letters, such as accented ones"),
     "categories": _other_text,
     "dates": _dates,
     "negative": _numbers(lambda number: -number, "negative numbers"),
@@ -482,7 +482,7 @@ MUTATORS: dict[str, Mutator] = {
     "one-row": kept_rows(1, "a single row of data"),
     "no-row": kept_rows(0, "no row of data"),
 }
-"""Mutators of one table, by name; more rows, sheets and date systems are separate."""
+"""Mutators of one table by name; those that change rows, sheets or date systems are separate."""
 
 
 NAMES = (

@@ -1,9 +1,9 @@
-"""Relations between a program's answers to two inputs: what tells a mistake without any source.
+"""Relations between a program's answers to two inputs, which reveal mistakes without any source.
 
-Where neither formulas nor references say what the answer of a new input is, a program can still be
-compared with itself. Rows in another order must not change a list that is sorted; a word in the
-other case is either the same word or another one; a list that holds each key once must go on doing
-so. A broken relation does not say what the answer is: a person does.
+If neither formulas nor references give the answer for a new input, a program can still be compared
+with itself. The order of the rows must not change a sorted list; a word in another letter case is
+either the same word or a different one; a list that holds each key once must continue to do so. A
+broken relation does not give the right answer: a person has to.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from judge.formulas.shift import shift_formula
 from judge.workbook.cell import CellRange, CellValue
 
 MAX_ROWS = 2_000
-"""Rows of a table up to which it is put into another order."""
+"""Largest number of rows in a table that is put into another order."""
 
 MAX_WORDS = 4
-"""Words whose case is changed."""
+"""How many words get another letter case."""
 
 MIN_SORTED = 3
-"""Different values that a column has to hold to be called sorted."""
+"""How many different values a column must hold to count as sorted."""
 
 RELATION_NAMES = ("sorted-whatever-the-order", "same-word-or-another", "word-of-the-macro")
 """Names of the mutators of this module."""
@@ -40,7 +40,7 @@ def relation_ideas(
     """Ideas whose answer follows from a relation.
 
     Args:
-        subject: what the input holds.
+        subject: the contents of the input.
         instruction: the question.
         golds: the answers of all published cases, that of the base case first.
         seed: the same seed gives the same ideas.
@@ -56,10 +56,10 @@ def relation_ideas(
 
 
 def _other_order(subject: Subject, golds: Sequence[Values]) -> Iterator[Idea]:
-    """Rows in another order, where all golds are sorted by one of the columns.
+    """Puts rows into another order, if all golds are sorted by one of the columns.
 
-    Rows that are equal in that column stay in their order, so that every way to sort by it, and
-    then by others, gives the same list.
+    Rows that are equal in that column keep their order, so that the list is the same however ties
+    are sorted.
     """
     for table in subject.tables[:MAX_TABLES]:
         column = _sorted_by(table, subject.answer, golds)
@@ -86,9 +86,9 @@ def _other_order(subject: Subject, golds: Sequence[Values]) -> Iterator[Idea]:
 
 
 def _sorted_by(table: Table, answer: Sequence[CellRange], golds: Sequence[Values]) -> Column | None:
-    """The column of a table that the answer holds whole and sorted in all golds, or None.
+    """The column of a table that is whole and sorted in the answer of all golds, or None.
 
-    A column that was sorted before says nothing.
+    A column that is already sorted in the input does not count.
     """
     for area in answer:
         for number in range(area.min_column, area.max_column + 1):
@@ -105,9 +105,9 @@ def _sorted_by(table: Table, answer: Sequence[CellRange], golds: Sequence[Values
 
 
 def _down(values: Values, sheet: str, column: int) -> list[CellValue]:
-    """The values of a column of an answer, without a heading above values of another kind."""
-    places = sorted(ref for ref in values if ref.sheet == sheet and ref.column == column)
-    constants = [values[ref] for ref in places if values[ref] not in {None, ""}]
+    """The values in a column of an answer, without headings above values of another kind."""
+    refs = sorted(ref for ref in values if ref.sheet == sheet and ref.column == column)
+    constants = [values[ref] for ref in refs if values[ref] not in {None, ""}]
     kinds = [kind_of_value(value) for value in constants]
     while len(constants) > 1 and kinds[0] is Kind.TEXT and kinds[-1] is not Kind.TEXT:
         constants, kinds = constants[1:], kinds[1:]
@@ -122,7 +122,7 @@ def _is_ascending(values: Sequence[CellValue]) -> bool:
 
 
 def _keys(column: Column) -> dict[int, float | str]:
-    """Keys that sort the rows of a column, top to bottom; those of another kind are left out."""
+    """Row -> sort key, for a column from top to bottom; values of another kind are left out."""
     columns = {
         row: key
         for row in sorted(column.cells)
@@ -144,13 +144,13 @@ def _comparable(value: CellValue) -> float | str | None:
 
 
 def moved_row(table: Table, source: int, target: int, *, in_place: bool) -> list[Edit]:
-    """A row put in place of another; its formulas refer to their own row again.
+    """The edits that copy a row over another; copied formulas refer to their new row.
 
     Args:
         table: the table.
         source: the row that is copied.
         target: the row that gets its cells.
-        in_place: whether the columns of the answer move too.
+        in_place: whether the columns of the answer are copied too.
     """
     edits: list[Edit] = []
     for column in table.columns:
@@ -173,9 +173,9 @@ def moved_row(table: Table, source: int, target: int, *, in_place: bool) -> list
 def _words_in_other_case(
     subject: Subject, taken: Collection[str], rng: random.Random
 ) -> Iterator[Idea]:
-    """One of several equal words in the other case: the same word, or another one.
+    """Changes the letter case of one of several equal words: the same word, or a different one.
 
-    A word that is somewhere in the other case already is left alone.
+    A word that already occurs in the other case is not changed.
     """
     made = 0
     taken = {*taken, *(text for group in subject.groups for text in _held(group))}
@@ -200,7 +200,7 @@ def _words_in_other_case(
                     Twin(f"{word!r} as it was", ()),
                     Twin(*_with_new_word(group, row, word)),
                 ),
-                relation=f"the program takes {other!r} neither for {word!r} nor for another word",
+                relation=f"the program treats {other!r} neither as {word!r} nor as another word",
                 word=other,
                 plain=word,
             )
@@ -220,7 +220,7 @@ def _is_one_word(text: str) -> bool:
 
 
 def _other_case(word: str) -> str:
-    """Anna becomes anna, and STATIONERY becomes Stationery."""
+    """The word in another letter case: Anna becomes anna, and STATIONERY becomes Stationery."""
     return word.capitalize() if word.isupper() or word.islower() else word.lower()
 
 
@@ -232,10 +232,9 @@ _FOLDED = re.compile(
 
 
 def _words_of_macros(subject: Subject, instruction: str, rng: random.Random) -> Iterator[Idea]:
-    """A word that a macro in the question compares with, in the other case.
+    """Changes the letter case of a word that a macro in the question compares with.
 
-    ``=`` in a macro tells upper from lower case unless the macro says otherwise, so that to the
-    macro it is another word.
+    ``=`` in a macro is case-sensitive by default, so for the macro it becomes a different word.
     """
     if not _MACRO.search(instruction) or _FOLDED.search(instruction):
         return
@@ -251,8 +250,8 @@ def _words_of_macros(subject: Subject, instruction: str, rng: random.Random) -> 
                 f"{word!r}, which the question's macro compares with, as {other!r}",
                 (SetCell(group.ref(row), other),),
                 twins=(Twin(*_with_new_word(group, row, word)),),
-                relation=f"the macro in the question compares with {word!r} in this case only; the "
-                f"program does not treat {other!r} as it treats other words",
+                relation=f"the macro in the question matches only {word!r} in this letter case; "
+                f"the program does not treat {other!r} as it treats other words",
                 word=other,
                 plain=word,
             )
@@ -263,7 +262,7 @@ def _words_of_macros(subject: Subject, instruction: str, rng: random.Random) -> 
 
 @dataclass(frozen=True, slots=True)
 class OnceEach:
-    """The column of an answer that holds each value once in all golds, though the inputs repeat it.
+    """A column of the answer that has no repeated value in any gold, although the inputs have.
 
     Attributes:
         sheet, column: the column.
@@ -273,7 +272,7 @@ class OnceEach:
     column: int
 
     def broken_by(self, answer: Values) -> str:
-        """A value that an answer holds again, or empty."""
+        """A value that an answer repeats in this column, or empty."""
         return _again(answer, self.sheet, self.column)
 
 
@@ -289,14 +288,14 @@ def once_each(
     headings: Mapping[tuple[str, int], str],
     instruction: str,
 ) -> OnceEach | None:
-    """The column of text that holds each value once in all golds, though the inputs repeat them.
+    """The column of text that has no repeated value in any gold, although the inputs have.
 
-    There may be several by chance, and then records can share one of them; it is the key of the
-    answer only if its heading is the only one of theirs that the question names.
+    Several columns may be like that by chance. One of them is the key of the answer only if the
+    question names its heading, and no heading of the others.
 
     Args:
         golds: the answers of all published cases.
-        inputs: for each of them, the columns of text of its input.
+        inputs: for each published case, the columns of text in its input.
         headings: sheet and number of a column of the answer -> its heading.
         instruction: the question.
     """
@@ -319,7 +318,7 @@ def _names(instruction: str, heading: str) -> bool:
 
 
 def _repeats(words: set[str], columns: Sequence[Sequence[CellValue]]) -> bool:
-    """Whether a column of an input holds all the words, and one of them several times."""
+    """Whether a column holds all the words, or all but one, and at least one of them repeatedly."""
     for values in columns:
         held = [_comparable(value) for value in values]
         repeated = any(held.count(word) > 1 for word in words)

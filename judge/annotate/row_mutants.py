@@ -27,7 +27,7 @@ from judge.workbook.address import Window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 
 MAX_ROWS = 2_000
-"""Rows that a table may grow to."""
+"""Largest number of rows to which a table may grow."""
 
 GROWTH = 10
 
@@ -36,7 +36,7 @@ GROWTH = 10
 
 
 def is_plain(table: Table) -> bool:
-    """Whether rows can be moved about as values."""
+    """Whether rows can be moved as plain values, without formulas and merged cells."""
     return (
         len(table.rows) > 2
         and all(
@@ -50,7 +50,7 @@ def is_plain(table: Table) -> bool:
 
 
 def shuffled_rows(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
-    """The rows of a table in another order."""
+    """Puts the rows of a table into another order."""
     if not is_plain(table) or len(table.rows) > MAX_ROWS:
         return None
     order = list(table.rows)
@@ -76,7 +76,7 @@ def _moved_row(table: Table, source: int, target: int) -> list[Edit]:
 
 
 def kept_rows(count: int, title: str) -> Mutator:
-    """A mutator that leaves only the first rows of a table."""
+    """A mutator that keeps only the first rows of a table."""
 
     def mutate(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
         del rng
@@ -95,7 +95,7 @@ def kept_rows(count: int, title: str) -> Mutator:
 
 
 def grown_tables(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """More rows: one, and ten times as many, where the answer position has room for them."""
+    """Adds rows, one or nine times as many, if the answer position has room for them."""
     for table in subject.tables[:MAX_TABLES]:
         if not table.free_below:
             continue
@@ -112,16 +112,16 @@ def grown_tables(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def _room(subject: Subject, table: Table) -> int:
-    """How many rows the table may grow by, so that the answer position still covers the answer.
+    """How many rows can be added so that the answer position still covers the answer.
 
-    Only an answer that runs along the rows is bound to them; a sum next to them is not.
+    Only an answer with a value in every row limits the number; a sum next to the table does not.
     """
     ends = [area.max_row for area in subject.answer if is_along(area, table)]
     return max(0, min(ends) - table.last_row) if ends else MAX_ROWS
 
 
 def is_along(area: CellRange, table: Table) -> bool:
-    """Whether an area of the answer runs along the rows of a table."""
+    """Whether an area of the answer is next to or in at least half of a table's rows."""
     return area.sheet == table.sheet and 2 * _overlap(area, table) >= len(table.rows)
 
 
@@ -151,11 +151,11 @@ MAX_INSERTED = 4
 
 
 def inserted_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """A row inserted before the last one of a table: what refers to the table grows with it.
+    """Inserts a row before the last one of a table, so that references to the table grow with it.
 
-    Unlike rows below the table, it is within the ranges of the formulas, so the
-    gold's formulas say what the answer is; a program with the rows of the given input in it does
-    not see the last row. Where keys are looked up, the last one is looked up too.
+    Unlike rows below the table, the row is within the ranges of the formulas, so the gold's
+    formulas give the answer. A program with the row numbers of the given input built in does not
+    read the last row. If keys are looked up, one lookup is set to the last key.
     """
     for table in subject.tables[:MAX_INSERTED]:
         row = table.last_row
@@ -171,9 +171,9 @@ def inserted_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def may_insert(subject: Subject, table: Table, row: int) -> bool:
-    """Whether a new row leaves the answer in its position.
+    """Whether a row can be inserted without moving the answer out of its position.
 
-    What is next to the table has to be a part of it: answers that run along its rows.
+    An answer at or below the row must have a value in every row of the table.
     """
     if any(cell_row >= row for cell_row, _ in table.covered):
         return False
@@ -191,7 +191,7 @@ def may_insert(subject: Subject, table: Table, row: int) -> bool:
 
 
 def _with_own_key(edit: Edit, subject: Subject) -> Edit:
-    """A new row of a table in which keys are looked up has a key of its own."""
+    """Gives a new row of a lookup table a key that does not exist yet."""
     if not isinstance(edit, SetCell) or not isinstance(edit.content, str):
         return edit
     group = _group_at(subject, edit.ref)
@@ -208,7 +208,7 @@ def _group_at(subject: Subject, ref: CellRef) -> Group | None:
 
 
 def _looked_up_last(subject: Subject, table: Table, row: int, rng: random.Random) -> list[Edit]:
-    """A key that is looked up becomes the last one of the table, which is now further down."""
+    """Sets one lookup to the last key of the table, which has moved down."""
     columns = {column.number for column in table.columns}
     for keys in subject.groups:
         if not keys.is_looked_up or keys.sheet != table.sheet or keys.column not in columns:
@@ -231,7 +231,7 @@ def _looked_up_last(subject: Subject, table: Table, row: int, rng: random.Random
 
 
 def grown_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """One more column at the right of a table, like its last one: a further month."""
+    """Adds a column at the right of a table that is like its last one, such as another month."""
     del rng
     for table in subject.tables[:MAX_TABLES]:
         last = table.columns[-1]
@@ -269,7 +269,7 @@ def grown_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def changed_workbooks(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Another date system, a renamed sheet, merged cells."""
+    """Changes the date system, renames a sheet, or merges cells."""
     if subject.has_dates:
         system = SetDateSystem(not subject.date_1904)
         yield Idea("date-system", "days counted from another year", (system,))
@@ -296,19 +296,19 @@ def changed_workbooks(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 MAX_RECORDS = 6
-"""Ideas of one kind for one workbook."""
+"""How many ideas of one kind are made for one workbook."""
 
 MAX_KEYS = 5
-"""Cells up to which a column of numbers is what is looked up, not where."""
+"""Up to this many numbers in a column are values to look up; more are a list to search."""
 
 
 # -- keys on both sides ---------------------------------------------------------------------------
 
 
 def text_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """A key with a letter, where it is looked up and where it is found: first and last of its list.
+    """Appends a letter to the first or last key of a list, and to the cell that looks it up.
 
-    Programs find the extent of a list by its numbers; a key such as 9B is at home in it too.
+    Programs find the ends of a list by its numbers, but a key such as 9B may be in it too.
     """
     made = 0
     for group in subject.groups:
@@ -335,7 +335,7 @@ def text_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 def _ends(
     holder: Group, held: set[CellValue], subject: Subject
 ) -> list[tuple[CellRef, int | float]]:
-    """The first and the last number of the list that a key is found in, down or across."""
+    """The first and the last number of the list that contains a key, vertically or horizontally."""
     if len(holder.rows(Kind.NUMBER)) > 2:
         line = [(holder.ref(row), holder.cells[row]) for row in holder.rows(Kind.NUMBER)]
     else:
@@ -346,8 +346,8 @@ def _ends(
 
 
 def _across(holder: Group, row: int, subject: Subject) -> list[Group]:
-    """The groups of the run of neighbouring numbers in a row."""
-    beside = {
+    """The groups of adjacent columns that hold numbers in a row."""
+    by_column = {
         group.column: group
         for group in subject.groups
         if group.sheet == holder.sheet
@@ -355,11 +355,11 @@ def _across(holder: Group, row: int, subject: Subject) -> list[Group]:
         and _number(group.cells[row]) is not None
     }
     first = last = holder.column
-    while first - 1 in beside:
+    while first - 1 in by_column:
         first -= 1
-    while last + 1 in beside:
+    while last + 1 in by_column:
         last += 1
-    return [beside[column] for column in range(first, last + 1) if column in beside]
+    return [by_column[column] for column in range(first, last + 1) if column in by_column]
 
 
 def _number(cell: Cell | None) -> int | float | None:
@@ -371,7 +371,7 @@ def _number(cell: Cell | None) -> int | float | None:
 
 
 def same_key_records(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """A record like another one in all its cells but one text: same key, same date, other batch."""
+    """Makes two records differ only in one string: same key, same date, other batch."""
     made = 0
     for table in subject.tables[:MAX_TABLES]:
         texts = [column for column in table.inputs(Kind.TEXT) if len(column.cells) > 2]
@@ -388,19 +388,19 @@ def same_key_records(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                     made += 1
                     yield Idea(
                         "same-key-record",
-                        f"row {target} like row {source} but for one text ({table.sheet!r})",
+                        f"row {target} like row {source} except for one string ({table.sheet!r})",
                         tuple(edits),
                     )
 
 
 def _last_full(table: Table) -> int:
-    """The last row with most cells."""
+    """The row with the most filled cells; the last one if there are several."""
     columns = table.inputs(Kind.TEXT, Kind.NUMBER, Kind.DATE)
     return max(table.rows, key=lambda row: (sum(row in column.cells for column in columns), row))
 
 
 def _last_of_first_key(table: Table) -> int:
-    """The last row that begins with the same text as the first one."""
+    """The last row with the same text as the first row in the first column of text."""
     column = table.inputs(Kind.TEXT)[0]
     rows = column.rows_with_values()
     first = column.cells[min(rows)].value if rows else None
@@ -431,10 +431,9 @@ _SCALE = 10
 
 
 def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Decimals of a row whose sum is just a limit, which binary fractions fall short of.
+    """Puts decimals into a row whose sum is exactly a limit, but less in binary floating point.
 
-    With the limit in the row, all its numbers times ten say what the answer is: there the sum is
-    exact.
+    If the limit is in the row, the same row times ten has the same answer, and its sum is exact.
     """
     made = 0
     for sheet in dict.fromkeys(group.sheet for group in subject.groups):
@@ -468,12 +467,12 @@ def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                 if bounds
                 else (),
                 premise=_set(_times_ten(before)),
-                relation="the program gives another answer if the row is times ten, limit included",
+                relation="the program gives another answer if row and limit are multiplied by ten",
             )
 
 
 def _bounds(groups: Sequence[Group], limit: float) -> list[Group]:
-    """The columns that only hold a limit."""
+    """The columns that hold nothing but a limit."""
     return [group for group in groups if set(group.values()) == {limit}]
 
 
@@ -493,7 +492,7 @@ MAX_TRIED = 150
 
 
 def short_sum(limit: float) -> tuple[float, float, float] | None:
-    """Three numbers with one decimal whose sum is a limit, but less than it as binary fractions."""
+    """Three numbers with one decimal that add up to a limit, but to less in floating point."""
     tenths = round(limit * _SCALE)
     if not 20 <= tenths <= 10**6 or abs(tenths / _SCALE - limit) > 1e-12:
         return None
@@ -506,7 +505,7 @@ def short_sum(limit: float) -> tuple[float, float, float] | None:
 
 
 RECORDS = {"text-keys": text_keys, "records": same_key_records, "sums": sums_at_a_limit}
-"""Generators of ideas, by the name that goes into their seed."""
+"""Generators of ideas, by the name that their random seed includes."""
 
 RECORD_NAMES = ("text-key", "same-key-record", "sum-at-limit")
-"""Names of their mutators."""
+"""Names of the mutators in :data:`RECORDS`."""

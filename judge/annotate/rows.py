@@ -1,8 +1,8 @@
-"""Changes of structure: rows inserted and deleted, sheets renamed, cells merged, date systems.
+"""Structural edits: inserts and deletes rows, renames sheets, merges cells, changes date systems.
 
-What is below an inserted row moves, and whatever refers to it is updated: formulas, merged cells,
-conditional formats, validations, links, filters, tables, names and charts. What is anchored by
-other means (drawings, comments, pivot tables) stays, and is reported.
+Cells below an inserted row move, and everything that refers to them is updated: formulas, merged
+cells, conditional formats, validations, links, filters, tables, names and charts. Objects that are
+anchored by other means (drawings, comments, pivot tables) stay in place, and are reported.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MAX_NAME_LENGTH = 31
 
 
 def rewrite_formulas(xml: bytes, change: Callable[[str], str]) -> bytes:
-    """A part with the text of every formula replaced by the result of a function."""
+    """A part in which a function has rewritten the text of every formula."""
 
     def changed(match: re.Match[bytes]) -> bytes:
         text = html.unescape(match["text"].decode())
@@ -59,16 +59,16 @@ def rewrite_formulas(xml: bytes, change: Callable[[str], str]) -> bytes:
 
 
 def formula_parts(package: Package) -> list[str]:
-    """Parts that may hold formulas: the workbook's names, sheets, charts, tables."""
+    """Names of the parts that may hold formulas: the workbook part, sheets, charts, tables."""
     main = main_part(package)
     return [main, *(name for name in package.names if _FORMULA_PARTS.search(name))]
 
 
 def renamed(package: Package, old: str, new: str) -> dict[str, bytes | None]:
-    """The parts to replace to rename a sheet.
+    """The changed parts of a package in which a sheet is renamed.
 
     Raises:
-        UsageError: the name is taken, or no sheet can have it.
+        UsageError: the name is taken, or not allowed for a sheet.
         WorkbookError: there is no such sheet.
     """
     if not new or len(new) > MAX_NAME_LENGTH or _FORBIDDEN_IN_NAMES.search(new) or new[0] == "'":
@@ -96,7 +96,7 @@ def renamed(package: Package, old: str, new: str) -> dict[str, bytes | None]:
 
 
 def _renamed_titles(package: Package, old: str, new: str) -> dict[str, bytes | None]:
-    """The list of titles in the document's properties, which names the sheets once more."""
+    """The list of titles in the document's properties, which repeats the names of the sheets."""
     name = "docProps/app.xml"
     if name not in package:
         return {}
@@ -133,7 +133,7 @@ def merged(xml: bytes, window: Window) -> bytes:
 
 
 def _after_last(xml: bytes) -> tuple[int, bytes]:
-    """Where merged cells belong: after everything that the format requires before them."""
+    """The position of the element with merged cells, after the elements that must precede it."""
     index, prefix = 0, b""
     for name in _BEFORE_MERGES:
         pattern = re.compile(
@@ -150,7 +150,7 @@ def _after_last(xml: bytes) -> tuple[int, bytes]:
 
 
 def date_system(package: Package, *, date_1904: bool) -> dict[str, bytes | None]:
-    """The main part with the other date system; the caller converts the serial numbers.
+    """The workbook part with the other date system; the caller converts the serial numbers.
 
     Raises:
         WorkbookError: the part cannot be changed.
@@ -170,7 +170,7 @@ def date_system(package: Package, *, date_1904: bool) -> dict[str, bytes | None]
 
 
 RowMap = Callable[[int, int], tuple[int, int] | None]
-"""First and last row of a span -> where they are afterwards; None where the span is gone."""
+"""Maps the first and last row of a span to their new numbers; None if the span was deleted."""
 
 _STAYING = {
     "drawing": "pictures and charts stay where they are on the sheet",
@@ -180,8 +180,8 @@ _STAYING = {
     "pivotTable": "pivot tables stay where they are",
 }
 
-_PLACES = re.compile(rb"(?P<name>\b(?:ref|sqref|activeCell))\s*=\s*\"(?P<text>[^\"]*)\"")
-_PLACE_TEXT = re.compile(rb"(?P<open><\w+:sqref>)(?P<text>[^<]*)")
+_RANGES = re.compile(rb"(?P<name>\b(?:ref|sqref|activeCell))\s*=\s*\"(?P<text>[^\"]*)\"")
+_RANGE_TEXT = re.compile(rb"(?P<open><\w+:sqref>)(?P<text>[^<]*)")
 _AREA = re.compile(r"(?P<c1>\$?[A-Z]{1,3}\$?)(?P<r1>\d+)(?::(?P<c2>\$?[A-Z]{1,3}\$?)(?P<r2>\d+))?")
 _ROW = re.compile(rb"<(?P<prefix>\w+:)?row\b" + QUOTED + rb"/?>")
 _CELL = re.compile(rb"<(?:\w+:)?c\b" + QUOTED + rb"/?>")
@@ -197,17 +197,16 @@ _SHARED = re.compile(
 
 
 def row_losses(workbook: Workbook, sheet: str) -> list[str]:
-    """The kinds of objects that do not move with the rows of a sheet, one line for each."""
+    """A line for each kind of object on a sheet that does not move with the rows."""
     links = relationships(workbook.package, workbook.sheet(sheet).part)
     kinds = [_STAYING[link.kind] for link in links.values() if link.kind in _STAYING]
     return [f"{sheet!r}: {line}" for line in dict.fromkeys(kinds)]
 
 
 def with_rows_moved(workbook: Workbook, sheet: str, row: int, by: int) -> bytes:
-    """The workbook with rows inserted (``by`` above 0) or deleted (below 0) from a row on.
+    """The workbook with rows inserted (``by`` above 0) or deleted (below 0) at a row.
 
-    Cached values are left as they are, to be computed again by the caller. Shared formulas are
-    written out.
+    Cached values are not changed; the caller computes them again. Shared formulas are expanded.
 
     Raises:
         WorkbookError: the workbook cannot be read.
@@ -230,18 +229,18 @@ def with_rows_moved(workbook: Workbook, sheet: str, row: int, by: int) -> bytes:
 
         xml = rewrite_formulas(xml, moved)
         if home == sheet:
-            xml = _move_places(_move_cells(xml, row, by), rows)
+            xml = _move_ranges(_move_cells(xml, row, by), rows)
         if xml != before:
             replaced[part] = xml
     for link in relationships(workbook.package, workbook.sheet(sheet).part).values():
         if link.kind == "table" and link.target in workbook.package:
             table = replaced.get(link.target) or workbook.package.read(link.target)
-            replaced[link.target] = _move_places(table, rows)
+            replaced[link.target] = _move_ranges(table, rows)
     return copy_package(workbook.data, replaced)
 
 
 def row_map(row: int, by: int) -> RowMap:
-    """Where spans of rows are after an insertion or deletion."""
+    """The mapping of row spans for an insertion or deletion."""
 
     def inserted(first: int, last: int) -> tuple[int, int] | None:
         first, last = (bound + by if bound >= row else bound for bound in (first, last))
@@ -258,13 +257,13 @@ def row_map(row: int, by: int) -> RowMap:
 
 
 def move_formula(formula: str, home: str | None, sheet: str, rows: RowMap) -> str:
-    """A formula whose references to a sheet follow its rows.
+    """A formula with updated references to a sheet whose rows have moved.
 
     Args:
-        formula: its text.
-        home: the sheet that it is on; None if it is not on a sheet (a defined name).
+        formula: the text of the formula.
+        home: the sheet that the formula is on; None if it is not on a sheet (a defined name).
         sheet: the sheet whose rows moved.
-        rows: where they moved to.
+        rows: maps old rows to new ones.
     """
 
     def moved(area: Area) -> str:
@@ -296,7 +295,7 @@ def _moved_pair(
 
 
 def _unshared(workbook: Workbook, sheet: str, xml: bytes) -> bytes:
-    """The sheet with every shared formula written out: its offsets do not survive the move."""
+    """The sheet with every shared formula expanded: its offsets would be wrong after the move."""
     texts = {
         cell_key(cell.row, cell.column): cell.formula or "="
         for cell in sheet_formulas(workbook, sheet)
@@ -304,7 +303,7 @@ def _unshared(workbook: Workbook, sheet: str, xml: bytes) -> bytes:
     pieces: list[bytes] = []
     copied = 0
     for match in _SHARED.finditer(xml):
-        # The formula directly follows the start of its cell.
+        # The formula element directly follows the start tag of its cell.
         start = xml.rindex(b"<", 0, match.start())
         name = attribute(xml[start : match.start()], "r") or ""
         ref = parse_cell(name)
@@ -318,7 +317,7 @@ def _unshared(workbook: Workbook, sheet: str, xml: bytes) -> bytes:
 
 
 def _move_cells(xml: bytes, row: int, by: int) -> bytes:
-    """The stored rows and their cells, renumbered; deleted rows taken out."""
+    """Renumbers the stored rows and their cells, and removes deleted rows."""
     pieces: list[bytes] = []
     copied = 0
     position = 0
@@ -348,16 +347,16 @@ def _move_cells(xml: bytes, row: int, by: int) -> bytes:
     return b"".join([*pieces, xml[copied:]])
 
 
-def _move_places(xml: bytes, rows: RowMap) -> bytes:
-    """Attributes and text that name ranges of the sheet: merged cells, formats, filters, links.
+def _move_ranges(xml: bytes, rows: RowMap) -> bytes:
+    """Updates attributes and text that name ranges: merged cells, formats, filters, links.
 
-    Elements whose whole range is gone keep the first row of what is left, except merged cells,
-    which are removed.
+    If the whole range of an element was deleted, the element moves to the first row after it, but
+    merged cells are removed.
     """
 
     def moved(text: bytes) -> bytes:
-        places = [_move_area(area, rows) for area in text.decode().split()]
-        return " ".join(area for area in places if area).encode()
+        ranges = [_move_area(area, rows) for area in text.decode().split()]
+        return " ".join(area for area in ranges if area).encode()
 
     def in_attribute(match: re.Match[bytes]) -> bytes:
         text = moved(match["text"])
@@ -369,14 +368,14 @@ def _move_places(xml: bytes, rows: RowMap) -> bytes:
         xml,
     )
     xml = _MERGES.sub(_counted, xml)
-    return _PLACE_TEXT.sub(
+    return _RANGE_TEXT.sub(
         lambda match: match["open"] + (moved(match["text"]) or match["text"]),
-        _PLACES.sub(in_attribute, xml),
+        _RANGES.sub(in_attribute, xml),
     )
 
 
 def _counted(match: re.Match[bytes]) -> bytes:
-    """The list of merged cells with its count; nothing if none is left."""
+    """Corrects the count of the list of merged cells, and removes the list if it is empty."""
     count = len(re.findall(rb"<(?:\w+:)?mergeCell\b", match["inside"]))
     if not count:
         return b""

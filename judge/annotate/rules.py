@@ -47,10 +47,10 @@ RULES: Mapping[str, str] = {
 """Rule -> what it requires."""
 
 MIN_SECOND = 3
-"""Cells of the answer that the second changed case must change."""
+"""How many cells of the answer the second changed case must change."""
 
 EXAMPLES = 5
-"""Answers that a column of the input may hold as examples."""
+"""How many answers a column of the input may hold as examples."""
 
 FAR_ROWS = FAR_COLUMNS = 10
 """Data that begins below this row or right of this column is far from A1."""
@@ -77,7 +77,7 @@ class BrokenRule:
 
     @property
     def is_error(self) -> bool:
-        """Whether the manual forbids it; the others have to be reviewed."""
+        """Whether the manual forbids the case; otherwise a person has to review it."""
         return self.rule not in _WARNINGS
 
 
@@ -99,19 +99,19 @@ def check_cases(
 ) -> list[BrokenRule]:
     """Checks the cases of a task against the rules of the manual.
 
-    A case that makes an accepted program fail is worth having whatever its answer is: the rules
-    about other answers do not apply to it.
+    A case that makes an accepted program fail is useful whatever its answer is, so the rules about
+    different answers do not apply to it.
 
     Args:
         task: the task.
         cases: its cases in the order of their numbers, the original first.
         recalculator: computes formulas of golds that have no value.
-        records: what the casebook recorded of the task.
-        killing: numbers of cases that make an accepted program fail, in addition to those of which
-            the records say so.
+        records: the casebook's records of the task.
+        killing: numbers of cases that make an accepted program fail, in addition to those in the
+            records.
 
     Returns:
-        What is broken, in the order of the cases; nothing if no rule is.
+        The broken rules, in the order of the cases; empty if there are none.
     """
     broken: list[BrokenRule] = []
     opened: list[_OpenCase] = []
@@ -184,10 +184,10 @@ def _against_others(
 def answers_apart(
     task: Task, first: Workbook, second: Workbook, recalculator: Recalculator
 ) -> Comparison:
-    """How the answers of two golds differ: in values, or otherwise in their colours.
+    """Compares the answers of two golds by values and, if these are equal, by colours.
 
-    Formulas without a value are computed first. What cannot be computed does not count: it is not
-    known to be another answer.
+    Formulas without a value are computed first. A cell that cannot be computed does not count as a
+    difference.
 
     Raises:
         WorkbookError, PositionError: the answer of one cannot be read.
@@ -226,7 +226,7 @@ def _alike_where_unknown(
     first: tuple[Workbook, ComputedValues],
     second: tuple[Workbook, ComputedValues],
 ) -> tuple[ComputedValues, ComputedValues]:
-    """Computed values; a cell that one side does not know gets the value of the other one."""
+    """Computed values; a cell that is unknown on one side gets the value of the other side."""
     values = [dict(computed.values) for _, computed in (first, second)]
     for areas in zip(plan.gold_ranges, plan.output_ranges, strict=True):
         if areas[1] is None:
@@ -250,7 +250,7 @@ def _alike_where_unknown(
 
 
 def _answers(*cases: _OpenCase) -> int:
-    """How many cells of the answer hold something, in the case that has most."""
+    """The largest number of filled answer cells in any of the cases."""
     return max(
         sum(
             1
@@ -296,7 +296,7 @@ def _structure(task: Task, first: _OpenCase, this: _OpenCase) -> Iterator[Broken
             for position in texts
             if position not in new or new[position].value != old[position].value
         ]
-        # A single piece of text may be data; several next to each other are headings.
+        # A single string may be data; several strings next to each other are headings.
         if len(texts) > 1 and changed:
             where = ", ".join(address(CellRef(sheet, *position)) for position in changed[:3])
             yield BrokenRule(
@@ -328,9 +328,9 @@ def _leftovers(
     input_range: CellRange,
     answer: GoldAnswer,
 ) -> Iterator[BrokenRule]:
-    """Columns that are to be filled, and that the input has filled in many rows already.
+    """Yields columns that the task fills, but that the input already fills in many rows.
 
-    A column in which no blank is filled is changed in place; what it holds is not an answer.
+    A column in which the gold fills no blank is edited in place; its values are not leftovers.
     """
     agree = comparator(get_profile("standard"))
     gold, before = case.gold.cells(gold_range), case.input.cells(input_range)
@@ -364,7 +364,7 @@ def _leftovers(
 def _recorded(
     task: Task, cases: Sequence[CaseData], records: Sequence[Mapping[str, Any]]
 ) -> Iterator[BrokenRule]:
-    """Where a case was saved here, its record must name what differs from the case it is from."""
+    """Checks that a saved case's record names all cells that differ from its base case."""
     by_number = {case.number: case for case in cases}
     last = {record["case"]: record for record in records if record.get("task") == task.id}
     for number, record in last.items():

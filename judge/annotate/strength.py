@@ -1,7 +1,7 @@
-"""How strong the cases of a suite are: which wrong solutions each of them kills.
+"""Measures the strength of a suite's cases: which wrong solutions each of them kills.
 
-Wrong solutions are made of right ones, by the mistakes that people and models make. Each mutant
-changes one place; a case is worth having if it distinguishes mutants from the right solution.
+Wrong solutions are made from right ones, with mistakes that people and models make. Each mutant
+differs in one place; a case is useful if it distinguishes mutants from the right solution.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from judge.workbook.address import MAX_ROW
 from judge.workbook.reader import open_workbook
 
 MAX_PER_MISTAKE = 3
-"""Mutants of one kind that are made of one program."""
+"""How many mutants of one kind are made from one program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class WrongProgram:
     """A mutant.
 
     Attributes:
-        mistake: what kind of mistake it makes.
-        line: line of the program in which it differs.
-        detail: what is there now.
-        code: the program.
+        mistake: the kind of mistake.
+        line: line of the original program in which the mutant differs.
+        detail: the changed code.
+        code: the mutant program.
     """
 
     mistake: str
@@ -52,7 +52,7 @@ class WrongProgram:
 
 
 Change = Callable[[ast.AST], "ast.AST | None"]
-"""Gives another node for one at which the mistake can be made; None elsewhere."""
+"""Returns the changed node if the mistake can be made at a node; otherwise None."""
 
 
 _CHANGEABLE = (
@@ -68,11 +68,11 @@ _CHANGEABLE = (
 
 
 def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
-    """Mutants of a program that compile and read differently.
+    """Mutants of a program that compile and differ in their code.
 
     Args:
         code: the program.
-        last_row: what ``max_row`` is in the first case, for ranges that are written out.
+        last_row: the value of ``max_row`` in the first case, for hard-coded ranges.
     """
     try:
         with warnings.catch_warnings():
@@ -83,10 +83,10 @@ def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
     plain = ast.unparse(tree)
     programs: list[WrongProgram] = []
     seen = {plain}
-    places = [(index, n) for index, n in enumerate(_walk(tree)) if isinstance(n, _CHANGEABLE)]
+    nodes = [(index, n) for index, n in enumerate(_walk(tree)) if isinstance(n, _CHANGEABLE)]
     for mistake, change in _mistakes(tree, last_row):
         made = 0
-        for index, node in places:
+        for index, node in nodes:
             if made == MAX_PER_MISTAKE:
                 break
             mutant = _mutate(tree, index, node, change)
@@ -102,14 +102,14 @@ def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
 
 
 def _walk(tree: ast.AST) -> Iterator[ast.AST]:
-    """Nodes in the order in which they occur in the text."""
+    """Yields the nodes below a node, parents before children."""
     for child in ast.iter_child_nodes(tree):
         yield child
         yield from _walk(child)
 
 
 class _Replace(ast.NodeTransformer):
-    """Changes the node of a certain number."""
+    """Changes one node of a tree."""
 
     def __init__(self, target: ast.AST, change: Change) -> None:
         self._target = target
@@ -250,7 +250,7 @@ def _blanks_not_seen(node: ast.AST) -> ast.AST | None:
 
 
 def _blank_as_zero(node: ast.AST) -> ast.AST | None:
-    """``cell.value`` that is read becomes ``cell.value or 0``."""
+    """Replaces ``cell.value``, where it is read, with ``cell.value or 0``."""
     if (
         isinstance(node, ast.Attribute)
         and node.attr == "value"
@@ -335,7 +335,7 @@ _FORMULA = re.compile(r"^=|[A-Z]{2,}\(|\$?[A-Z]{1,2}\$?\d+:\$?[A-Z]{1,2}\$?\d+|[
 def _in_formula(
     node: ast.AST, pattern: re.Pattern[str], new: Callable[[str], str]
 ) -> ast.AST | None:
-    """Text that is a formula, or a piece of one, with its first match written differently."""
+    """Replaces the first match of a pattern in a string that is a formula or a part of one."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return None
     text = node.value
@@ -370,22 +370,22 @@ def _formula_not_exact(node: ast.AST) -> ast.AST | None:
 
 
 MAX_EXACT = 12
-"""Cases of one task up to which the smallest set is found for certain."""
+"""Up to this many cases of a task, the smallest set is found exactly."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskStrength:
-    """How strong the cases of one task are.
+    """The strength of one task's cases.
 
     Attributes:
         task_id: the task.
         cases: numbers of its cases.
-        solutions: names of the solutions that were judged on all of them.
+        solutions: names of the solutions that were judged on all cases.
         kills: case -> the solutions that it does not accept.
         adds: case -> the solutions that only this case does not accept.
-        smallest: the fewest cases that kill all that any kills.
+        smallest: the smallest set of cases that kills every solution that some case kills.
         survivors: solutions that every case accepts.
-        untouched_passes: whether the input as it is passes a case.
+        untouched_passes: whether the unchanged input passes a case.
         programs: how many different programs there are among the solutions.
     """
 
@@ -401,16 +401,16 @@ class TaskStrength:
 
     @property
     def mistakes_left(self) -> tuple[str, ...]:
-        """The mistakes, with line and text, of the wrong programs that every case accepts.
+        """The mistakes, with line and code, of the mutants that every case accepts.
 
-        Some are not mistakes: there is no way to tell which mutants are as correct as the original.
+        Some of these mutants may be as correct as the original, which cannot be determined.
         """
         mutants = [name for name in self.solutions if name in self.survivors and _is_mutant(name)]
         return tuple(name.partition(": ")[2] for name in mutants)
 
     @property
     def unprotected(self) -> str:
-        """Why no case protects the task, or empty."""
+        """Why no case protects the task from wrong solutions; empty if one does."""
         if self.untouched_passes:
             return "an untouched input passes"
         if self.programs > 1 and not any(self.kills.values()):
@@ -425,14 +425,14 @@ def strength_of(
     *,
     untouched_passes: bool = False,
 ) -> TaskStrength:
-    """Measures how strong the cases of a task are.
+    """Measures the strength of a task's cases.
 
     Args:
         task: the task.
         solutions: name -> solution.
         verdicts: name -> case -> verdict. Solutions without a scored verdict on every case are
             left out.
-        untouched_passes: whether the input as it is passes a case.
+        untouched_passes: whether the unchanged input passes a case.
     """
     cases = tuple(case.number for case in task.cases)
     judged = {
@@ -465,10 +465,10 @@ def strength_of(
 
 
 def smallest_cover(kills: Mapping[int, frozenset[str]]) -> tuple[int, ...]:
-    """The fewest cases that kill every solution that any of them kills.
+    """The smallest set of cases that kills every solution that some case kills.
 
-    Certain for up to :data:`MAX_EXACT` cases, otherwise greedy: always the case that kills most of
-    the rest.
+    Exact for up to :data:`MAX_EXACT` cases. For more, a greedy choice: repeatedly adds the case
+    that kills most of the remaining solutions.
     """
     everything = frozenset().union(*kills.values()) if kills else frozenset()
     if len(kills) <= MAX_EXACT:
@@ -488,10 +488,10 @@ def smallest_cover(kills: Mapping[int, frozenset[str]]) -> tuple[int, ...]:
 
 
 def wrong_solutions(task: Task, right: Submission, *, first_sample: int = 1) -> list[Submission]:
-    """Mutants of a right solution, as solutions with a label that says what is wrong.
+    """Mutants of a right solution, as solutions whose label names the mistake.
 
     Args:
-        task: its task, whose first input says how many rows there are.
+        task: the task, whose first input gives the number of rows.
         right: a solution that all cases accept.
         first_sample: sample number of the first mutant.
     """
@@ -530,7 +530,7 @@ def judge_solutions(
     *,
     on_event: Callable[[Event], None] = lambda _: None,
 ) -> list[CaseResult]:
-    """Judges solutions on all cases of their tasks; continues what the folder holds already.
+    """Judges solutions on all cases of their tasks; results that the folder holds are reused.
 
     Raises:
         JudgeError: a case could not be judged because the judge failed, or the batch was stopped.
@@ -549,7 +549,7 @@ def verdicts_by_name(
     """Task -> solution -> case -> verdict.
 
     Args:
-        results: what was judged.
+        results: the results of the cases.
         names: (task, sample) -> name of the solution.
     """
     verdicts: dict[str, dict[str, dict[int, Verdict]]] = {}
@@ -564,12 +564,12 @@ def verdicts_by_name(
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How a solution fared on a case that is not in the suite yet.
+    """The outcome of a solution on a case that is not in the suite yet.
 
     Attributes:
         name: the solution.
         verdict: its verdict.
-        cause: why, in one line.
+        cause: the reason for the verdict, in one line.
         comparison: the cells in which it differs, as the comparison records them.
     """
 
@@ -587,7 +587,7 @@ def try_case(
     recalculator: Recalculator,
     rules: GradingRules,
 ) -> list[Trial]:
-    """Judges solutions on one case, keeping nothing.
+    """Judges solutions on one case, without storing anything.
 
     Raises:
         SandboxError: the sandbox failed.
@@ -611,7 +611,7 @@ def try_case(
 
 
 def killed(trials: Iterable[Trial]) -> list[Trial]:
-    """The trials that a solution lost for a fault of its own."""
+    """The trials in which the solution failed by its own fault."""
     return [
         trial for trial in trials if trial.verdict.is_scored and trial.verdict is not Verdict.AC
     ]
@@ -621,7 +621,7 @@ def killed(trials: Iterable[Trial]) -> list[Trial]:
 
 
 FIRST_MUTANT = 1_000
-"""Sample number of the first mutant of sample 0; those of sample 1 begin at twice that."""
+"""Sample number of the first mutant of sample 0; mutants of sample 1 begin at twice this number."""
 
 
 def measure(
@@ -632,13 +632,13 @@ def measure(
     mutants: bool = True,
     on_event: Callable[[Event], None] = lambda _: None,
 ) -> list[TaskStrength]:
-    """How strong the cases of the solutions' tasks are, task by task.
+    """Measures the strength of the cases of each task that has solutions.
 
     Args:
         pairs: solutions with their tasks; those of one task have different sample numbers.
         settings: how to judge.
-        out: folder for the verdicts; continued where it holds some.
-        mutants: whether wrong solutions are made of the accepted ones, and judged too.
+        out: folder for the verdicts; verdicts that it already holds are reused.
+        mutants: whether to judge wrong solutions too, which are made from the accepted ones.
         on_event: called after each case.
 
     Raises:
@@ -684,7 +684,7 @@ def solution_name(submission: Submission) -> str:
 
 
 def _is_mutant(name: str) -> bool:
-    """Whether a name of :func:`solution_name` is that of a wrong program made here."""
+    """Whether a name from :func:`solution_name` is that of a mutant."""
     return int(name.partition(":")[0]) >= FIRST_MUTANT
 
 

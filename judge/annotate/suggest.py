@@ -1,4 +1,4 @@
-"""Corner cases with their golds, sorted by what they are: sound, contested, or none at all."""
+"""Suggests corner cases with their golds, and says which are sound, contested or rejected."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ __all__ = ["Suggester", "Suggestion", "subject_of", "suggest"]
 _Outcome = TypeVar("_Outcome")
 
 MAX_TOGETHER = 12
-"""Ideas that are tried in one workbook; most kill nothing, and are done with in one go."""
+"""How many ideas are tried in one workbook; most kill nothing, and are rejected together."""
 
 MAX_EDITS_TOGETHER = 40
-"""Edits of an idea that is tried together with others."""
+"""How many edits an idea may have to be tried together with others."""
 
 MAX_CELLS = 4_000_000
-"""Cells of the workbooks that all ideas together are tried in, about a minute of processor time.
+"""Total number of cells in the workbooks of all ideas, about a minute of processor time.
 
-Each idea is tried in a copy of the input and of the gold, which is computed and compared whole.
+Each idea is tried in a copy of the input and of the gold, which are computed and compared whole.
 """
 
 ENOUGH_KILLS = 2
-"""Ideas of one family that kill; its others are not tried."""
+"""After this many ideas of a family have killed a program, its other ideas are not tried."""
 
 _FAMILIES = (
     frozenset(
@@ -81,15 +81,15 @@ class Suggestion:
     """A corner case to approve.
 
     Attributes:
-        number: its number among those that are not rejected, from 1; 0 if it is rejected.
-        idea: what is changed.
-        proposal: input and gold; None where the edits did not even fit the workbook.
+        number: its number among the suggestions that are not rejected, from 1; 0 if rejected.
+        idea: the changes.
+        proposal: input and gold; None if the edits do not fit the workbook.
         rejected: why it is not a case for this question, or was not examined; or empty.
-        contested: why only a person can say what its answer is, or empty.
-        doubts: what to look at before it is accepted.
+        contested: why only a person can decide what its answer is, or empty.
+        doubts: what to check before it is accepted.
         kills: the accepted programs that it makes fail.
-        examined: whether it was tried; False once :data:`MAX_CELLS` are used up, or the time is.
-        doubtful: why the gold's formulas, the only source of its answer, are doubtful; or empty.
+        examined: whether it was tried; False after :data:`MAX_CELLS` or the time limit is reached.
+        doubtful: why the gold's formulas, if they are its only source, are doubtful; or empty.
     """
 
     number: int
@@ -125,10 +125,10 @@ def suggest(
     is_over: Callable[[], bool] = lambda: False,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Iterator[Suggestion]:
-    """Corner cases of a task; each is computed when it is needed.
+    """Yields corner cases for a task; each is computed when it is requested.
 
-    Of a large case only the first ideas are examined (:data:`MAX_CELLS`); the others are given as
-    left out.
+    For a large case, only the first ideas are examined (:data:`MAX_CELLS`); the others are yielded
+    as left out.
 
     Args:
         task: the task.
@@ -142,7 +142,7 @@ def suggest(
         victims: name -> program that all cases accept; if there are any, only an idea that makes
             one of them fail becomes a suggestion.
         more: ideas from other sources, which are examined first.
-        is_over: asked before each idea; once it is, the others are given as left out.
+        is_over: called before each idea; once it returns True, the other ideas are left out.
         on_progress: called after each idea.
 
     Raises:
@@ -170,13 +170,13 @@ def suggest(
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a search is.
+    """The progress of a search.
 
     Attributes:
-        examined: ideas that were examined.
-        ideas: all of them.
-        shown: suggestions so far.
-        contradictions: relations that the gold's own formulas do not keep, so far.
+        examined: number of ideas that were examined.
+        ideas: number of all ideas.
+        shown: number of suggestions so far.
+        contradictions: relations that the gold's own formulas break, so far.
     """
 
     examined: int
@@ -207,7 +207,7 @@ _NO_ANSWER = frozenset({Verdict.RE, Verdict.NO, Verdict.TLE, Verdict.MLE, Verdic
 class Suggester(Closable):
     """Examines ideas: makes their golds, tries the programs, and decides which become suggestions.
 
-    While one idea is examined, the programs run on the next one's input already.
+    While one idea is examined, the programs already run on the input of the next one.
 
     Args:
         task: the task.
@@ -216,7 +216,7 @@ class Suggester(Closable):
         references: solutions that are known to be right.
         others: cases whose answers a new one must not repeat.
         victims: name -> program that all cases accept.
-        limits: bounds of each run of a program.
+        limits: limits of each run of a program.
     """
 
     def __init__(
@@ -258,14 +258,14 @@ class Suggester(Closable):
         self._kills: dict[str, int] = {}
 
     def close(self) -> None:
-        """Ends the programs that still run."""
+        """Stops the programs that are still running."""
         if self._runs is not None:
             self._runs.close()
 
     def relations(self, subject: Subject, seed: str) -> Iterator[Idea]:
-        """Ideas whose answer follows from a relation.
+        """Ideas that are based on relations.
 
-        Relations that do not say what the answer is are left out if any source gives answers.
+        Relations that do not give the answer are used only if no source gives answers.
         """
         if self._answer is not None:
             workbooks = self._base.input_workbook, self._base.gold_workbook
@@ -290,7 +290,7 @@ class Suggester(Closable):
 
         Args:
             ideas: the ideas.
-            is_over: asked before each; once it is, the others are given as left out.
+            is_over: called before each; once it returns True, the other ideas are left out.
         """
         groups = _groups(ideas) if self._victims else ((idea,) for idea in ideas)
         waiting = deque(_Together(group) for group in groups)
@@ -318,7 +318,7 @@ class Suggester(Closable):
                 waiting.extendleft(reversed(_parts(together.ideas, suspects)))
 
     def _still_open(self, together: _Together) -> _Together:
-        """Ideas without those of families that have killed enough."""
+        """The ideas without those whose family has killed enough programs."""
         still_open = tuple(
             idea
             for idea in together.ideas
@@ -327,7 +327,7 @@ class Suggester(Closable):
         return together if len(still_open) == len(together.ideas) else _Together(still_open)
 
     def _prepare(self, together: _Together) -> None:
-        """Makes the input with some ideas, and has the programs begin to run on it."""
+        """Makes the input with some ideas, and starts the programs on it."""
         is_one_refused = len(together.ideas) == 1 and self._refused(together.ideas[0])
         if together.is_prepared or is_one_refused:
             return
@@ -343,16 +343,16 @@ class Suggester(Closable):
             self._runs.start([*self._references, *self._victims.values()], together.edited.data)
 
     def _kept(self, examine: Callable[[_Together], _Outcome], together: _Together) -> _Outcome:
-        """What an examination says; it reads each workbook once, and those of the base never."""
+        """Runs an examination with a cache, so that no workbook is parsed twice."""
         with workbooks_kept(self._base.input_workbook, self._base.gold_workbook):
             return examine(together)
 
     def _harmless(self, together: _Together) -> tuple[str, frozenset[tuple[str, int]]]:
-        """Whether ideas, tried in one workbook, make no program fail; and all sources agree.
+        """Checks whether ideas, tried in one workbook, are harmless: no program fails on it.
 
         Returns:
-            Why none of them becomes a suggestion, or empty; and the rows of the answer in which a
-            program differs, as far as they are recorded.
+            Why none of them becomes a suggestion, or empty; and the recorded rows of the answer in
+            which a program differs.
         """
         nowhere: frozenset[tuple[str, int]] = frozenset()
         if not self._takes_cells() or together.edited is None:
@@ -382,9 +382,10 @@ class Suggester(Closable):
         return self._only_errors(together, proposal, kills), rows
 
     def _only_errors(self, together: _Together, proposal: Proposal, kills: Sequence[Trial]) -> str:
-        """Why ideas are rejected after which programs differ only where the answer is an error.
+        """The reason to reject ideas on which programs differ only where the answer is an error.
 
-        Once enough of these are suggested, others would be rejected one by one.
+        Empty as long as too few ideas whose answers become errors have been suggested. Once there
+        are enough of them, each further one would be rejected even if it was examined alone.
         """
         groups = {_ERRORS_DISPUTED if idea.disputed else _ERRORS for idea in together.ideas}
         if any(self._kills.get(group, 0) < _ENOUGH_ERRORS[group] for group in groups):
@@ -400,12 +401,12 @@ class Suggester(Closable):
         )
 
     def _has_cells(self, pairs: int = 1) -> bool:
-        """Whether so many more pairs of workbooks may be made; the first one always may."""
+        """Whether the limit allows so many more pairs of workbooks; it always allows the first."""
         is_first = pairs == 1 and not self._cells_taken
         return is_first or self._cells_taken + pairs * self._idea_cells <= MAX_CELLS
 
     def _takes_cells(self) -> bool:
-        """Whether one more pair of workbooks may be made, whose cells then count."""
+        """Whether the limit allows one more pair of workbooks; if so, counts its cells."""
         has_cells = self._has_cells()
         if has_cells:
             self._cells_taken += self._idea_cells
@@ -419,10 +420,10 @@ class Suggester(Closable):
         )
 
     def _refused(self, idea: Idea) -> str:
-        """Why an idea is not even tried; or empty."""
+        """Why an idea is not tried at all; empty if it is."""
         named = named_values(self._task, self._base, idea)
         if named:
-            return f"the question names {named!r}, which it changes"
+            return f"it changes {named!r}, which the question names"
         if idea.disputed and self._sources < MIN_AGREEING and not self._victims:
             return _ONE_SOURCE
         return ""
@@ -460,12 +461,12 @@ class Suggester(Closable):
             return self._by_carrying(idea, proposal)
         examined = self._examined(idea, proposal)
         if examined.rejected and idea.twins and self._itself is not None:
-            # The gold's formulas have nothing against the programs; they may have the same fault.
+            # The gold's formulas agree with the programs, but both may have the same fault.
             return self._by_relation(idea, proposal)
         return examined
 
     def _by_carrying(self, idea: Idea, proposal: Proposal) -> Suggestion:
-        """The suggestion of an idea whose answer is that of the case, carried over."""
+        """The suggestion for an idea whose answer is carried over from the case."""
         assert idea.carried is not None
         formulas = next((source for source in proposal.sources if source.name == FORMULAS), None)
         if idea.carried.is_certain:
@@ -480,9 +481,9 @@ class Suggester(Closable):
         return self._examined(idea, proposal, keeping)
 
     def _keeping(self, idea: Idea) -> Mapping[str, Submission]:
-        """The programs that keep a relation after a like change elsewhere.
+        """The programs that keep a relation after a similar change elsewhere.
 
-        Nothing else says that the relation holds for the question.
+        There is no other evidence that the relation holds for the question.
         """
         assert idea.carried is not None
         assert self._answer is not None
@@ -510,7 +511,7 @@ class Suggester(Closable):
         return self._itself.repeated(proposal.input, self._victims)
 
     def _by_relation(self, idea: Idea, proposal: Proposal) -> Suggestion:
-        """The suggestion of an idea whose answer no source gives, by the programs' own answers."""
+        """The suggestion for an idea without a source, by comparing each program with itself."""
         assert self._itself is not None
         reason, family = idea.relation, _family(idea.mutator)
         try:
@@ -529,7 +530,7 @@ class Suggester(Closable):
             idea,
             proposal,
             "",
-            f"{reason}; nothing says what the answer is, give it by hand",
+            f"{reason}; no source gives the answer: give it by hand",
             doubts_of(proposal),
             kills,
         )
@@ -537,7 +538,7 @@ class Suggester(Closable):
     def _examined(
         self, idea: Idea, proposal: Proposal, victims: Mapping[str, Submission] | None = None
     ) -> Suggestion:
-        """The suggestion of an idea; ``victims`` are the programs that are tried, or all."""
+        """The suggestion for an idea; ``victims`` are the programs to try, None for all."""
         tried = self._victims if victims is None else victims
         kills = self._killed(proposal, tried) if tried else ()
         rejected = problem_of(
@@ -580,7 +581,7 @@ class Suggester(Closable):
     def _killed(self, proposal: Proposal, victims: Mapping[str, Submission]) -> tuple[Trial, ...]:
         """The programs that a proposal makes fail.
 
-        If no source gives the answer, these are the programs that give none.
+        If no source gives the answer, these are the programs that give no answer either.
         """
         trials = killed(self._trials(proposal.input, proposal.gold or self._base.gold, victims))
         if proposal.gold is None:
@@ -602,7 +603,7 @@ class Suggester(Closable):
 
 
 def _stored_cells(base: CaseData) -> int:
-    """The stored cells of the input and of the gold."""
+    """The number of stored cells in the input and the gold together."""
     return sum(
         len(workbook.cells(CellRange(sheet, 1, 1, MAX_ROW, MAX_COLUMN)))
         for workbook in (base.input_workbook, base.gold_workbook)
@@ -619,7 +620,7 @@ def _answer_of(task: Task, base: CaseData, maker: GoldMaker) -> GoldAnswer | Non
 
 
 def _differs_in_errors_alone(trial: Trial) -> bool:
-    """Whether all differences of a program are recorded, and all are errors of the gold."""
+    """Whether all differences of a program are recorded, and the gold has an error in each."""
     differences = trial.comparison.get("differences", [])
     counted = sum(trial.comparison.get("difference_counts", {}).values())
     return 0 < counted == len(differences) and all(
@@ -641,10 +642,10 @@ class _Together:
     """Ideas that are tried in one workbook.
 
     Attributes:
-        ideas: they change different rows.
-        is_prepared: whether the next three are set.
-        edited: the input with all of them; None if it cannot be made.
-        problem: why it cannot.
+        ideas: the ideas, which change different rows.
+        is_prepared: whether the next two are set.
+        edited: the input with all ideas; None if it cannot be made.
+        problem: why it cannot be made, or empty.
     """
 
     ideas: tuple[Idea, ...]
@@ -654,14 +655,14 @@ class _Together:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """What they change."""
+        """The edits of all ideas."""
         return tuple(itertools.chain.from_iterable(idea.edits for idea in self.ideas))
 
 
 def _groups(ideas: Sequence[Idea]) -> Iterator[tuple[Idea, ...]]:
-    """Groups of ideas that can be tried in one workbook, since no two change the same row.
+    """Groups ideas that can be tried in one workbook, because no two change the same row.
 
-    An idea joins the first group in which its rows are free, so groups come in the order of their
+    An idea joins the first group in which its rows are free, so groups are in the order of their
     first ideas.
     """
     groups: list[tuple[list[Idea], set[tuple[str, int]]]] = []
@@ -687,10 +688,10 @@ def _groups(ideas: Sequence[Idea]) -> Iterator[tuple[Idea, ...]]:
 
 
 def _parts(ideas: tuple[Idea, ...], differing: Collection[tuple[str, int]]) -> list[_Together]:
-    """Ideas of which some make a program fail, in parts to be tried.
+    """Splits ideas that together make a program fail into parts to try again.
 
-    Those that change a row in which the program differs are tried one by one, the others together
-    once more; if that does not tell them apart, both halves are.
+    Ideas that change a row in which the program differs are tried one by one, the others together.
+    If that does not split them, each half is tried.
     """
     suspected = [idea for idea in ideas if _rows_of(idea) & frozenset(differing)]
     others = tuple(idea for idea in ideas if idea not in suspected)
@@ -701,7 +702,7 @@ def _parts(ideas: tuple[Idea, ...], differing: Collection[tuple[str, int]]) -> l
 
 
 def _rows_of(idea: Idea) -> set[tuple[str, int]]:
-    """The rows that an idea changes, if it is one that can be tried with others."""
+    """The rows that an idea changes; empty if it cannot be tried with others."""
     if idea.twins or idea.carried or len(idea.edits) > MAX_EDITS_TOGETHER:
         return set()
     rows: set[tuple[str, int]] = set()

@@ -1,9 +1,9 @@
-"""The cells on which an answer depends: where a change of the input can matter.
+"""The cells on which an answer depends, where a change of the input can matter.
 
-Two sources name them: the gold's formulas, by what they refer to, directly and through other
-formulas; and the programs that all cases accept, by what they read. To see that, a program is run
-once more with a tracing layer. The output of that run is thrown away, so that tracing cannot change
-a verdict; its report comes from a program that may be hostile, and is read with bounds.
+They come from two sources: the references in the gold's formulas, direct and through other
+formulas; and the cells that accepted programs read. To record these, a program is run once more
+with a tracing layer. The output of that run is discarded, so that tracing cannot change a verdict.
+The report comes from a program that is not trusted, so its size is limited.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from judge.workbook.dependency import FOLLOWED_LIMIT, FormulaIndex, Search
 from judge.workbook.reader import Workbook, filling_cells, sheet_formulas
 
 MAX_READS = 100_000
-"""Cells that one traced run reports."""
+"""How many cells one traced run reports."""
 
 MAX_TRACE_BYTES = 4 * 1024**2
 
 Reads = Mapping[str, frozenset[tuple[int, int]]]
-"""Sheet -> row and column of the cells that were read, blank ones included."""
+"""Sheet -> row and column of the cells that were read, including blank ones."""
 
 _LAYER = """
 import atexit as _atexit, json as _json
@@ -93,11 +93,11 @@ exec(compile(%(code)r, "solution.py", "exec"), {"__name__": "__main__"})
 
 
 def traced_program(code: str, trace_path: str) -> str:
-    """A program that does what another does, and reports the cells that it read.
+    """A program that runs another program, and reports the cells that it read.
 
     Args:
-        code: the program.
-        trace_path: where the report goes; absolute, inside the sandbox.
+        code: the program to run.
+        trace_path: absolute path of the report inside the sandbox.
     """
     return _LAYER % {"most": MAX_READS, "path": trace_path, "code": code}
 
@@ -105,7 +105,7 @@ def traced_program(code: str, trace_path: str) -> str:
 def cells_read(
     session: SandboxSession, submission: Submission, input_data: bytes, limits: Limits
 ) -> Reads:
-    """The cells of an input that a program reads; nothing if that cannot be seen.
+    """The cells of an input that a program reads; empty if they cannot be traced.
 
     Raises:
         SandboxError: the sandbox failed, not the program.
@@ -127,7 +127,7 @@ def cells_read(
 
 
 def parse_reads(data: bytes) -> Reads:
-    """Reads a report of :func:`traced_program`; what is not a cell is passed over."""
+    """Reads a report of :func:`traced_program`; invalid entries are ignored."""
     if len(data) > MAX_TRACE_BYTES:
         return {}
     try:
@@ -139,15 +139,15 @@ def parse_reads(data: bytes) -> Reads:
     return {
         sheet: frozenset(
             (position[0], position[1])
-            for position in places[:MAX_READS]
+            for position in positions[:MAX_READS]
             if isinstance(position, list)
             and len(position) == 2
             and all(type(number) is int for number in position)
             and 1 <= position[0] <= MAX_ROW
             and 1 <= position[1] <= MAX_COLUMN
         )
-        for sheet, places in document.items()
-        if isinstance(places, list)
+        for sheet, positions in document.items()
+        if isinstance(positions, list)
     }
 
 
@@ -160,8 +160,9 @@ class Support:
     """Facts about the cells on which an answer depends.
 
     Attributes:
-        areas: what the gold's formulas refer to; None if they do not show it.
-        reads: what accepted programs read.
+        areas: the rectangles that the gold's formulas refer to; None if their text does not show
+            all of them.
+        reads: the cells that accepted programs read.
     """
 
     areas: tuple[CellRange, ...] | None = None
@@ -176,7 +177,7 @@ class Support:
         return (ref.row, ref.column) in self.reads.get(ref.sheet, frozenset())
 
     def holds(self, ref: CellRef) -> bool:
-        """Whether the answer may depend on a cell; every cell counts if nothing is known."""
+        """Whether the answer may depend on a cell; True for every cell if nothing is known."""
         if self.areas is None and not self.reads:
             return True
         return self.by_formulas(ref) or self.by_programs(ref)
@@ -191,19 +192,20 @@ def _holds(area: CellRange, ref: CellRef) -> bool:
 
 
 def merged_reads(all_reads: Iterable[Reads]) -> Reads:
-    """Cells that at least one of several programs reads."""
+    """The cells that at least one of several programs reads."""
     cells_by_sheet: dict[str, set[tuple[int, int]]] = {}
     for reads in all_reads:
-        for sheet, places in reads.items():
-            cells_by_sheet.setdefault(sheet, set()).update(places)
-    return {sheet: frozenset(places) for sheet, places in cells_by_sheet.items()}
+        for sheet, positions in reads.items():
+            cells_by_sheet.setdefault(sheet, set()).update(positions)
+    return {sheet: frozenset(positions) for sheet, positions in cells_by_sheet.items()}
 
 
 def precedents(gold: Workbook, answer: Sequence[CellRange]) -> tuple[CellRange, ...] | None:
-    """The rectangles that the formulas of an answer refer to, through other formulas as well.
+    """The rectangles that the formulas of an answer refer to, directly or through other formulas.
 
     Returns:
-        None if the answer holds no formula, or if one reaches cells that its text does not show.
+        None if the answer holds no formula, or if a formula depends on cells that its text does not
+        show.
 
     Raises:
         WorkbookError: a sheet cannot be read.
@@ -246,13 +248,13 @@ class Group:
     """Constants of one column of a sheet on which the answer may depend.
 
     Attributes:
-        sheet, column: where they are.
-        kind: what most of them are.
+        sheet, column: where the constants are.
+        kind: the kind of most constants.
         cells: row -> cell, without headings and without the answer.
         heading: the heading above them, or empty.
         by_formulas: whether the gold's formulas refer to them.
-        is_looked_up: whether most of them are keys that occur in another column too, and there once
-            each: a lookup table.
+        is_looked_up: whether this is the key column of a lookup table: its values are distinct, and
+            another column consists mostly of them.
     """
 
     sheet: str
@@ -268,7 +270,7 @@ class Group:
         return CellRef(self.sheet, row, self.column)
 
     def rows(self, kind: Kind | None = None) -> list[int]:
-        """Rows in order; only those whose constant is of a kind, if one is named."""
+        """Rows in order; if a kind is given, only rows whose constant is of this kind."""
         return list(self._rows_by_kind.get(kind, ()))
 
     def values(self) -> list[CellValue]:
@@ -277,7 +279,7 @@ class Group:
 
     @cached_property
     def _rows_by_kind(self) -> Mapping[Kind | None, Sequence[int]]:
-        """Rows in order, of each kind and of all: dozens of mutators ask for them."""
+        """Kind -> rows in order; None for all rows. Cached, because dozens of mutators use it."""
         rows_by_kind: dict[Kind | None, list[int]] = {None: sorted(self.cells)}
         for row in rows_by_kind[None]:
             rows_by_kind.setdefault(kind_of_value(self.cells[row].value), []).append(row)
@@ -290,10 +292,10 @@ def find_groups(
     support: Support,
     tables: Sequence[Table],
 ) -> list[Group]:
-    """The constants of an input on which an answer depends, column by column.
+    """The constants of an input on which an answer depends, grouped by column.
 
-    Those that the gold's formulas refer to come first, shorter columns before longer ones: a single
-    cell that an answer depends on is more of it than one of many rows.
+    Columns that the gold's formulas refer to come first, and shorter columns before longer ones: a
+    single cell matters more to an answer than one row of many.
 
     Raises:
         WorkbookError: a sheet cannot be read.
@@ -347,7 +349,7 @@ def _groups(
 
 
 def _is_below(ref: CellRef, heads: Mapping[tuple[str, int], int], support: Support) -> bool:
-    """Whether a cell is below its column's heading; above it only what formulas refer to counts."""
+    """Whether a cell is below its column's heading, or above it and used by formulas."""
     head = heads.get((ref.sheet, ref.column), 0)
     return ref.row > head or (ref.row < head and support.by_formulas(ref))
 
@@ -356,7 +358,7 @@ MAX_COVERED = 100_000
 
 
 def _covered(workbook: Workbook, sheet: str) -> set[tuple[int, int]]:
-    """Cells that cannot be set on their own: covered by a merged range, filled by an array."""
+    """Cells that cannot be set alone, because a merged range or an array formula covers them."""
     windows = [*workbook.sheet(sheet).tail.merges]
     try:
         for source in filling_cells(workbook, sheet):
@@ -391,7 +393,7 @@ def _group(
     if head is not None and (head, column) in stored:
         heading = str(stored[head, column].value)
     elif kind is not Kind.TEXT and len(cells) > 1 and isinstance(cells[first].value, str):
-        # Text above values of another kind is their heading, whatever the rest of the row holds.
+        # Text above values of another kind is their heading, whatever else is in its row.
         heading = str(cells.pop(first).value)
     if not cells:
         return None
@@ -404,7 +406,7 @@ def _with_lookup(
     values: frozenset[CellValue],
     others: Sequence[tuple[Group, frozenset[CellValue]]],
 ) -> Group:
-    """A column of distinct keys, of which another column holds some, is a lookup table's."""
+    """Marks a column as looked up if its values are distinct, and most of another column's."""
     distinct = len(values) == len(group.cells) and len(values) > 1
     looked_up = distinct and any(
         other is not group

@@ -1,4 +1,4 @@
-"""The annotator's contribution to an audit: edited copies, and the rules of the manual."""
+"""The annotator's part in an audit: makes edited copies, and checks the rules of the manual."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from judge.suspects.material import TaskMaterial
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellRef, CellValue
 
-TOLD_ELSEWHERE = frozenset({"readable", "first-change", "answers-differ", "near-a1", "recorded"})
-"""Rules that another sign covers, or that say nothing of a gold."""
+RULES_OF_OTHER_SIGNS = frozenset(
+    {"readable", "first-change", "answers-differ", "near-a1", "recorded"}
+)
+"""Rules that another sign covers, or that do not concern golds."""
 
 
 def edited(
     data: bytes, constants: Mapping[CellRef, CellValue], formulas: Mapping[CellRef, str]
 ) -> bytes:
-    """A copy of a workbook in which some cells hold something else.
+    """A copy of a workbook with new constants and formulas in some cells.
 
     See :class:`judge.suspects.material.EditCells`.
 
@@ -50,7 +52,7 @@ class ManualRules:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case that breaks rules which no other sign covers."""
+        """Yields a suspect for each case that breaks rules which no other sign covers."""
         violations = check_cases(
             material.task,
             [
@@ -61,7 +63,7 @@ class ManualRules:
         )
         by_case: dict[int, list[BrokenRule]] = {}
         for rule in violations:
-            covered = rule.rule in TOLD_ELSEWHERE or (
+            covered = rule.rule in RULES_OF_OTHER_SIGNS or (
                 rule.rule == "second-change" and rule.message.startswith("no cell")
             )
             if not covered:

@@ -1,4 +1,4 @@
-"""Tables of an input workbook: headings, and columns whose values have a kind."""
+"""Finds the tables of an input workbook, with headings and the kinds of columns."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Column:
 
     Attributes:
         number: 1-based number on the sheet.
-        kind: what most of its constants are.
+        kind: the kind of most of its constants.
         cells: the stored cells of its data rows, by row.
-        is_answer: whether it is in the answer.
+        is_answer: whether it is in the answer range.
     """
 
     number: int
@@ -39,7 +39,7 @@ class Column:
     is_answer: bool
 
     def rows_with_values(self) -> list[int]:
-        """Rows in which it holds a constant."""
+        """Rows in which the column holds a constant."""
         return [
             row
             for row, cell in self.cells.items()
@@ -53,12 +53,12 @@ class Table:
 
     Attributes:
         sheet: its sheet.
-        head_row: the row of its headings; None where it has none.
+        head_row: the row of its headings; None if it has none.
         first_row, last_row: its data rows.
         columns: its columns, left to right.
         free_below: whether its columns are empty below it.
-        covered: cells that a merged range covers or spans.
-        head: its headings by the number of their column; None where it has none.
+        covered: cells of the sheet that belong to merged ranges.
+        head: its headings by column number; None if it has none.
     """
 
     sheet: str
@@ -76,7 +76,7 @@ class Table:
         return range(self.first_row, self.last_row + 1)
 
     def inputs(self, *kinds: Kind) -> list[Column]:
-        """Columns of some kinds that a solution reads."""
+        """Columns of the given kinds that are inputs of the task, and not answers."""
         return [column for column in self.columns if not column.is_answer and column.kind in kinds]
 
     def ref(self, row: int, column: int) -> CellRef:
@@ -92,8 +92,8 @@ def find_tables(workbook: Workbook, answer: Sequence[CellRange]) -> list[Table]:
 
     Args:
         workbook: an input.
-        answer: the rectangles that the answer is in. Where they cover all columns of
-            a table, its data is to be changed in place and counts as read.
+        answer: the rectangles of the answer. If they include all columns of a table, the table is
+            edited in place and its columns count as inputs.
 
     Raises:
         WorkbookError: a sheet cannot be read.
@@ -124,7 +124,7 @@ def find_tables(workbook: Workbook, answer: Sequence[CellRange]) -> list[Table]:
 
 
 def _column_blocks(cells: Mapping[tuple[int, int], Cell]) -> list[tuple[int, int]]:
-    """Runs of neighbouring columns that hold something."""
+    """Runs of adjacent columns that are not empty, as pairs of first and last column."""
     blocks: list[tuple[int, int]] = []
     for column in sorted({column for _, column in cells}):
         if blocks and blocks[-1][1] == column - 1:
@@ -135,7 +135,7 @@ def _column_blocks(cells: Mapping[tuple[int, int], Cell]) -> list[tuple[int, int
 
 
 MAX_GAP = 3
-"""Blank rows that may be within a table."""
+"""How many consecutive blank rows a table may contain."""
 
 
 def _table_of(
@@ -182,11 +182,11 @@ MAX_HEAD_ROWS = 12
 
 
 def _head_row(rows: Mapping[int, Mapping[int, Cell]]) -> int | None:
-    """The first row of headings: only text, with data below."""
+    """The first row that holds only text and has data below it; None if there is none."""
     for row in sorted(rows)[:MAX_HEAD_ROWS]:
         if not all(map(_is_text, rows[row].values())) or row + 1 not in rows:
             continue
-        # A single piece of text above other text is a title; above anything else it is a heading.
+        # A single string above other text is a title; above anything else it is a heading.
         if len(rows[row]) > 1 or not all(map(_is_text, rows[row + 1].values())):
             return row
     return None
@@ -197,7 +197,7 @@ def _is_text(cell: Cell) -> bool:
 
 
 def _kind(cells: Mapping[int, Cell]) -> Kind:
-    """The kind of most constants; a column of formulas if there are none."""
+    """The kind of most constants; if there are none, formulas or blank."""
     constants = Counter(
         kind_of_value(cell.value) for cell in cells.values() if cell.formula is None
     )

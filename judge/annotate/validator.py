@@ -1,6 +1,6 @@
-"""Whether an idea is a case for its question, and whether its answer is settled.
+"""Decides whether an idea is a case for its question, and whether its answer is settled.
 
-Where no source says what the answer of an input is, programs are compared with themselves.
+If no source gives the answer for an input, each program is compared with itself.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from judge.workbook.editing.cells import set_cells
 from judge.workbook.reader import Workbook, open_workbook
 
 _REPLACING = frozenset({"unicode", "case", "spaces", "nbsp", "renamed-sheet", "text-as-numbers"})
-"""Mutators that write text differently; if the question names the text, that breaks it."""
+"""Mutators that write text differently, which breaks the question if it names the text."""
 
 
 def named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
-    """Text that the question names and the idea removes, or None."""
+    """Text that the question names and the idea removes; None if there is none."""
     text_ = task.instruction.casefold()
     if idea.mutator not in _REPLACING:
         return None
@@ -58,8 +58,8 @@ def named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
     return None
 
 
-def _is_word(text: str, spoken: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(text.casefold())}(?!\w)", spoken) is not None
+def _is_word(text: str, question: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(text.casefold())}(?!\w)", question) is not None
 
 
 def problem_of(
@@ -77,13 +77,13 @@ def problem_of(
         task: the task.
         base: the case that it was made from.
         proposal: input and gold.
-        others: cases whose answers it must not repeat, the base among them.
+        others: cases whose answers it must not repeat, including the base.
         recalculator: computes formulas of golds that have no value.
-        kills: whether it makes an accepted program fail; then it is worth having whatever its
-            answer is.
+        kills: whether it makes an accepted program fail; if so, it is useful whatever its answer
+            is.
     """
     if proposal.gold is None:
-        return "" if kills else f"nothing says what the answer is ({'; '.join(proposal.problems)})"
+        return "" if kills else f"no source gives the answer ({'; '.join(proposal.problems)})"
     gold = open_workbook(proposal.gold)
     if not proposal.moved and not kills:
         return "no cell of the answer moves"
@@ -105,15 +105,15 @@ def problem_of(
 
 
 def contest_of(proposal: Proposal, idea: Idea, errors: int = 0) -> str:
-    """Why only a person can say that a proposal is right; empty if its sources settle it.
+    """Why only a person can decide that a proposal is right; empty if its sources settle it.
 
     Args:
         proposal: input and gold.
-        idea: what was changed.
-        errors: cells of the answer that become errors.
+        idea: the changes.
+        errors: how many cells of the answer become errors.
     """
     if proposal.gold is None:
-        return "nothing says what the answer is; give it by hand"
+        return "no source gives the answer: give it by hand"
     if proposal.is_open:
         return f"the sources disagree: {proposal.vote}"
     if errors:
@@ -123,14 +123,17 @@ def contest_of(proposal: Proposal, idea: Idea, errors: int = 0) -> str:
     if proposal.independent >= MIN_AGREEING:
         return ""
     if proposal.agreeing == (CARRIED,):
-        return f"{idea.relation}; only the answer of the case says so"
+        return f"{idea.relation}; no other source confirms it"
     if len(proposal.agreeing) > 1:
-        return f"only one source says so: {' and '.join(proposal.agreeing)} do the same"
-    return "only one source says so"
+        return (
+            f"only one source gives this answer: {' and '.join(proposal.agreeing)} "
+            "compute it in the same way"
+        )
+    return "only one source gives this answer"
 
 
 def new_errors(task: Task, base: CaseData, proposal: Proposal, recalculator: Recalculator) -> int:
-    """How many cells of the answer become errors, if the base case's answer has none."""
+    """How many cells of the answer become errors; 0 if the base case's answer already has some."""
     errors = sum(isinstance(change.after, ErrorValue) for change in proposal.moved)
     if errors and _has_errors(task, base.gold_workbook, recalculator):
         return 0
@@ -148,22 +151,22 @@ def _is_filled(task: Task, gold: Workbook, recalculator: Recalculator) -> bool:
 
 
 def doubts_of(proposal: Proposal) -> tuple[str, ...]:
-    """Further doubts that a person should know before accepting a proposal."""
+    """Further doubts that a person should see before accepting a proposal."""
     return tuple(
-        f"{source.name} says nothing: {source.problem}"
+        f"{source.name} gives no answer: {source.problem}"
         for source in proposal.sources
         if source.agrees is None and source.problem
     )
 
 
 class SelfComparison:
-    """Compares what programs answer to two inputs that belong together.
+    """Compares a program's answers to two related inputs.
 
     Args:
         task: the task.
         base: the case that ideas change.
-        others: its other published cases.
-        maker: computes and runs.
+        others: the task's other published cases.
+        maker: computes formulas and runs programs.
         rules: how answers are compared.
         runs: runs the programs.
     """
@@ -198,9 +201,11 @@ class SelfComparison:
             pass
 
     def broken(self, idea: Idea, programs: Mapping[str, Submission]) -> tuple[Trial, ...]:
-        """The programs whose answer to an idea is that of none of its twins.
+        """The programs whose answer to the idea's input contradicts what each of its twins expects.
 
-        A program that does not give the gold of the base case after the idea's premise is left out.
+        A twin with edits expects what the program itself answers to the twin's input; a twin
+        without edits expects the gold of the base case. Left out are programs for which the idea's
+        premise does not hold.
 
         Raises:
             WorkbookError: the edits do not fit the workbook.
@@ -226,7 +231,7 @@ class SelfComparison:
     def _compared(
         self, twin: Twin, idea: Idea, program: Submission, output: bytes
     ) -> Judgement | None:
-        """An answer judged by that of a twin; None if the twin has none."""
+        """Compares an answer with the program's answer to a twin; None if the twin has none."""
         expected: bytes | None = self._base.gold
         if twin.edits:
             expected = self._answer(program, self._edited(twin.edits), twin.word, idea.plain)
@@ -238,7 +243,7 @@ class SelfComparison:
     def repeated(
         self, input_data: bytes, programs: Mapping[str, Submission]
     ) -> tuple[tuple[Trial, ...], str]:
-        """The programs whose answer repeats values that all golds hold once, and the reason."""
+        """The programs whose answer repeats values that no gold repeats, and the reason."""
         cells, reason = [], ""
         for name, program in programs.items() if self._once is not None else ():
             assert self._once is not None
@@ -249,8 +254,8 @@ class SelfComparison:
                 continue
             if again:
                 reason = (
-                    "the golds hold each value of a column that the question names once, though "
-                    f"the inputs repeat them; the program gives {again!r} more than once"
+                    "in a column that the question names, no gold repeats a value, although the "
+                    f"inputs do; the program gives {again!r} more than once"
                 )
                 cells.append(Trial(name, Verdict.WA, reason, CaseComparison()))
         return tuple(cells), reason
@@ -288,7 +293,7 @@ class SelfComparison:
 
 
 def _headings(task: Task, base: CaseData) -> dict[tuple[str, int], str]:
-    """The text above, or else on top of, each column of the answer."""
+    """Sheet and column -> the text above the answer, or else in its first row."""
     gold = open_workbook(base.gold)
     cells = StoredCells(gold)
     values: dict[tuple[str, int], str] = {}
@@ -302,7 +307,7 @@ def _headings(task: Task, base: CaseData) -> dict[tuple[str, int], str]:
 
 
 def _texts(data: bytes) -> list[list[CellValue]]:
-    """The columns of text of a workbook."""
+    """The text in each column of a workbook."""
     workbook = open_workbook(data)
     columns: dict[tuple[str, int], list[CellValue]] = {}
     for sheet in workbook.sheet_names:

@@ -1,7 +1,7 @@
-"""Which suggestions a person should look at first, and what is to be doubted about them. Pure.
+"""Ranks suggestions, so that a person sees the most useful first, and finds doubtful ones. Pure.
 
-Worth is how likely the input is, and how many independent sources agree on its answer; an
-answer that follows from a formula of the gold alone loses if that formula is doubtful.
+A suggestion is worth more the more likely its input is, and the more independent sources agree on
+its answer. If the answer comes only from a formula of the gold that is doubtful, it is worth less.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _GROUPS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     ),
     "proposed by a chat model": (2, ("model",)),
 }
-"""What is changed -> how likely such an input is, from 0 to 3, and the mutators."""
+"""Kind of change -> how likely such an input is, from 0 to 3, and the mutators that make it."""
 
 _LIKELY = {name: likely for likely, names in _GROUPS.values() for name in names}
 _LIKELY |= {"word-of-the-macro": 2, "same-word-or-another": 2, "sorted-whatever-the-order": 3}
@@ -85,17 +85,17 @@ _GROUP_OF = {name: group for group, (_, names) in _GROUPS.items() for name in na
 
 
 def likelihood(mutator: str) -> float:
-    """How likely an input is that a mutator makes, from 0 to 3."""
+    """How likely a mutator's inputs are, from 0 to 3."""
     return _LIKELY.get(mutator, 1.0)
 
 
 def by_likelihood(ideas: Iterable[Idea]) -> list[Idea]:
-    """Ideas, the most likely inputs first; equal ones stay in their order."""
+    """Sorts ideas by the likelihood of their inputs, the most likely first; the sort is stable."""
     return sorted(ideas, key=lambda idea: -likelihood(idea.mutator))
 
 
 def group_of(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> str:
-    """The reason why a suggestion is one, which others share.
+    """The group of a suggestion, by its kind of change or its kind of evidence.
 
     Args:
         suggestion: the suggestion.
@@ -112,7 +112,7 @@ def group_of(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> str:
 
 
 def worth(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> float:
-    """How much a suggestion is worth a look; more is better."""
+    """How useful it is to look at a suggestion; more is better."""
     points = likelihood(suggestion.idea.mutator)
     proposal = suggestion.proposal
     independent = proposal.independent if proposal is not None else 0
@@ -130,7 +130,7 @@ def worth(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> float:
 
 
 def doubt_of(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> str:
-    """Why the formula of the gold that gives a suggestion's answer is doubtful; or empty.
+    """Why the gold's formula, if it is a suggestion's only source, is doubtful; or empty.
 
     Args:
         suggestion: the suggestion.
@@ -149,9 +149,9 @@ def doubt_of_formulas(idea: Idea, proposal: Proposal, kills: Sequence[Trial]) ->
     """Why the gold's formulas are doubtful as the only source of an answer; empty if they are not.
 
     Args:
-        idea: what is changed.
-        proposal: the gold that follows.
-        kills: how the programs fare on it.
+        idea: the changes.
+        proposal: input and gold.
+        kills: the outcomes of the programs that fail on it.
     """
     if proposal.agreeing != (FORMULAS,):
         return ""
@@ -169,7 +169,7 @@ def doubt_of_formulas(idea: Idea, proposal: Proposal, kills: Sequence[Trial]) ->
         return "gold and program only differ in how they say that there is no answer"
     emptied = _emptied_rows(idea)
     if emptied and all(_is_zero(difference["expected"]) for difference in differences):
-        return "the gold's formulas take the blank for zero"
+        return "the gold's formulas treat the blank as zero"
     if emptied and all(
         (difference["actual"] is None or difference["actual"] == "")
         and (difference["sheet"], row_of(difference["cell"])) in emptied
@@ -227,12 +227,12 @@ def _is_nothing(value: object) -> bool:
 def ranked(
     suggestions: Iterable[Suggestion], contradictions: Sequence[str] = ()
 ) -> list[tuple[str, list[Suggestion]]]:
-    """Suggestions by the reason that they share, the best group first, the best of each first.
+    """Groups suggestions; the best group comes first, and so does the best suggestion of a group.
 
-    Those whose gold is doubtful are a group of their own, the last.
+    Suggestions with a doubtful gold form the last group.
 
     Args:
-        suggestions: those that are shown.
+        suggestions: the suggestions to show.
         contradictions: relations that the gold's formulas do not keep.
     """
     groups: dict[str, list[Suggestion]] = {}

@@ -1,8 +1,8 @@
 """The judge as a library: score runs, run one program, check a suite, ask a chat model.
 
-The command line is a thin layer over this package. ``judge/api/__init__.pyi`` is the table of what
-it takes from here, also of what belongs to the rooms below; the modules behind these names are
-imported when they are used, so that ``judge COMMAND --help`` loads none of them.
+The command line is a thin layer over this package. ``judge/api/__init__.pyi`` lists the names that
+it uses from here, including names of lower layers. The modules behind these names are imported when
+they are used, so that ``judge COMMAND --help`` loads none of them.
 """
 
 from judge import attach_stub

@@ -1,4 +1,4 @@
-"""Score runs, run one program, check a suite; also score while submissions arrive."""
+"""Scores runs, runs one program, checks a suite; also scores while submissions arrive."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def score(
 
     Args:
         results: what to score.
-        options: how.
-        progress: gives the progress display of a run, from the run's name.
-        failures: if given, a run that cannot be scored does not keep the others from being
-            scored; its error is added here instead of being raised.
+        options: how to score.
+        progress: returns the progress display of a run; called with the run's name.
+        failures: if given, a run that cannot be scored does not stop the others; its error is added
+            here instead of being raised.
 
     Returns:
         One entry per run that was scored.
 
     Raises:
-        JudgeError: any of its classes; what was judged before the error is kept on disk.
-        KeyboardInterrupt: the user interrupted; what was judged is kept on disk.
+        JudgeError: any of its classes; cases judged before the error are kept on disk.
+        KeyboardInterrupt: the user interrupted; cases judged before are kept on disk.
     """
     options = options or ScoreOptions()
     scored: list[ScoredRun] = []
@@ -81,14 +81,14 @@ def verify(
 ) -> list[CaseCheck]:
     """Checks that a suite can be judged: golds as their own answers, untouched inputs, formulas.
 
-    Every default is that of ``judge verify``; see :mod:`judge.grading.verify` for what is checked.
+    The defaults are those of ``judge verify``; :mod:`judge.grading.verify` lists the checks.
 
     Args:
         suite: the suite (folder, archive or name).
         options: how to judge; ``limits`` do not matter, since no program is run.
         ids: task ids to check; empty for all.
         limit: check only that many tasks, in suite order.
-        on_case: called with each finished check and with how many there are in all.
+        on_case: called with each finished check and with the total number of checks.
         on_left_out: called with the id of each task that is not judged, and with the reason.
         changes: fields of :class:`JudgingOptions` by name, in place of those in ``options``, such
             as ``profile="strict"``; None leaves a field as it is.
@@ -98,7 +98,7 @@ def verify(
         left out.
 
     Raises:
-        UsageError: an option has a value that it cannot have.
+        UsageError: an option has a value that is not valid.
         SuiteError: the suite is missing or broken, or has no such task.
         SandboxError: formulas have to be computed, and there is no sandbox.
         ClusterError: the cluster cannot be used, or was lost.
@@ -134,13 +134,13 @@ def run(
     dataset: str | Path = "sample",
     **changes: Unpack[RunChanges],
 ) -> list[CaseResult]:
-    """Grades one program on one task, keeping nothing on disk.
+    """Grades one program on one task, and keeps nothing on disk.
 
-    Every default is that of ``judge run``.
+    The defaults are those of ``judge run``.
 
     Args:
         task_id: the task, by its id in the suite.
-        program: a Python file, with the paths of a solution in it.
+        program: a Python file, which uses the paths of a solution.
         options: how to judge.
         dataset: the suite (folder, archive or name).
         changes: fields of :class:`JudgingOptions` by name, in place of those in ``options``, such
@@ -150,7 +150,7 @@ def run(
         One result per test case, in case order.
 
     Raises:
-        UsageError: an option has a value that it cannot have.
+        UsageError: an option has a value that is not valid.
         SuiteError: the suite is missing or broken, or has no such task.
         SubmissionError: the program cannot be read.
         SandboxError: there is no sandbox.
@@ -164,7 +164,7 @@ def run(
 
 
 class ArrivalScorer:
-    """Grades a run directory again whenever submissions have come; nothing is judged twice.
+    """Grades a run directory again whenever submissions have arrived; judges nothing twice.
 
     Args:
         run: the results directory.
@@ -181,16 +181,16 @@ class ArrivalScorer:
         self._thread.start()
 
     def arrived(self) -> None:
-        """Says that a submission is in submissions.jsonl."""
+        """Notifies the scorer that submissions.jsonl has a new submission."""
         self._arrived.set()
 
     def finish(
         self, *, progress: Callable[[str], Progress] = lambda _: Silent()
     ) -> list[ScoredRun]:
-        """Waits for what is being graded, grades the rest, and gives the score.
+        """Waits for the current grading, grades the rest, and returns the scored run.
 
         Args:
-            progress: gives the progress display for what is left, from the run's name.
+            progress: returns the progress display for the rest; called with the run's name.
 
         Raises:
             JudgeError: grading failed.
@@ -199,7 +199,7 @@ class ArrivalScorer:
         return score(self._run, self._options, progress=progress)
 
     def stop(self) -> None:
-        """Ends grading after the pass that is under way."""
+        """Stops grading after the current pass."""
         self._ended.set()
         self._arrived.set()
         self._thread.join()
@@ -215,4 +215,4 @@ class ArrivalScorer:
             except SubmissionError:
                 continue  # a line that is being written; the next pass sees it whole
             except JudgeError:
-                return  # the pass at the end says it
+                return  # the final pass reports it

@@ -1,4 +1,4 @@
-"""Two files compared as ``judge compare`` does it: at a position, by a rule list, by a board."""
+"""Compares two files as ``judge compare`` does: at a position, by a rule list, by a board."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def compare_at_position(
     checker: Mapping[str, object],
     options: Mapping[str, Any],
 ) -> Comparison:
-    """Compares two workbooks at an answer position; an error of a workbook says which it is.
+    """Compares two workbooks at an answer position; an error about a workbook says which one.
 
     Args:
         gold_path: the gold workbook.
         output_path: the output workbook.
         position: the answer position.
         checker: options of the comparison.
-        options: those of ``judge compare``: ``answer_sheet``, ``profile``, ``style``,
+        options: options of ``judge compare``: ``answer_sheet``, ``profile``, ``style``,
             ``input_path``, ``changes`` to make in both workbooks first (``CELL=VALUE``), and how
             formulas are computed.
 
@@ -88,7 +88,7 @@ def compare_at_position(
             gold,
             output,
             compute=engines,
-            # Of a workbook that was changed, no value that is stored with a formula counts.
+            # In a changed workbook, the values stored with formulas do not count.
             origin=Origin.FINISHED if changed is None else Origin.SOLUTION,
             gold_origin=Origin.GOLD if changed is None else Origin.SOLUTION,
             profile=profile,
@@ -98,14 +98,14 @@ def compare_at_position(
 
 
 def changes_of(typed: Sequence[str], gold: Workbook) -> Change | None:
-    """Cells to set in two workbooks before they are compared; None without any.
+    """Cells to set in two workbooks before they are compared; None if there are none.
 
     Args:
-        typed: ``CELL=VALUE`` each, as people type them; without a sheet, the gold's first.
+        typed: strings ``CELL=VALUE``; a cell without a sheet is on the first sheet of the gold.
         gold: the gold workbook.
 
     Raises:
-        UsageError: one of them has another form.
+        UsageError: a string does not have this form.
     """
     if not typed:
         return None
@@ -114,7 +114,7 @@ def changes_of(typed: Sequence[str], gold: Workbook) -> Change | None:
 
 
 class _Files:
-    """The workbooks that are read side by side; an error of reading one says which it is."""
+    """Reads workbooks at the same time; an error about a workbook says which one."""
 
     def __init__(self) -> None:
         self._opened: list[tuple[str, Path, Workbook]] = []
@@ -152,18 +152,18 @@ def _unreadable(message: str, role: str, error: WorkbookError) -> WorkbookError:
 def compare_by_board(
     gold: GivenPath, output: GivenPath, path: GivenPath, options: Mapping[str, Any]
 ) -> Finding:
-    """Compares two workbooks by the board of a file.
+    """Compares two workbooks by the board in a file.
 
     Args:
         gold: the gold workbook.
         output: the output workbook.
-        path: the board, YAML or JSON: as published, or what is below ``check_board`` there.
+        path: the board, YAML or JSON: as published, or only its part below ``check_board``.
         options: the command's options: profile, engines.
 
     Raises:
         UsageError: the file is not a board.
         WorkbookError: a workbook cannot be read.
-        GoldFaultError: nothing of what the board asks is in the gold.
+        GoldFaultError: the gold has none of the properties that the board asks for.
     """
     gold, output = as_path(gold), as_path(output)
     board = _read_board(as_path(path))
@@ -206,13 +206,14 @@ def compare_by_rules(
     evaluator: str | None,
     options: Mapping[str, Any],
 ) -> Finding:
-    """Compares two workbooks by the rules of a file.
+    """Compares two workbooks by the rules in a file.
 
     Args:
         gold: the gold workbook.
         output: the output workbook.
         rules_path: the rule list.
-        evaluator: whose evaluator the rules were written for; None for what the file says.
+        evaluator: the evaluator that the rules were written for; None for the one that the file
+            names.
         options: the command's options: profile, engines.
 
     Raises:
@@ -247,8 +248,8 @@ def _read_rules(path: Path, evaluator: str | None) -> RuleOptions:
     chosen = {name: given[name] for name in ("rules", "evaluator") if name in given}
     if evaluator is not None:
         chosen["evaluator"] = evaluator
-    # A list that names its evaluator was published: what it says is not refused, but judged as
-    # published. Any other is somebody's own, and is checked.
+    # A list that names its evaluator was published: it is judged as published, without checks.
+    # Any other list is the user's own, and is checked.
     try:
         return RuleOptions.of(chosen)
     except UsageError as error:
@@ -261,7 +262,7 @@ def compare_by_checklist(
     golds: Sequence[GivenPath],
     options: Mapping[str, Any],
 ) -> Finding:
-    """Judges an output by the checklist of a file.
+    """Judges an output by the checklist in a file.
 
     Args:
         output: a workbook or any other file, or a folder of files.

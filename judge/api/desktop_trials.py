@@ -1,7 +1,7 @@
-"""A person, or a step list, at a desktop: one episode in a results directory, judged at once.
+"""A person or a step list at a desktop: one episode in a results directory, judged immediately.
 
-What is left is the same as of a chat model's episode: the record of turns, the file, a line in
-submissions.jsonl. So `judge score`, `judge report` and `judge compare-runs` read such a run.
+The episode leaves the same files as a chat model's: the record of turns, the workbook, a line in
+submissions.jsonl. So `judge score`, `judge report` and `judge compare-runs` can read such a run.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from judge.files.paths import GivenPath, as_path, hold_paths
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.conversation import MAX_SANDBOXES
 from judge.inference.desktop.setting import desktop_task
-from judge.live.session import Asked, Ending, LiveSession, Result
+from judge.live.session import Ending, LiveSession, Result, SessionTask
 from judge.suites import Suite, load_suite
 
 STEP_LIST = "step-list"
-"""What is recorded as the model where a step list was played."""
+"""The name that is recorded as the model if a step list was played."""
 
 PERSON = "desktop/screenshot/computer_13"
 STEPS = "desktop/screenshot+tree/pyautogui"
-"""Settings that records name: what is seen, and the language of the actions on record."""
+"""The setting in records: what is seen, and the language of the recorded actions."""
 
 MAX_DIFFERENCES = 20
 _SAID = {Ending.DONE: Signal.DONE.value, Ending.FAIL: Signal.FAIL.value}
@@ -60,7 +60,7 @@ class TrialOptions:
         case: number of the case; None for the first one.
         out: the results directory; None keeps nothing.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``.
-        desktop: what the desktop is like.
+        desktop: options of the desktop.
     """
 
     task_id: str
@@ -79,17 +79,17 @@ class Trial:
 
     Args:
         suite: the suite.
-        options: what is tried.
+        options: the options of the trial.
         run: the results directory.
-        model: what is recorded as the model.
-        setting: what is recorded as the setting.
+        model: the text recorded as the model.
+        setting: the text recorded as the setting.
 
     Attributes:
         task: the task.
         case: the case.
-        opening: what the desktop is opened for.
-        sample: the 0-based number of the episode among those of the task in the directory.
-        result: what became of it; None before it is judged.
+        opening: describes what the desktop is opened with.
+        sample: the number of the episode, from 0, among those of the task in the directory.
+        result: the result of the episode; None before it is judged.
 
     Raises:
         UsageError: there is no such task or case.
@@ -111,12 +111,12 @@ class Trial:
         self.sample = self._free_sample()
 
     @property
-    def asked(self) -> Asked:
+    def assignment(self) -> SessionTask:
         """The task that the person is asked to do."""
-        return Asked(self._suite.name, self.task.id, self.case.number, self.task.instruction)
+        return SessionTask(self._suite.name, self.task.id, self.case.number, self.task.instruction)
 
     def writer(self, desktop: Desktop) -> EpisodeWriter:
-        """The record of the episode, begun.
+        """Begins the record of the episode.
 
         Raises:
             StoreError: it cannot be written.
@@ -136,16 +136,16 @@ class Trial:
         return EpisodeWriter(self._run, head)
 
     def keep(self, collected: Collected) -> None:
-        """Keeps the file that the episode left."""
+        """Stores the file that the episode left."""
         if collected.data is not None:
             with RunDirectory(self._run) as store:
                 store.put_workbook(collected.data)
 
     def judge(self, end: EpisodeEnd) -> Result:
-        """Puts the submission on record, and judges it as `judge score` does.
+        """Records the submission, and judges it as `judge score` does.
 
         Raises:
-            JudgeError: it cannot be judged; it is on record all the same.
+            JudgeError: it cannot be judged, but it is recorded.
         """
         self._hand_in(end)
         options = ScoreOptions(dataset=self._options.dataset, sandbox=self._options.sandbox)
@@ -167,7 +167,7 @@ class Trial:
             return list(store.read_records(SUBMISSIONS_FILE))
 
     def _free_sample(self) -> int:
-        """The first sample of the task that lacks this case."""
+        """The number of the task's first sample without this case."""
         sample = 0
         for record in self._records():
             if str(record.get("id")) != self.task.id:
@@ -231,7 +231,7 @@ def _outputs(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @contextlib.contextmanager
 def opened_trial(options: TrialOptions, *, model: str, setting: str) -> Iterator[Trial]:
-    """A trial in its results directory, which is gone at the end if none is given.
+    """A trial in its results directory; if none is given, in a temporary one.
 
     Raises:
         UsageError: there is no such task or case.
@@ -248,10 +248,10 @@ def opened_trial(options: TrialOptions, *, model: str, setting: str) -> Iterator
 
 
 def open_desktop(host: DesktopHost, trial: Trial, options: TrialOptions) -> Desktop:
-    """Opens the desktop of a trial, another one if it breaks before it is ready.
+    """Opens the desktop of a trial; if it breaks before it is ready, opens another one.
 
     Raises:
-        SandboxError: none gets ready.
+        SandboxError: no desktop gets ready.
     """
     for _ in range(MAX_SANDBOXES - 1):
         with contextlib.suppress(SandboxError):
@@ -269,7 +269,7 @@ def live_session(trial: Trial, host: DesktopHost, options: TrialOptions) -> Iter
     """
     with open_desktop(host, trial, options) as desktop:
         session = LiveSession(
-            desktop, options.desktop, trial.asked, trial.writer(desktop), aftermath=trial
+            desktop, options.desktop, trial.assignment, trial.writer(desktop), aftermath=trial
         )
         with contextlib.closing(session):
             yield session
@@ -282,19 +282,19 @@ def play_trial(
     steps: tuple[Step, ...],
     on_step: Callable[[int, Played], None] = lambda _number, _played: None,
 ) -> Result:
-    """Plays a step list at a fresh desktop, and judges what it leaves.
+    """Plays a step list at a fresh desktop, and judges the resulting file.
 
     Args:
-        trial: what is tried.
+        trial: the trial.
         host: opens the desktop.
-        options: those of the trial.
-        steps: the list.
+        options: the options of the trial.
+        steps: the step list.
         on_step: called with each step that was played, and its number from 1.
 
     Raises:
-        UsageError: a step cannot be played; the episode stays on record without an end.
+        UsageError: a step cannot be played; the record of the episode stays without an end.
         SandboxError: the desktop broke.
-        JudgeError: what it left cannot be judged.
+        JudgeError: the file that it left cannot be judged.
     """
     with open_desktop(host, trial, options) as desktop, trial.writer(desktop) as writer:
         took_s = 0.0

@@ -17,21 +17,21 @@ from judge.inference.choices import PICTURE_TYPES, ContentForm, Feedback, Mode, 
 
 
 class Remembered(Option):
-    """An option that makes a run what it is: it need not be given again to continue the run."""
+    """An option that defines a run: it need not be given again to continue the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferOptions:
     """Options of ``judge infer``.
 
-    None (or an empty tuple) means that an option is not given. A run remembers what makes it what
-    it is (:data:`REMEMBERED`): where ``out`` holds a part of a run, those that are not given are
-    the run's own. Otherwise they are those of ``judge infer``, in brackets.
+    None (or an empty tuple) means that an option is not given. A run remembers the options that
+    define it (:data:`REMEMBERED`): if ``out`` contains an unfinished run, options that are not
+    given are those of the run. Otherwise they are the defaults of ``judge infer``, in brackets.
 
     Attributes:
         model: alias from models.yaml, or a raw name.
-        base_url: OpenAI-compatible endpoint, up to ``/v1`` [that of the model].
-        api_key_env: name of the environment variable that holds the key [that of the model].
+        base_url: OpenAI-compatible endpoint, up to ``/v1`` [the model's].
+        api_key_env: name of the environment variable with the key [the model's].
         models: a file such as models.yaml, with more aliases.
         dataset: the suite (folder, archive or name) [sample].
         out: results directory [``results/<model>-<mode>-<time>``].
@@ -40,16 +40,16 @@ class InferOptions:
         mode: ``single`` (one round), ``multi`` (several), ``text`` (values for programs),
             ``tools`` (calls of tools) or ``desktop`` (mouse and keyboard, in LibreOffice Calc)
             [single].
-        feedback: what a round of ``multi`` gets: ``row-exec``, ``react-exec`` or
+        feedback: what a round of ``multi`` shows: ``row-exec``, ``react-exec`` or
             ``row-react-exec`` [row-react-exec].
         rounds: most rounds of ``multi`` [5; 10 for typed answers], most turns of ``desktop`` [15].
         samples: solutions of each task, 1 to 1000 [1].
-        instruction: ask only in one phrasing, where the suite has several, such as ``abstract`` or
+        instruction: ask only in one phrasing, if the suite has several, such as ``abstract`` or
             ``verbose``; ``both`` for all of them [both].
         stop: whether ``multi`` ends with the ``output`` workbook, or when the model is
             ``explicit`` about it [output].
-        execution_feedback: whether ``multi`` tells the model how its programs ran, and ``desktop``
-            what became of its actions [True].
+        execution_feedback: whether ``multi`` shows the model how its programs ran, and ``desktop``
+            the outcome of its actions [True].
         session: whether all rounds of a task share one interpreter [False; always with typed
             answers].
         oracle_plan: whether the prompt gives the steps of an expert, if the suite has them [False].
@@ -57,55 +57,56 @@ class InferOptions:
         temperature: temperature of a request [1; 0.7 for typed answers; 0.5 for Spider2-V on a
             desktop].
         top_p: nucleus of a request [1; 0.9 for typed answers and on a desktop].
-        max_tokens: most tokens of a reply.
+        max_tokens: longest reply, in tokens.
         seed: seed of sample 0; sample k gets seed + k.
         param: other request parameters, each as ``NAME=JSON``.
         timeout: seconds for one call.
-        retries: attempts beyond the first of a call.
-        rows: rows of each sheet in the prompt [5; 100 for typed answers in ``single``].
-        content: how they are written: ``pandas``, ``markdown``, ``csv`` or ``addresses``; or
+        retries: how often a failed call is tried again.
+        rows: how many rows of each sheet the prompt shows [5; 100 for typed answers in ``single``].
+        content: how the rows are written: ``pandas``, ``markdown``, ``csv`` or ``addresses``; or
             ``info``, a description of the columns [pandas; info for typed answers in ``multi``].
-        notes: whether the prompt says what of it was cut [True].
-        prompt: a prompt template of your own.
+        notes: whether the prompt says which parts were cut [True].
+        prompt: your own prompt template.
         pictures: how the pictures of a question are shown: ``each``, ``stitched`` (as one) or
             ``none`` (only by name) [each].
-        max_pictures: most pictures of a message; those beyond are named [20].
-        picture_side: longest side of a picture in pixels; larger ones are shrunk [no bound].
-        picture_bytes: most bytes of a picture; likewise [no bound].
-        picture_types: types that the server takes, of ``png``, ``jpeg``, ``webp`` and ``gif``;
+        max_pictures: most pictures in a message; further pictures are only named [20].
+        picture_side: longest side of a picture in pixels; larger pictures are shrunk [no bound].
+        picture_bytes: largest picture in bytes; larger pictures are shrunk [no bound].
+        picture_types: types that the server accepts, of ``png``, ``jpeg``, ``webp`` and ``gif``;
             others become PNG [all of them].
         observation: what ``desktop`` shows: ``screenshot``, ``tree`` (the accessibility tree),
             ``screenshot+tree`` or ``som`` (elements are numbered) [screenshot].
         action_space: the language of actions: ``pyautogui`` or ``computer_13`` [pyautogui].
-        history: earlier turns that a request of ``desktop`` shows [3].
-        minutes: the minutes of an episode; no turn begins after them [30].
+        history: how many earlier turns a request of ``desktop`` shows [3].
+        minutes: no turn of an episode starts after this many minutes [30].
         tree_tokens: about how many tokens of the tree's table are shown [10000].
         gui_only: whether actions may only use mouse and keyboard [False].
         as_published: names of corrections that are left out: of the published desktops
             (:data:`judge.desktop.contract.CORRECTIONS`), or of ``--tools ssb2``
             (:data:`judge.inference.tools.setting.DEPARTURES`) [none].
-        window: where the window is, as ``X,Y,WxH`` in pixels, such as ``100,50,1280x720``
-            [the whole screen].
+        window: position and size of the window, as ``X,Y,WxH`` in pixels, such as
+            ``100,50,1280x720`` [the whole screen].
         screen: width and height of the screen, as ``WxH`` [1920x1080].
-        clutter: other windows that are open [0].
-        tools: the tools of the mode ``tools``: names with commas between, ``native``, ``ssb2``
+        clutter: number of other open windows [0].
+        tools: the tools of the mode ``tools``: names separated by commas, ``native``, ``ssb2``
             (the published setting of SpreadsheetBench 2) or ``mcp:NAME`` [native].
-        answer: what a model with tools hands in: ``workbook`` or ``program`` [workbook].
-        tool_pictures: how it sees pictures of results: ``after`` all results of a turn,
+        answer: what a model with tools submits: ``workbook`` or ``program`` [workbook].
+        tool_pictures: where the model sees pictures of results: ``after`` all results of a turn,
             ``in-result`` or ``none`` [after].
-        result_chars: characters of a result that it sees, from its beginning and its end [10000].
-        context_tokens: about how many tokens a request may have; beyond them one line stands for
-            the oldest results [no bound].
-        episode_tokens: no reply of an episode is requested after so many tokens [no bound].
-        episode_cost: likewise, in US dollars [no bound].
-        text_calls: whether calls that the server leaves in the text are read [False].
-        instructions: whether the words of MCP servers about themselves are in the prompt [True].
-        corrected: departures of ``ssb2`` that are corrected, of those that stay as published.
+        result_chars: how many characters of a result the model sees, from its beginning and its end
+            [10000].
+        context_tokens: about how many tokens a request may have; beyond that, the oldest results
+            are replaced by one line [no bound].
+        episode_tokens: no reply of an episode is requested after this many tokens [no bound].
+        episode_cost: no reply of an episode is requested after this many US dollars [no bound].
+        text_calls: whether calls that the server leaves in the text of a reply are read [False].
+        instructions: whether the prompt has the instructions of the MCP servers [True].
+        corrected: departures of ``ssb2`` to correct that otherwise stay as published.
         concurrency: tasks to ask about at a time.
-        rpm: most requests per minute; None for no bound, as in ``tpm``, ``max_cost`` and
+        rpm: most requests per minute; None for no bound, also for ``tpm``, ``max_cost`` and
             ``max_tokens_total``.
         tpm: most tokens per minute.
-        max_wait: longest Retry-After in seconds that is waited for.
+        max_wait: longest accepted Retry-After, in seconds.
         max_cost: stop before this many US dollars are spent.
         max_tokens_total: stop before this many tokens are used.
         price: US dollars per million tokens as ``IN/OUT``, such as ``2.5/10``.
@@ -113,16 +114,16 @@ class InferOptions:
         batch: whether requests are sent together to the server's batch endpoints, at half the price
             and answered within a day; not in ``multi`` [False].
         batch_file: write the requests that are not answered yet to this file, for offline
-            inference, and ask nothing.
-        batch_results: take the replies from this file, and ask nothing.
-        trust_folder: whether a run that this user did not start on this machine continues as its
-            folder says; decision 0035 says what that means.
+            inference, and send nothing.
+        batch_results: take the replies from this file, and send nothing.
+        trust_folder: whether a run that this user did not start on this machine continues with the
+            options in its folder; decision 0035 explains what that means.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``, for programs between rounds.
-        jobs: programs to run at a time; None for one on each core.
-        limits: bounds of these programs.
+        jobs: programs to run at a time; None for one per core.
+        limits: limits of these programs.
 
     Raises:
-        UsageError: an option holds a value that it cannot have.
+        UsageError: an option has a value that is not valid.
     """
 
     model: Annotated[
@@ -183,7 +184,7 @@ class InferOptions:
     instruction: Annotated[
         str | None,
         Remembered(
-            "Only in one phrasing: abstract or verbose, where tasks have both.",
+            "Ask in one phrasing only: abstract or verbose, if tasks have both.",
             Section.ASKING,
             metavar="NAME",
             usual="both",
@@ -224,12 +225,12 @@ class InferOptions:
     ] = None
     temperature: Annotated[
         float | None,
-        Remembered("Of a request [1; typed answers 0.7; Spider2-V's desktop 0.5].", Section.MODEL),
+        Remembered("Of requests [1; typed answers 0.7; Spider2-V's desktop 0.5].", Section.MODEL),
     ] = None
     top_p: Annotated[
         float | None,
         Remembered(
-            "Nucleus of a request [1; 0.9 for typed answers and on a desktop].", Section.MODEL
+            "Nucleus of requests [1; 0.9 for typed answers and on a desktop].", Section.MODEL
         ),
     ] = None
     max_tokens: Annotated[
@@ -244,18 +245,20 @@ class InferOptions:
     ] = ()
     timeout: Annotated[float, Option("Seconds for one call.", Section.MODEL, least=0.1)] = 600.0
     retries: Annotated[
-        int, Option("Attempts beyond the first of a call.", Section.MODEL, least=0)
+        int, Option("How often a failed call is tried again.", Section.MODEL, least=0)
     ] = 5
     rows: Annotated[
         int | None, Remembered("Rows of each sheet in the prompt [5].", Section.PROMPT, least=0)
     ] = None
     content: Annotated[
         ContentForm | None,
-        Remembered("How they are written [pandas]; info describes the columns.", Section.PROMPT),
+        Remembered("How rows are written [pandas]; info describes the columns.", Section.PROMPT),
     ] = None
     notes: Annotated[
         bool | None,
-        Remembered("Say in the prompt what was cut.", Section.PROMPT, negatable=True, usual=True),
+        Remembered(
+            "Say in the prompt which parts were cut.", Section.PROMPT, negatable=True, usual=True
+        ),
     ] = None
     prompt: Annotated[GivenPath | None, Remembered("Your own prompt template.", Section.PROMPT)] = (
         None
@@ -263,11 +266,11 @@ class InferOptions:
     pictures: Annotated[
         PictureForm | None,
         Remembered(
-            "A question's pictures: one by one, as one, or only named [each].", Section.PICTURES
+            "Send a question's pictures singly, as one, or only named [each].", Section.PICTURES
         ),
     ] = None
     max_pictures: Annotated[
-        int | None, Remembered("Most pictures of a message [20].", Section.PICTURES, least=0)
+        int | None, Remembered("Most pictures in a message [20].", Section.PICTURES, least=0)
     ] = None
     picture_side: Annotated[
         int | None,
@@ -284,7 +287,7 @@ class InferOptions:
     picture_types: Annotated[
         tuple[str, ...],
         Remembered(
-            "Types that are sent [png,jpeg,webp,gif]; others become PNG.",
+            "Picture types to send [png,jpeg,webp,gif]; others become PNG.",
             Section.PICTURES,
             choices=PICTURE_TYPES,
             commas=True,
@@ -310,7 +313,7 @@ class InferOptions:
     minutes: Annotated[
         float | None,
         Remembered(
-            "No turn of an episode begins after them [30; 60 with tools].",
+            "Minutes after which no turn starts [30; 60 with tools].",
             Section.DESKTOP,
             least=0,
             above=True,
@@ -319,7 +322,7 @@ class InferOptions:
     tree_tokens: Annotated[
         int | None,
         Remembered(
-            "Most tokens of the tree that desktop shows [10000].", Section.DESKTOP, least=100
+            "Longest tree that desktop shows, in tokens [10000].", Section.DESKTOP, least=100
         ),
     ] = None
     gui_only: Annotated[
@@ -338,19 +341,20 @@ class InferOptions:
     window: Annotated[
         str | None,
         Remembered(
-            "Place and size of the window [whole screen].", Section.DESKTOP, metavar="X,Y,WxH"
+            "Position and size of the window [whole screen].", Section.DESKTOP, metavar="X,Y,WxH"
         ),
     ] = None
     screen: Annotated[
         str | None, Remembered("Size of the screen [1920x1080].", Section.DESKTOP, metavar="WxH")
     ] = None
     clutter: Annotated[
-        int | None, Remembered("Other windows open [0].", Section.DESKTOP, least=0, most=20)
+        int | None,
+        Remembered("Number of other open windows [0].", Section.DESKTOP, least=0, most=20),
     ] = None
     tools: Annotated[
         str | None,
         Remembered(
-            "Tools by name, native, ssb2, mcp:NAME, with commas between [native].",
+            "Tools: names, native, ssb2 or mcp:NAME, separated by commas [native].",
             Section.TOOLS,
             metavar="NAME,…",
         ),
@@ -358,28 +362,30 @@ class InferOptions:
     answer: Annotated[
         Literal["workbook", "program"] | None,
         Remembered(
-            "What a model with tools hands in: a workbook for each case, or a program [workbook].",
+            "What a model with tools submits: a workbook for each case, or a program [workbook].",
             Section.TOOLS,
         ),
     ] = None
     tool_pictures: Annotated[
         Literal["after", "in-result", "none"] | None,
-        Remembered("Where pictures of results are: after all of a turn [after].", Section.TOOLS),
+        Remembered(
+            "Where pictures of results go: after all results of a turn [after].", Section.TOOLS
+        ),
     ] = None
     result_chars: Annotated[
         int | None,
-        Remembered("Longest result of a call that is shown [10000].", Section.TOOLS, least=100),
+        Remembered("Longest result shown, in characters [10000].", Section.TOOLS, least=100),
     ] = None
     context_tokens: Annotated[
         int | None,
-        Remembered("Leave out old results beyond about so many tokens.", Section.TOOLS, least=1000),
+        Remembered("Drop old results from about this many tokens on.", Section.TOOLS, least=1000),
     ] = None
     episode_tokens: Annotated[
-        int | None, Remembered("End an episode after so many tokens.", Section.TOOLS, least=1)
+        int | None, Remembered("End an episode after this many tokens.", Section.TOOLS, least=1)
     ] = None
     episode_cost: Annotated[
         float | None,
-        Remembered("End an episode after so many dollars.", Section.TOOLS, least=0, above=True),
+        Remembered("End an episode after this many dollars.", Section.TOOLS, least=0, above=True),
     ] = None
     text_calls: Annotated[
         bool | None,
@@ -388,7 +394,7 @@ class InferOptions:
     instructions: Annotated[
         bool | None,
         Remembered(
-            "Give the model the servers' words about themselves.",
+            "Give the model the instructions of the servers.",
             Section.TOOLS,
             negatable=True,
             usual=True,
@@ -397,7 +403,7 @@ class InferOptions:
     corrected: Annotated[
         tuple[str, ...],
         Remembered(
-            "Correct a departure of --tools ssb2 that stays as published; may be repeated.",
+            "Correct a departure of --tools ssb2 that is kept as published; may be repeated.",
             Section.TOOLS,
             choices="judge.inference.tools.setting:DEPARTURES",
             metavar="NAME",
@@ -407,7 +413,7 @@ class InferOptions:
     rpm: Annotated[int | None, Option("Requests per minute at most.", Section.COST, least=1)] = None
     tpm: Annotated[int | None, Option("Tokens per minute at most.", Section.COST, least=1)] = None
     max_wait: Annotated[
-        float, Option("Longest Retry-After in seconds that is waited for.", Section.COST, least=0)
+        float, Option("Longest accepted Retry-After, in seconds.", Section.COST, least=0)
     ] = 900.0
     max_cost: Annotated[
         float | None, Option("Stop before this many dollars.", Section.COST, least=0)
@@ -438,11 +444,11 @@ class InferOptions:
     ] = None
     batch_file: Annotated[
         GivenPath | None,
-        Option("Write the requests to a file, for vllm run-batch; ask nothing.", Section.BATCHES),
+        Option("Write the requests to a file, for vllm run-batch; send none.", Section.BATCHES),
     ] = None
     batch_results: Annotated[
         GivenPath | None,
-        Option("Take the replies from a file of results; ask nothing.", Section.BATCHES),
+        Option("Take the replies from a file of results; send no requests.", Section.BATCHES),
     ] = None
     trust_folder: Annotated[
         bool,
@@ -461,19 +467,21 @@ class InferOptions:
         for name in REMEMBERED:
             try:
                 value = check_remembered(name, getattr(self, name))
-                object.__setattr__(self, name, value)  # a path as a path, a list as a tuple
+                object.__setattr__(
+                    self, name, value
+                )  # converts strings to paths and lists to tuples
             except (TypeError, ValueError) as error:
                 raise UsageError(f"{name} is {str(getattr(self, name))[:80]!r}: {error}") from error
         check_bounds(self)
         check_sandbox_kind(self.sandbox)
 
     def given(self) -> dict[str, Any]:
-        """Those of the remembered options that are given, by name."""
+        """The remembered options that are given, by name."""
         values = {name: getattr(self, name) for name in REMEMBERED}
         return {name: value for name, value in values.items() if value is not None and value != ()}
 
     def filled(self, remembered: Mapping[str, Any]) -> InferOptions:
-        """The options, in which those that are not given are a run's own, or the usual ones."""
+        """The options, with those that are not given filled in from a run or the defaults."""
         return replace(self, **{**USUAL, **remembered, **self.given()})
 
 
@@ -482,23 +490,23 @@ _OPTIONS = options_in(InferOptions)
 REMEMBERED = tuple(
     name for name, declared in _OPTIONS.items() if isinstance(declared.option, Remembered)
 )
-"""Options that make a run what it is; they need not be given again to continue it."""
+"""Options that define a run; they need not be given again to continue it."""
 
 USUAL: Mapping[str, Any] = MappingProxyType(
     {name: _OPTIONS[name].usual for name in REMEMBERED if _OPTIONS[name].option.usual is not None}
 )
-"""The options that are never without a value, and what they are if none is given."""
+"""The options that always have a value, and their defaults."""
 
 
 def check_remembered(name: str, value: object) -> Any:
-    """A value of an option that runs remember, as :class:`InferOptions` holds it.
+    """Converts a value of an option that runs remember to the form in :class:`InferOptions`.
 
     Args:
         name: one of :data:`REMEMBERED`.
-        value: the value; it may come from an untrusted record. None for "not given".
+        value: the value, possibly from an untrusted record; None if the option is not given.
 
     Raises:
         TypeError: it is not of the option's type.
-        ValueError: it has that type, but the option cannot have this value.
+        ValueError: it has that type, but is not valid for the option.
     """
     return _OPTIONS[name].read(value)

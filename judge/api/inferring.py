@@ -1,9 +1,10 @@
-"""Ask a chat model for solutions, as ``judge infer`` does.
+"""Asks a chat model for solutions, as ``judge infer`` does.
 
 :func:`infer` does all of it. Its steps can also be called one by one:
 :func:`judge.api.planning.resume` fills in what a run remembers, :func:`make_plan` builds the plan
-without asking anything, :func:`ask` asks. Unless ``trust_folder`` is set, none of them
-takes whom to ask, with which key, or what to read, from a folder that this user did not start.
+without sending anything, :func:`ask` sends the requests. Unless ``trust_folder`` is set, none of
+them lets a folder that this user did not start decide which server to use, which key to send, or
+what to read.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def read_key(key_env: str | None) -> str | None:
-    """The key that an environment variable holds.
+    """The key in an environment variable.
 
     Args:
         key_env: name of the variable; None if the server does not require a key.
@@ -71,7 +72,7 @@ class PlannedRun:
     """A run before it starts: its plan, its model, and the folder of its results.
 
     Attributes:
-        plan: what is asked; ``model_name`` may still have to be asked of the server.
+        plan: what is asked; ``model_name`` may still have to be requested from the server.
         out: the results directory.
         options: how it is asked.
     """
@@ -83,7 +84,7 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True)
 class InferredRun:
-    """A run for whose solutions the model was asked.
+    """A run whose solutions have been requested from the model.
 
     Attributes:
         path: its results directory, for :func:`judge.score`.
@@ -102,8 +103,8 @@ def infer(
 ) -> InferredRun:
     """Asks a chat model for solutions, and writes them where :func:`judge.score` finds them.
 
-    The same options with the same ``out`` continue where it stopped. A task that fails, or a budget
-    that is spent, raises nothing: the summary reports it, and the same call asks again.
+    The same options with the same ``out`` continue where an earlier call stopped. Failed tasks and
+    a spent budget raise no error: the summary reports them, and the same call asks again.
 
     Args:
         options: what to ask and how.
@@ -112,15 +113,15 @@ def infer(
 
     Raises:
         UsageError: no model is named, options contradict each other, or a key would go to a server
-            that it does not belong to; also where an event loop runs already (as in a notebook):
+            that it does not belong to; or an event loop is already running (as in a notebook): use
             ``await infer_async(options)`` there.
-        StoreError: ``out`` is a run that this user did not start on this machine and whose folder
-            alone says whom to ask or what to read, and ``trust_folder`` is not given; or it holds
-            something else.
+        StoreError: ``out`` is a run that this user did not start on this machine, only its folder
+            says which server to use or what to read, and ``trust_folder`` is not given; or ``out``
+            contains something else.
         InferenceError: the key is not set, or the models file is broken.
         SuiteError: the suite is missing or broken.
-        SandboxError: programs are to be run between rounds, and there is no sandbox.
-        KeyboardInterrupt: the user interrupted; what was answered is kept on disk.
+        SandboxError: programs have to be run between rounds, and there is no sandbox.
+        KeyboardInterrupt: the user interrupted; answers received before are kept on disk.
     """
     try:
         asyncio.get_running_loop()
@@ -138,20 +139,20 @@ async def infer_async(
     on_event: Callable[[InferenceEvent], None] = lambda _: None,
     on_submission: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> InferredRun:
-    """:func:`infer` for those who have an event loop; arguments and errors are the same."""
+    """:func:`infer` for callers with an event loop; arguments and errors are the same."""
     planned = make_plan(resume(options))
     summary = await ask(planned, on_event=on_event, on_submission=on_submission)
     return InferredRun(planned.out, summary)
 
 
 def make_plan(resumed: Resumed) -> PlannedRun:
-    """Builds the plan; asks nothing.
+    """Builds the plan; sends nothing.
 
     Args:
         resumed: the options, with those of the run that is continued.
 
     Raises:
-        StoreError: a folder of somebody else says whom to ask or what to read; see
+        StoreError: somebody else's folder says which server to use or what to read; see
             :meth:`judge.api.planning.Resumed.check_trusted`.
         UsageError: options are missing, contradict each other or cannot be read.
         SuiteError: the suite is missing or broken.
@@ -174,9 +175,9 @@ def check_ready(planned: PlannedRun) -> None:
     """Checks what can be checked before anything is asked.
 
     Raises:
-        InferenceError: the variable that is to hold the key is not set.
-        UsageError: ``max_cost`` is given, and no price is known; or the model has no name of its
-            own, and no server may be queried for it.
+        InferenceError: the variable for the key is not set.
+        UsageError: ``max_cost`` is given, but no price is known; or the name of the model on its
+            server is unknown, and no server may be queried for it.
     """
     if not is_offline(planned.options):
         try:
@@ -186,7 +187,7 @@ def check_ready(planned: PlannedRun) -> None:
             raise InferenceError(f"{error.message}{nearest}", hint=error.hint) from None
     elif not planned.plan.model_name:
         raise UsageError(
-            f"which of its models is {planned.plan.model.name} to use? No server is asked here",
+            f"the server's name of {planned.plan.model.name} is unknown, and no server is queried",
             hint="Give the model's own name: --model NAME --base-url URL.",
         )
     if planned.options.max_cost is not None and planned.plan.model.price is None:
@@ -203,9 +204,9 @@ async def ask(
     on_submission: Callable[[Mapping[str, Any]], None] = lambda _: None,
     on_batch: Callable[[BatchEvent], None] = lambda _: None,
 ) -> InferenceSummary:
-    """Asks what is planned, or what is left of it; arguments and errors as in :func:`infer`.
+    """Sends the planned requests, or the rest of them; arguments and errors as in :func:`infer`.
 
-    ``on_batch`` is called when the server has said how a batch is getting on.
+    ``on_batch`` is called when the server has reported the progress of a batch.
     """
     check_ready(planned)
     plan = planned.plan
@@ -221,7 +222,7 @@ async def ask(
 async def _open_resources(
     planned: PlannedRun, store: RunDirectory, stack: contextlib.AsyncExitStack
 ) -> tuple[Resources, InferencePlan]:
-    """Client, sandbox, budget, cache; and the plan with the model's name on its server."""
+    """Opens client, sandbox, budget and cache; completes the plan with the model's server name."""
     plan, options = planned.plan, planned.options
     jobs = options.jobs or cores()
     chat_model = OpenAIChatModel(
@@ -263,7 +264,7 @@ async def _open_resources(
 def _bulk_client(
     options: InferOptions, chat_model: OpenAIChatModel, store: RunDirectory
 ) -> BulkClient | None:
-    """How requests are answered before the conversations, if they are."""
+    """The client that answers requests in bulk before the conversations, if there is one."""
     if options.batch_file is not None:
         return RequestsFile(as_path(options.batch_file))
     if options.batch_results is not None:
@@ -279,9 +280,9 @@ def is_offline(options: InferOptions) -> bool:
 
 
 def default_out(model: str, mode: str) -> Path:
-    """The results directory where none is named: ``results/<model>-<mode>-<time>``.
+    """The default results directory: ``results/<model>-<mode>-<time>``.
 
-    One that already exists belongs to another run, whatever the clock says.
+    A directory that already exists belongs to another run, so it is not used.
     """
     name = re.sub(r"[^\w.-]+", "_", model)[:100]
     now = datetime.now().astimezone()
@@ -291,11 +292,11 @@ def default_out(model: str, mode: str) -> Path:
 
 
 def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
-    """The chat model that the options name, where it is, and the variable that holds its key.
+    """The chat model that the options name, with its endpoint and the variable with its key.
 
     Args:
         options: the options.
-        key_said: the user gave endpoint and key name together, which settles both.
+        key_said: whether the user gave endpoint and key name together, so that both count.
 
     Raises:
         UsageError: the key belongs to another endpoint.
@@ -310,7 +311,7 @@ def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
         key_env=options.api_key_env,
     )
     if not key_said:
-        # What the judge's own file says of a key counts before what another says of it.
+        # The judge's own file takes precedence over other files about keys.
         named = {model.key_env for model in configured.values()}
         owners = configured if model.key_env in named else more
         check_key(model, owners.values())
@@ -320,9 +321,9 @@ def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
 
 
 def nearest_alias(options: InferOptions) -> str:
-    """A question about a model name that looks like an alias and is not one; otherwise empty.
+    """A question about a model name that looks like an alias but is not one; otherwise empty.
 
-    Any name may be one of the server's own, so that this is a question and no error.
+    The server may have a model of that name, so this is a question, not an error.
     """
     models = load_models() | (load_models(as_path(options.models)) if options.models else {})
     name = str(options.model)
@@ -350,8 +351,8 @@ def ask_model(
     """Opens a chat model, asks it, and closes it.
 
     Args:
-        options: whom to ask and how; a model has to be named.
-        question: is given the model, its name on the server, and the request parameters.
+        options: which model to ask, and how; a model has to be named.
+        question: called with the model, its name on the server, and the request parameters.
 
     Raises:
         UsageError: an option cannot be read, or a key would go to a server that it does not

@@ -1,6 +1,6 @@
-"""A judge that is opened once and called often, and what it takes and gives.
+"""A judge that is opened once and called often, with the types of its arguments and results.
 
-Everything that judges (scoring, rewards, comparing two workbooks) goes through it.
+All judging (scoring, rewards, comparing two workbooks) uses it.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ class Turns:
 
     @property
     def is_forked(self) -> bool:
-        """Whether this process is a fork of the one that they belong to."""
+        """Whether this process is a fork of the process that owns the turns."""
         return os.getpid() != self._process
 
     @contextlib.contextmanager
     def take(self, stop: threading.Event) -> Iterator[None]:
-        """Waits for a turn, and ends it.
+        """Waits for a turn, and frees it at the end of the block.
 
         Args:
-            stop: is set if everything is closed meanwhile; a call that is not finished ends early.
+            stop: set if the judge is closed meanwhile; an unfinished call then ends early.
 
         Raises:
-            UsageError: everything is closed, or belongs to another process.
+            UsageError: the judge is closed, or belongs to another process.
         """
         self.raise_if_closed()
         with self._changed:
@@ -90,54 +90,54 @@ class Turns:
         """Raises if there are no more turns.
 
         Raises:
-            UsageError: everything is closed, or belongs to another process: two that talk to one
+            UsageError: the judge is closed, or belongs to another process: two processes with one
                 sandbox would get each other's verdicts.
         """
         if self.is_forked:
             raise UsageError(
                 f"this judge was opened by the process {self._process}, and this is a fork of it",
-                hint="Open one in each process, after the process has begun.",
+                hint="Open one in each process, after the process has started.",
             )
         if self._closed:
             raise UsageError("this judge is closed", hint="Open another: judge.Judge(…).")
 
     def close(self) -> None:
-        """Gives no more turns, has those end that are taken, and waits for them."""
+        """Gives no more turns, tells the running calls to end, and waits for them."""
         with self._changed:
             self._closed = True
             for stop in self._at_work:
                 stop.set()
             self._changed.notify_all()
-            # A call of this very thread (a signal handler closes) would be waited for in vain.
+            # A call on this thread could never end (if a signal handler closes): do not wait.
             here = threading.get_ident()
             while any(thread != here for thread in self._at_work.values()):
                 self._changed.wait()
 
 
 FinishedWorkbook = bytes | str | Path | None
-"""A workbook, or where it is; None where none was handed in."""
+"""A workbook or its path; None if none was submitted."""
 
 Workbooks = bytes | Path | Sequence[FinishedWorkbook] | Mapping[int, FinishedWorkbook]
-"""The workbooks of a task's cases: in case order, by the number of the case, or the only one."""
+"""The workbooks of a task's cases: in case order, by case number, or a single workbook."""
 
 GivenAnswer = Submission | str | Workbooks
-"""A submission; text (a program, a reply that holds one, a typed answer); or finished workbooks."""
+"""A submission; text (a program, a reply with a program, a typed answer); or finished workbooks."""
 
 NOT_KEPT = CaseKeys("", "")
-"""What is not kept on disk is not looked up there either."""
+"""Keys of results that are not kept on disk, and so not looked up there."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedSubmission:
-    """Verdicts on one submission for all cases of its task.
+    """The verdicts on one submission for all cases of its task.
 
     Attributes:
         task_id: the task's id as text.
         sample: number of the submission among those of its task.
         cases: one result for each case, in case order.
-        score: the scores; None in it where no case could be scored, which is neither right nor
-            wrong.
-        outputs: case number -> what the program left there; not for finished workbooks.
+        score: the scores; None in it means that no case could be scored: the submission is neither
+            right nor wrong.
+        outputs: case number -> output of the program; empty for finished workbooks.
     """
 
     task_id: str
@@ -153,22 +153,22 @@ class JudgedSubmission:
 
     @property
     def soft(self) -> float | None:
-        """Share of the scored cases that are accepted; None if none is scored."""
+        """The share of the scored cases that are accepted; None if no case is scored."""
         return self.score.soft
 
     @property
     def hard(self) -> float | None:
-        """1.0 if all scored cases are accepted, otherwise 0.0; None if none is scored."""
+        """1.0 if all scored cases are accepted, otherwise 0.0; None if no case is scored."""
         return self.score.hard
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
-        """The cases that the judge itself failed on (JE), which may be tried again."""
+        """The cases on which the judge itself failed (JE); they may be tried again."""
         return tuple(case for case in self.cases if case.verdict is Verdict.JE)
 
 
 def judged_submission(job: Job, judged: Sequence[JudgedCase]) -> JudgedSubmission:
-    """All cases of a job together, with the scores."""
+    """Puts the results of all cases of a job together, with the scores."""
     results = {judged_case.result.case: judged_case.result for judged_case in judged}
     cases = tuple(results[case.case.number] for case in job.cases)
     return JudgedSubmission(
@@ -185,10 +185,10 @@ def judged_submission(job: Job, judged: Sequence[JudgedCase]) -> JudgedSubmissio
 
 
 def finished_cases(task: Task, workbooks: Workbooks) -> tuple[CaseJob, ...]:
-    """The cases of a task with the finished workbooks that answer them.
+    """Pairs the cases of a task with the finished workbooks that answer them.
 
     Raises:
-        UsageError: they do not fit the cases, or the task does not ask for workbooks.
+        UsageError: the workbooks do not fit the cases, or the task does not ask for workbooks.
     """
     given = _by_case(task, workbooks)
     return tuple(_finished(task, case, given.get(case.number)) for case in task.cases)
@@ -206,7 +206,7 @@ def _by_case(task: Task, workbooks: Workbooks) -> Mapping[int, FinishedWorkbook]
     if not isinstance(workbooks, Path) and not hasattr(workbooks, "__iter__"):
         raise UsageError(
             f"task {task.id}: an answer is text or workbooks, not {type(workbooks).__name__}",
-            hint="An empty text stands for a reply without content.",
+            hint="An empty text means a reply without content.",
         )
     given = [workbooks] if isinstance(workbooks, bytes | Path) else list(workbooks)
     if len(given) != len(numbers):
@@ -234,7 +234,7 @@ class ComputedWhereNeeded:
 
     Args:
         mode: when to compute.
-        opened: opens the engines; called each time that one is needed.
+        opened: opens the engines; called each time that engines are needed.
     """
 
     def __init__(self, mode: Mode, opened: Callable[[], Recalculator]) -> None:
@@ -244,7 +244,7 @@ class ComputedWhereNeeded:
     def fill(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
     ) -> ComputedValues:
-        """Computes the formula cells of some ranges that have no value to trust.
+        """Computes the formula cells in some ranges that have no trusted value.
 
         Raises:
             WorkbookError: the ranges cannot be read.
@@ -270,31 +270,31 @@ class ComputedWhereNeeded:
 
 
 class Judge(AsyncClosable):
-    """A judge: sandbox, engines and suite opened once, then asked as often as one likes.
+    """A judge: opens sandbox, engines and suite once, and then judges any number of answers.
 
-    Safe to use from several threads, but not from forks of the process that opened it; those open
-    one of their own. As many calls as ``options.jobs`` are judged at a time; the
-    others wait for their turn. With a suite, everything that its tasks need is opened at once;
-    without one, when the first task needs it. Nothing is kept on disk but computed values.
+    Safe to use from several threads, but not from forks of the process that opened it; a fork has
+    to open a judge itself. At most ``options.jobs`` calls are judged at a time; the others wait for
+    their turn. With a suite, everything that its tasks need is opened immediately; without one,
+    when the first task needs it. Only computed values are kept on disk.
 
     A fault of a submission is a verdict, and so is a fault of the judge that concerns one case
-    (JE); what concerns every case is raised.
+    (JE); a fault that concerns every case is raised as an error.
 
     Args:
         suite: the suite (loaded, a folder, an archive or a name); None to judge tasks that are
             given as objects.
         options: how to judge.
-        runs: whether programs are to be run; without them, and with ``recalc="never"``, no sandbox
+        runs: whether programs have to be run; without them, and with ``recalc="never"``, no sandbox
             is opened.
-        sandbox: one that is open already, in place of the one that the options name; its owner
-            closes it.
+        sandbox: an open sandbox to use in place of the one that the options name; its owner closes
+            it.
 
     Attributes:
         options: how it judges.
         suite: the suite, with the corrections and comparison options that were requested.
 
     Raises:
-        UsageError: an option has a value that it cannot have.
+        UsageError: an option has a value that is not valid.
         SuiteError: the suite is missing or broken.
         SandboxError: there is no sandbox.
     """
@@ -331,9 +331,9 @@ class Judge(AsyncClosable):
 
         Args:
             task: the task, or its id in the suite.
-            answer: a submission; or text: a program or the reply that holds it, where the task asks
-                for a workbook, otherwise the typed answer; or the finished workbooks of the cases
-                (in case order or by case number, as paths or bytes; None where there is none).
+            answer: a submission; or text: a program or a reply with a program if the task asks for
+                a workbook, otherwise the typed answer; or the finished workbooks of the cases (in
+                case order or by case number, as paths or bytes; None for a missing workbook).
 
         Raises:
             UsageError: there is no such task, the answer does not fit it, or the judge is closed.
@@ -345,13 +345,12 @@ class Judge(AsyncClosable):
     async def ajudge(self, task: Task | str | int, answer: GivenAnswer) -> JudgedSubmission:
         """The same without blocking the event loop.
 
-        A call that is cancelled judges no further case; a program that is running is waited for in
-        the background.
+        A cancelled call judges no further case; a running program ends in the background.
         """
         stop = threading.Event()
         self._turns.raise_if_closed()
         loop = asyncio.get_running_loop()
-        with self._closing:  # or the threads could be gone before they are given the call
+        with self._closing:  # otherwise the threads could end before they get the call
             self._turns.raise_if_closed()
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(
@@ -386,13 +385,14 @@ class Judge(AsyncClosable):
             output: the output workbook, as a path or as bytes; it may be hostile.
             position: the answer position, such as ``'Sheet1'!A1:B9``.
             answer_sheet: the sheet that the suite names with the position, if any.
-            profile: what "equal" means; None for the profile of this judge, as for all that follow.
+            profile: what "equal" means; None for the profile of this judge.
             style: names of style attributes to compare in addition to the values.
             before: the input workbook, for the option ``untouched`` and for the groups of cells.
             checker: options of the checker, such as ``{"tolerance": 0.01}``.
             max_differences: how many differences are kept; all are counted.
-            limits: bounds on what reading a workbook may cost.
-            published: whether the position is that of a published suite, which is read leniently.
+            limits: limits on the cost of reading a workbook.
+            published: whether the position is from a published suite; such positions are read
+                leniently.
 
         Raises:
             PositionError: the position cannot be read, or the gold has no such sheet.
@@ -468,7 +468,7 @@ class Judge(AsyncClosable):
         return replace(task, checker=task.checker.with_options(self.options.checker))
 
     def _job(self, task: Task, answer: GivenAnswer) -> tuple[Job, bool]:
-        """The job for one submission: its cases, and whether a program has to run for it."""
+        """Makes the job for one submission: its cases, and whether a program has to run for it."""
         limits = self.options.limits
         if not isinstance(answer, Submission | str):
             return Job(task, None, finished_cases(task, answer), limits), False
@@ -488,7 +488,7 @@ class Judge(AsyncClosable):
             return answer
         if self.suite is None and task.answer.is_file:
             raise UsageError(
-                f"task {task.id}: where a program finds its input is known only with the suite",
+                f"task {task.id}: without the suite, the path of its input is not known",
                 hint="Open the judge with the suite, or give a judge.Submission with both paths.",
             )
         conventions = None if self.suite is None else self.suite.conventions
@@ -504,9 +504,9 @@ class Judge(AsyncClosable):
     def close(self) -> None:
         """Closes sandbox and engines; safe to call twice, and from any thread.
 
-        Calls that wait for their turn fail. Those that are being judged finish the case that they
-        are at, which is waited for, and fail unless it was the last. A fork of the process that
-        opened it leaves everything as it is.
+        Calls that wait for their turn fail. Running calls finish their current case, for which this
+        method waits, and fail unless it was the last one. In a fork of the process that opened the
+        judge, this does nothing.
         """
         if self._turns.is_forked:
             return
@@ -519,5 +519,5 @@ class Judge(AsyncClosable):
 
 
 def _sound(judged: Sequence[JudgedCase]) -> list[JudgedCase]:
-    """Results that were judged to their end; a case that was stopped holds a judge error."""
+    """The results without judge errors; a case that was stopped has a judge error."""
     return [judged_case for judged_case in judged if judged_case.result.verdict is not Verdict.JE]

@@ -1,4 +1,4 @@
-"""How to judge and how to score."""
+"""Options for judging and for scoring."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ from judge.recalc.names import Mode
 
 
 def cores() -> int:
-    """How many cores this machine has: the usual number of jobs."""
+    """The number of cores of this machine, which is the default number of jobs."""
     return os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgingOptions(GradingOptions):
-    """How to judge, whatever is judged; every field has the default of the command line.
+    """Options of everything that judges; every field has the default of the command line.
 
-    What decides verdicts (``profile``, ``style``, ``recalc``, ``engine``, ``lenient_names``,
-    ``sandbox`` and ``limits``) is inherited from :class:`judge.grading.options.GradingOptions`.
+    The options that decide verdicts (``profile``, ``style``, ``recalc``, ``engine``,
+    ``lenient_names``, ``sandbox`` and ``limits``) are inherited from
+    :class:`judge.grading.options.GradingOptions`.
 
     Attributes:
-        jobs: submissions, or cases, to judge at a time; at least 1.
+        jobs: how many submissions or cases to judge at a time; at least 1.
         checker: comparison options that take precedence over those of the tasks, such as
             ``{"ignore_case": True, "untouched": True}``.
-        corrections: a file of known faults of suites, or a folder of such files, to be applied;
-            None takes every suite as it is.
+        corrections: a file with corrections of known faults of suites, or a folder of such files;
+            None applies no corrections.
         cluster: workers that judge in place of threads: ``local:N``, the address of a scheduler, or
             a .yaml file (docs/scaling.md); None for threads of this process.
         insecure_cluster: whether the cluster may be reached without TLS on other machines.
 
     Raises:
-        UsageError: a field holds a value that it cannot have, or contradicts a published profile.
+        UsageError: a field has a value that is not valid, or contradicts a published profile.
     """
 
     jobs: Annotated[
@@ -59,14 +60,14 @@ class JudgingOptions(GradingOptions):
 
     @property
     def recalculation(self) -> Mode:
-        """When formulas are computed: as asked, or never if the profile reads files as they are."""
-        from judge.compare.profiles import get_profile  # noqa: PLC0415  likewise
+        """When formulas are computed: as requested; never if the profile uses the stored values."""
+        from judge.compare.profiles import get_profile  # noqa: PLC0415  help declares options without it
 
         return "never" if get_profile(self.profile).reads_stored_values else self.recalc
 
 
 class ComputingChanges(TypedDict, total=False):
-    """The options of :class:`JudgingOptions` that a comparison of two workbooks takes by name."""
+    """Options of :class:`JudgingOptions` that a comparison of two workbooks accepts by name."""
 
     recalc: Mode | None
     engine: str | None
@@ -75,7 +76,7 @@ class ComputingChanges(TypedDict, total=False):
 
 
 class RuleChanges(ComputingChanges, total=False):
-    """The options that every function takes by name that judges with a suite."""
+    """Options that every function that judges with a suite accepts by name."""
 
     profile: str | None
     style: Sequence[str] | None
@@ -84,13 +85,13 @@ class RuleChanges(ComputingChanges, total=False):
 
 
 class RunChanges(RuleChanges, total=False):
-    """Those of a function that runs programs."""
+    """Options of a function that runs programs."""
 
     limits: Limits | None
 
 
 class VerifyChanges(RuleChanges, total=False):
-    """Those of a function that judges many cases, and runs nothing."""
+    """Options of a function that judges many cases, and runs no programs."""
 
     jobs: int | None
     cluster: str | None
@@ -98,18 +99,18 @@ class VerifyChanges(RuleChanges, total=False):
 
 
 class JudgingChanges(RunChanges, VerifyChanges, total=False):
-    """All options of :class:`JudgingOptions`, for functions that take them by name."""
+    """All options of :class:`JudgingOptions`, for functions that accept them by name."""
 
 
 def with_changes(options: JudgingOptions | None, changes: Mapping[str, Any]) -> JudgingOptions:
-    """The options of a call: those of an object, and in place of them those given by name.
+    """The options of a call: those of an object, replaced by those given by name.
 
     Args:
         options: the object; None for the defaults.
         changes: a :class:`JudgingChanges`; None leaves an option as it is.
 
     Raises:
-        UsageError: an option has a value that it cannot have.
+        UsageError: an option has a value that is not valid.
     """
     given = {name: value for name, value in changes.items() if value is not None}
     if "style" in given:
@@ -119,35 +120,36 @@ def with_changes(options: JudgingOptions | None, changes: Mapping[str, Any]) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreOptions(JudgingOptions):
-    """How to score; every field has the default of the command line.
+    """Options of scoring; every field has the default of the command line.
 
     Attributes:
-        dataset: the suite (folder, archive or name); None takes the one that run.json remembers.
+        dataset: the suite (folder, archive or name); None for the one that run.json remembers.
         out: results directory to write; None grades a run directory in place, and puts anything
             else under ``results/``.
         ids: task ids to grade; empty for all.
         limit: grade only that many tasks, in suite order.
-        outputs: where finished workbooks are in the folder, such as ``{task}/{case}/*.xlsx``, or in
-            the folder of each trial of a job (docs/agents.md).
-        programs: the same for programs, which are run on all cases in place of comparing workbooks.
-        trajectories: what the agents did that left the finished workbooks: a pattern of files in
-            the folder (ATIF, SWE-agent's .traj), or the path of a log of Inspect.
-        every_task: of finished workbooks, a task without any counts as not solved (NO), in place of
+        outputs: pattern of the finished workbooks in the folder, such as ``{task}/{case}/*.xlsx``,
+            or in the folder of each trial of a job (docs/agents.md).
+        programs: pattern of programs in the folder, which are run on all cases instead of comparing
+            workbooks.
+        trajectories: trajectories of the agents that made the finished workbooks: a pattern of
+            files in the folder (ATIF, SWE-agent's .traj), or the path of a log of Inspect.
+        every_task: whether a task without a finished workbook counts as not solved (NO) instead of
             being left out.
         best_of: of several samples of a task, the best one counts instead of their mean.
-        trust_values: whether values of formulas are trusted in outputs that only a results
-            directory calls finished workbooks, or work of mouse and keyboard alone. Workbooks in a
-            folder that is named itself are trusted anyway.
-        suspects: golds that may be at fault (``suspects.json``), kept with the run: the scores are
-            also given without them. None for those that the run keeps, if any.
-        reference: solutions (.jsonl) whose time on this machine a task's time limits follow.
+        trust_values: whether values of formulas are trusted in outputs if only a results directory
+            says that they are finished workbooks, or made only by mouse and keyboard. Workbooks in
+            a folder that the call names are trusted anyway.
+        suspects: golds that may be at fault (``suspects.json``), kept with the run: scores without
+            them are also reported. None for those that the run keeps, if any.
+        reference: solutions (.jsonl); the time that they take here sets the tasks' time limits.
         time_factor: how many times the reference's time a solution may take; the times in
-            ``limits`` are the least that it gets.
+            ``limits`` are lower bounds.
         reward: file for soft, hard and the verdicts of one task, as numbers from 0 to 1; None for
             no such file.
 
     Raises:
-        UsageError: a field holds a value that it cannot have.
+        UsageError: a field has a value that is not valid.
     """
 
     dataset: Annotated[
@@ -171,7 +173,7 @@ class ScoreOptions(JudgingOptions):
     programs: Annotated[
         str | None,
         Option(
-            "Run the programs that are there on all cases, such as 'artifacts/**/solution.py'.",
+            "Where programs to run on all cases are, such as 'artifacts/**/solution.py'.",
             Section.JUDGED,
             metavar="PATTERN",
         ),
@@ -179,14 +181,14 @@ class ScoreOptions(JudgingOptions):
     trajectories: Annotated[
         str | None,
         Option(
-            "Where it is on file what the agents did, such as '{task}/trajectory.json', or a log "
-            "of Inspect.",
+            "Where the agents' trajectories are, such as '{task}/trajectory.json', or a log of "
+            "Inspect.",
             Section.JUDGED,
             metavar="PATTERN",
         ),
     ] = None
     every_task: Annotated[
-        bool, Option("A task without any finished workbook counts.", Section.JUDGED)
+        bool, Option("Count tasks without a finished workbook as not solved.", Section.JUDGED)
     ] = False
     best_of: Annotated[
         bool,
@@ -215,7 +217,7 @@ class ScoreOptions(JudgingOptions):
     reference: Annotated[
         GivenPath | None,
         Option(
-            "Solutions (.jsonl), one for a task: its time limits follow what they take here.",
+            "Solutions (.jsonl), one for each task, whose time here sets its time limits.",
             Section.LIMITS,
             exists=True,
             folder=False,

@@ -1,8 +1,8 @@
-"""The plan of a run of inference: its options, those of a run that is continued, and the settings.
+"""Plans a run of inference from its options, those of a continued run, and the settings.
 
-The options that a run remembers are in its folder, and a folder may come from anyone. Those that
-decide whom to ask, with which key, what is read and what is paid are taken silently from runs that
-this user started on this machine, and from other folders only when the user says so.
+The options that a run remembers are in its folder, and a folder may come from anyone. Options that
+decide which server is asked, with which key, what is read and what is paid are taken without asking
+only from runs that this user started on this machine; from other folders, only with their consent.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _Setting = TypeVar("_Setting", bound=Setting)
 
 
 def changed(setting: _Setting, options: InferOptions) -> _Setting:
-    """The setting, with what the options say in place of it."""
+    """The setting, overridden by the options."""
     names = _TYPED_CHANGES if isinstance(setting, TypedSetting) else _CHANGES
     given_options = {
         name: value for name in names if (value := getattr(options, name)) not in {None, ()}
@@ -87,7 +87,7 @@ def template_for(options: InferOptions, setting: Setting) -> Template:
     """The user's own prompt, or that of the setting.
 
     Raises:
-        UsageError: the user's cannot be read, or lacks a field that every prompt needs.
+        UsageError: the user's prompt cannot be read, or lacks a field that every prompt needs.
     """
     if options.prompt:
         return load_user_template(as_path(options.prompt))
@@ -100,13 +100,13 @@ def content_limits(options: InferOptions, setting: Setting) -> ContentLimits:
 
 
 def typed_mode(options: InferOptions, assignments: Sequence[Assignment]) -> TypedMode | None:
-    """How tasks are asked that expect a typed answer; None if none of them does."""
+    """How tasks with typed answers are asked; None if there are none."""
     forms = {assignment.question.answer.is_file for assignment in assignments}
     if False not in forms:
         return None
     assert options.mode is not None
     setting = changed(load_typed_setting(options.mode), options)
-    # A template of the user's own is for the workbooks where a suite has both.
+    # If a suite has both, the user's own template is for the tasks with workbooks.
     mine = options.prompt and True not in forms
     template = template_for(options, setting) if mine else load_template(setting.prompt)
     content = content_limits(options, setting)
@@ -114,15 +114,15 @@ def typed_mode(options: InferOptions, assignments: Sequence[Assignment]) -> Type
 
 
 def in_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Task, ...]:
-    """The tasks in one of the phrasings in which a suite asks the same things.
+    """The tasks with one phrasing, of a suite that phrases the same tasks in several ways.
 
     Args:
-        tasks: those that are chosen otherwise.
+        tasks: the tasks selected by the other options.
         name: the phrasing; None and ``both`` for all tasks.
         suite: name of the suite, for messages.
 
     Raises:
-        UsageError: no task is phrased like that.
+        UsageError: no task has this phrasing.
     """
     if name in {None, "both"}:
         return tuple(tasks)
@@ -132,10 +132,10 @@ def in_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Ta
     if not chosen:
         phrasings = sorted({task.phrasing.name for task in tasks if task.phrasing is not None})
         raise UsageError(
-            f"--instruction {str(name)[:80]}: no task of {suite} that is asked about is phrased so",
+            f"--instruction {str(name)[:80]}: no chosen task of {suite} has this phrasing",
             hint=f"Phrasings: {', '.join(phrasings)}."
             if phrasings
-            else "It has one phrasing of each task.",
+            else "It has only one phrasing of each task.",
         )
     return chosen
 
@@ -147,17 +147,17 @@ def background_of(options: InferOptions, assignments: Sequence[Assignment]) -> B
         UsageError: no task has a plan, or the documents cannot be read.
     """
     if options.oracle_plan and not any(assignment.question.plan for assignment in assignments):
-        raise UsageError("--oracle-plan: no task that is asked about comes with an expert's steps")
+        raise UsageError("--oracle-plan: none of the chosen tasks has an expert's steps")
     folder = as_path(options.documents)
     documents = None if folder is None else DocumentFolder(folder)
     return Background(oracle_plan=bool(options.oracle_plan), documents=documents)
 
 
 def check_typed(options: InferOptions) -> None:
-    """Checks that no option is given that only concerns workbooks.
+    """Checks that no option is given that only applies to workbooks.
 
     Raises:
-        UsageError: there is one.
+        UsageError: such an option is given.
     """
     unseen = options.execution_feedback is False or None
     given_options = {
@@ -171,10 +171,10 @@ def check_typed(options: InferOptions) -> None:
 
 
 def check_batch(options: InferOptions, executes: bool) -> None:
-    """Checks that requests can be sent together, if they are to be.
+    """Checks that requests can be sent together, if that is requested.
 
     Args:
-        options: what the user says.
+        options: the user's options.
         executes: whether any task is asked in several rounds.
 
     Raises:
@@ -191,15 +191,15 @@ def check_batch(options: InferOptions, executes: bool) -> None:
         raise UsageError(
             f"{named[0] if named else '--batch'} belongs to --mode single and text: in multi, each "
             "request depends on the reply to the one before",
-            hint="Leave it away, or give --mode single.",
+            hint="Leave it out, or give --mode single.",
         )
 
 
 def check_combinations(options: InferOptions, executes: bool) -> None:
-    """Checks that no option of several rounds is given in a mode that has one.
+    """Checks that no option for several rounds is given in a mode with one round.
 
     Raises:
-        UsageError: there is one.
+        UsageError: such an option is given.
     """
     if executes:
         return
@@ -236,10 +236,10 @@ _TOOL_OPTIONS = tuple(
     for name, declared in options_in(InferOptions).items()
     if declared.option.section is Section.TOOLS
 )
-"""Options of the mode with tools alone."""
+"""Options of only the mode with tools."""
 
 _WITH_TOOLS_TOO = ("minutes", "as_published")
-"""Options of desktops that the mode with tools has as well."""
+"""Options that desktops and the mode with tools share."""
 
 _TOOL_CHANGES = (
     *("rounds", "temperature", "top_p", "minutes", "result_chars", "context_tokens"),
@@ -257,10 +257,10 @@ _OPTIONS_OF_OTHER_MODES = (
 def desktop_mode(
     options: InferOptions, suite_format: str, assignments: Sequence[Assignment]
 ) -> DesktopMode | None:
-    """How tasks are asked on a desktop, and which of them cannot be; None in the other modes.
+    """How tasks are asked on a desktop, and which cannot be asked; None in the other modes.
 
     Args:
-        options: what the user says.
+        options: the user's options.
         suite_format: name of the format of the suite.
         assignments: the tasks.
 
@@ -285,7 +285,7 @@ def desktop_mode(
     left_out = tuple((question.id, problem) for question, problem in problems if problem)
     if len(left_out) == len(assignments):
         raise UsageError(
-            "no task that is chosen can be asked on a desktop",
+            "none of the chosen tasks can be asked on a desktop",
             hint="; ".join(f"{task_id}: {problem}" for task_id, problem in left_out[:3]),
         )
     return DesktopMode(setting, load_words(), _desktop_options(options), left_out)
@@ -294,10 +294,10 @@ def desktop_mode(
 def tool_mode(options: InferOptions, assignments: Sequence[Assignment]) -> ToolMode | None:
     """How tasks are asked with tools; None in the other modes.
 
-    MCP servers are started once, in the sandbox, and asked what they have.
+    MCP servers are started once, in the sandbox, to list their tools.
 
     Args:
-        options: what the user says.
+        options: the user's options.
         assignments: the tasks.
 
     Raises:
@@ -314,14 +314,14 @@ def tool_mode(options: InferOptions, assignments: Sequence[Assignment]) -> ToolM
                 f"task {assignment.question.id} cannot be asked with --mode tools: {problem}",
                 hint="Choose tasks with --ids, or use another mode.",
             )
-    asked = options.tools or PRESETS[0]
-    preset = load_preset(asked if asked in PRESETS else PRESETS[0])
+    requested = options.tools or PRESETS[0]
+    preset = load_preset(requested if requested in PRESETS else PRESETS[0])
     answer = options.answer or "workbook"
     if answer not in preset.prompts:
-        raise UsageError(f"--answer {answer}: --tools {asked} hands in a workbook")
+        raise UsageError(f"--answer {answer}: --tools {requested} submits a workbook")
     setting = replace(
         preset.setting,
-        name=f"{TOOLS}/{asked}",
+        name=f"{TOOLS}/{requested}",
         pictures=options.tool_pictures or "after",
         **{name: value for name in _TOOL_CHANGES if (value := getattr(options, name)) is not None},
     )
@@ -330,7 +330,7 @@ def tool_mode(options: InferOptions, assignments: Sequence[Assignment]) -> ToolM
         def opened() -> Sandbox:
             return stack.enter_context(contextlib.closing(open_sandbox(options.sandbox)))
 
-        tools = named_set(asked, answer, opened)
+        tools = named_set(requested, answer, opened)
     return ToolMode(
         setting,
         preset,
@@ -418,9 +418,9 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
     """Makes the plan of a run; reads the suite, sends no request.
 
     Args:
-        options: what to ask, with every option that is never without a value
+        options: what to ask, with all defaults filled in
             (:meth:`judge.api.infer_options.InferOptions.filled`).
-        model: whom to ask.
+        model: the model to ask.
 
     Raises:
         UsageError: options contradict each other or cannot be read.
@@ -429,7 +429,7 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
     source = str(options.dataset or "sample")
     suite = load_suite(source)
     ids = split_ids(options.ids)
-    # Every golden workbook stays behind here: the plan gets questions only.
+    # From here on, no gold is passed on: the plan gets only questions.
     named = suite.select(ids or None)
     phrased = in_phrasing(named.tasks, options.instruction, suite.name)
     chosen = named.with_tasks(phrased).select(None, options.limit).tasks
@@ -439,7 +439,7 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
         if task.excluded is None or ids
     )
     if not assignments:
-        raise UsageError("no task is left to ask about", hint="Check --ids and --limit.")
+        raise UsageError("there are no tasks to ask about", hint="Check --ids and --limit.")
     desktop = desktop_mode(options, suite.format, assignments)
     if desktop is not None:
         assignments = without(assignments, desktop.left_out)
@@ -476,7 +476,7 @@ def _way(
     desktop: DesktopMode | None,
     tools: ToolMode | None,
 ) -> tuple[Setting, Template, TypedMode | None]:
-    """Setting and prompt, and how tasks are asked that expect a typed answer."""
+    """Setting and prompt, and how tasks with typed answers are asked."""
     if desktop is not None:
         return desktop.setting, template_for(options, desktop.setting), None
     if tools is not None:
@@ -522,7 +522,7 @@ def request_params(options: InferOptions) -> dict[str, Any]:
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Values that JSON can hold; a user's prompt is remembered by its whole path."""
+    """Converts values for JSON; a user's prompt is remembered by its absolute path."""
     plain: dict[str, Any] = {}
     for name, value in options.items():
         if isinstance(value, Path):
@@ -550,19 +550,19 @@ GUARDED = {
     "price": "price",
     "tools": "tools",
 }
-"""Options that need the user's consent, with their names: they decide whom to ask, with which
-key, what of this machine is read and sent, and what is paid."""
+"""Options that need the user's consent, with their names: they decide which server is asked, with
+which key, which files of this machine are read and sent, and what is paid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """Options, filled up with those of the run that is continued.
+    """Options, completed with those of the run that is continued.
 
     Attributes:
-        options: what holds now.
-        taken: guarded options that the folder alone gives, in a run of somebody else.
-        key_said: endpoint and key name were given together, by this user.
-        dropped_key: name of a key that was remembered for an endpoint other than the one given.
+        options: the resulting options.
+        taken: options that need consent and come only from the folder of somebody else's run.
+        key_said: whether this user gave endpoint and key name together.
+        dropped_key: name of a key that was remembered for an endpoint other than the given one.
     """
 
     options: InferOptions
@@ -571,15 +571,15 @@ class Resumed:
     dropped_key: str | None = None
 
     def check_trusted(self) -> None:
-        """Checks that nothing is taken from another user's folder without this user's consent.
+        """Checks that no such option comes from another user's folder without this user's consent.
 
         Raises:
-            StoreError: something is, and ``trust_folder`` is not given.
+            StoreError: one does, and ``trust_folder`` is not given.
         """
         if self.taken and not self.options.trust_folder:
             raise StoreError(
                 f"{self.options.out}: was not started by you on this machine, and its {RUN_FILE} "
-                f"alone says whom to ask or what to read ({', '.join(self.taken)})",
+                f"alone says which server to ask or what to read ({', '.join(self.taken)})",
                 hint="Give the options yourself, or --trust-folder (trust_folder=True) if you know "
                 "where the folder is from.",
             )
@@ -589,11 +589,12 @@ def resume(options: InferOptions, started: StartedRuns | None = None) -> Resumed
     """Fills the options that are not given with those of the run in ``out``.
 
     Args:
-        options: what the user gives.
-        started: the runs of this user; None for those on record in the user's state folder.
+        options: the user's options.
+        started: the runs of this user; None for those recorded in the user's state folder.
 
     Raises:
-        StoreError: the run's description cannot be read, or holds what is not a value of an option.
+        StoreError: the run's description cannot be read, or has a value that is not valid for an
+            option.
     """
     given = options.given()
     said_together = {"base_url", "api_key_env"} <= given.keys()
@@ -638,7 +639,7 @@ def _read_option(name: str, value: object, out: Path) -> Any:
 
 
 def _says_something(name: str, value: object) -> bool:
-    """Whether a remembered value is anything but what holds without it."""
+    """Whether a remembered value differs from the default."""
     usual = () if name == "param" else USUAL.get(name)
     return value != usual and not (name == "dataset" and value == "sample")
 

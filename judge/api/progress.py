@@ -1,7 +1,7 @@
 """Progress of a batch: a live line on a terminal, plain lines elsewhere, a bar in notebooks.
 
-All three count what is done and time only what was really judged: results that were taken from the
-results directory cost nothing and must not make the estimate look better than it is.
+All three count every finished case but time only those that were judged: results reused from the
+results directory cost nothing, and would make the estimate too optimistic.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Progress(Protocol):
     """A context manager that is notified of each case."""
 
     def __call__(self, event: Event) -> None:
-        """Takes note of one case."""
+        """Counts one case."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -37,8 +37,8 @@ class Tally:
     """Progress of a run: finished items, rate, and an estimate of the remaining time.
 
     Attributes:
-        done: cases done, reused ones included.
-        total: cases in all.
+        done: number of finished cases, including reused ones.
+        total: number of all cases.
         verdicts: counts by verdict code.
     """
 
@@ -62,7 +62,7 @@ class Tally:
 
     @property
     def rate(self) -> float | None:
-        """Cases judged per second; None before the first one."""
+        """Cases judged per second; None before the first case was judged."""
         if self._started_s is None or not self._judged:
             return None
         return self._judged / max(time.monotonic() - self._started_s, 1e-6)
@@ -74,7 +74,7 @@ class Tally:
         return None if rate is None else (self.total - self.done) / rate
 
     def line(self) -> str:
-        """Everything in one line of text."""
+        """The whole progress in one line of text."""
         parts = [f"{self.done}/{self.total} cases"]
         if (rate := self.rate) is not None:
             parts.append(f"{rate:.1f}/s")
@@ -106,7 +106,7 @@ class Silent:
 
 
 class PlainLines:
-    """A line every few seconds, for logs and pipes.
+    """Writes a line every few seconds, for logs and pipes.
 
     Args:
         stream: where to write.
@@ -120,7 +120,7 @@ class PlainLines:
         self._next_s = 0.0
 
     def __call__(self, event: Event) -> None:
-        """Counts the case, and writes a line where it is time for one."""
+        """Counts the case, and writes a line if it is time for one."""
         self._tally.add(event)
         now = time.monotonic()
         if now >= self._next_s or event.done == event.total:
@@ -140,7 +140,7 @@ class LiveBar:
     """A live line on a terminal: bar, counts, rate, time left, verdicts."""
 
     def __init__(self) -> None:
-        from rich.progress import BarColumn, TextColumn  # noqa: PLC0415  only a live terminal does
+        from rich.progress import BarColumn, TextColumn  # noqa: PLC0415  only a live terminal needs it
         from rich.progress import Progress as RichProgress  # noqa: PLC0415
 
         self._tally = Tally()
@@ -172,11 +172,11 @@ class LiveBar:
 
 
 class NotebookBar(LiveBar):
-    """The same for library use: in a cell of a notebook, where ``rich`` draws it, or a terminal."""
+    """The same for library use: in a notebook cell, where ``rich`` draws it, or on a terminal."""
 
 
 def progress_for(stream: IO[str] | None = None, *, quiet: bool = False) -> Progress:
-    """The progress display that fits: live on a terminal, plain lines elsewhere."""
+    """The fitting progress display: live on a terminal, plain lines elsewhere."""
     stream = stream or sys.stderr
     if quiet:
         return Silent()

@@ -1,9 +1,9 @@
-"""Runs judged again from their stored outputs or programs, and verdicts changed by hand.
+"""Judges runs again from their stored outputs or programs, and changes verdicts by hand.
 
-What decides a verdict is taken from the suite and from the call. A results directory can come from
-anybody, so what its run.json says of rules, options, corrections and trust counts only if the call
-asks for it by name; what was not taken over is listed (decision 0035). A rerun runs the stored
-programs, and trusts nothing that the folder claims.
+Everything that decides a verdict is taken from the suite and from the call. A results directory can
+come from anybody, so the rules, options, corrections and trust in its run.json count only if the
+call requests them by name; all others are listed (decision 0035). A rerun runs the stored programs,
+and trusts no claim of the folder.
 """
 
 from __future__ import annotations
@@ -74,18 +74,18 @@ def rerun_cases(
     keep: RunDirectory | None,
     on_case: Callable[[RejudgedCase, int], None],
 ) -> list[RejudgedCase]:
-    """Runs the programs of a run in a folder of its own, and compares the verdicts.
+    """Runs the programs of a run in a separate folder, and compares the verdicts.
 
     Args:
         store: the run.
-        loaded: the same, read; its submissions are run.
-        suite: which they answer.
-        settings: sandbox, limits, rules, engines, workers: those of this machine.
-        keep: where the outputs are stored; None where nothing is to be written.
-        on_case: called with each case that is on record, and with how many there are in all.
+        loaded: the same run, read; its submissions are run.
+        suite: the suite that they answer.
+        settings: sandbox, limits, rules, engines and workers of this machine.
+        keep: where to store the outputs; None to write nothing.
+        on_case: called with each recorded case, and with the total number of cases.
 
     Returns:
-        One entry for each case on record, in the order of the submissions.
+        One entry for each recorded case, in the order of the submissions.
 
     Raises:
         SandboxError: the sandbox was lost.
@@ -124,12 +124,12 @@ def _keep_outputs(rejudged: list[RejudgedCase], scratch: RunDirectory, keep: Run
 
 
 def ran_by(settings: Settings) -> RunDocument:
-    """Description in ``run.json`` of the machine that a rerun ran on."""
+    """Describes, for ``run.json``, the machine on which a rerun ran."""
     sandbox = settings.sandbox
     return {
         "limits": asdict(settings.limits),
         "reference": None,
-        # Typed answers are judged again without one.
+        # Typed answers are judged again without a sandbox.
         "sandbox": None if sandbox is None else sandbox_record(sandbox.info),
     }
 
@@ -148,23 +148,23 @@ def _told(
 
 @dataclass(frozen=True, slots=True)
 class Rejudgement:
-    """A run under other rules.
+    """A run that was judged under other rules.
 
     Attributes:
         path: the results directory.
-        rules: profile, style and recalculation that it was judged by now.
-        cases: every case on record, before and after.
-        before: the report as it was.
+        rules: profile, style and recalculation by which it was judged now.
+        cases: every recorded case, before and after.
+        before: the report before.
         after: the report under the other rules.
         applied: whether records and report were written.
         suite: where the golds came from.
         corrections: how many corrections of tasks, and options of the comparison, were applied.
         manual: how many verdicts a person changed.
         suite_is_named: whether the call named the suite; otherwise run.json did.
-        not_taken: what run.json says that would decide verdicts, and was not asked for by name.
-        missing: what the run holds no verdict of, in a line each.
+        not_taken: settings in run.json that would affect verdicts, but were not requested by name.
+        missing: lines that say which verdicts the run does not have.
         automatic: the report by these rules without the verdicts that a person changed; None if
-            there are none.
+            no verdict was changed.
     """
 
     path: Path
@@ -187,7 +187,7 @@ class Rejudgement:
         return [case for case in self.cases if case.changed]
 
     def to_json(self) -> dict[str, Any]:
-        """The changes, as a JSON object."""
+        """The result as a JSON object."""
         return {
             "run": str(self.path),
             "applied": self.applied,
@@ -249,7 +249,7 @@ class _Request:
         loaded: the run.
         corrected: its suite, with the corrections and the comparison options that count.
         options: how it is judged.
-        trusts_values: whether values of formulas are trusted in outputs that were made elsewhere.
+        trusts_values: whether values of formulas are trusted in outputs made elsewhere.
         best_of: whether the best sample of a task counts.
         rerun: whether programs are run.
         apply: whether records and report are written.
@@ -279,25 +279,25 @@ def rejudge(
 ) -> Rejudgement:
     """Judges a run again, from its stored outputs or from its stored programs.
 
-    Every output is compared again, whatever its record says. If it is missing, or is not the
-    one that the record names, an accepted case is JE and a failed one stays failed.
+    Every output is compared again, regardless of its record. If it is missing, or is not the one
+    that the record names, an accepted case becomes JE and a failed case stays failed.
 
     Args:
         run: the results directory.
-        options: how to judge, with ``limits`` only for a rerun; also ``as_recorded``, an object
-            counts as a whole.
+        options: how to judge, with ``limits`` only for a rerun; with ``as_recorded``, all fields of
+            the object count as given.
         dataset: the suite; None for the one that the run remembers.
         as_recorded: take what is not given here (profile, styles, recalculation, engine, options
             of the comparison, corrections, whether the best sample counts, trust in values) from
             run.json, which anyone can have written.
         trust_values: whether values of formulas are trusted in outputs that, by their records,
-            were made elsewhere or by mouse and keyboard alone.
-        suspects: golds that may be at fault (``suspects.json``); the scores are also given without
-            them. None for those that the run keeps, if any.
+            were made elsewhere or only by mouse and keyboard.
+        suspects: golds that may be at fault (``suspects.json``); scores without them are also
+            reported. None for those that the run keeps, if any.
         apply: append the new records and replace report.json; otherwise nothing is written.
-        rerun: run the programs of the run as well, here and within ``limits``; for folders of
-            others, whose outputs are claims like their verdicts.
-        on_case: called with each case, and with how many there are in all.
+        rerun: run the programs of the run as well, here and within ``limits``; for folders of other
+            people, whose outputs are as unproven as their verdicts.
+        on_case: called with each case, and with the total number of cases.
         changes: fields of :class:`JudgingOptions` by name, in place of those in ``options``, such
             as ``profile="strict"``; None for "not given".
 
@@ -305,10 +305,10 @@ def rejudge(
         Verdicts and reports before and after. Verdicts that a person changed count in both.
 
     Raises:
-        StoreError: the directory holds no run, or another judge is writing to it.
+        StoreError: the directory has no run, or another judge is writing to it.
         SuiteError: the suite is not available.
-        UsageError: an option holds a value that it cannot have, or contradicts a published
-            profile; ``limits`` come without ``rerun``, or a rerun finds no programs.
+        UsageError: an option has a value that is not valid, or contradicts a published profile;
+            ``limits`` are given without ``rerun``, or a rerun finds no programs.
     """
     chosen = _chosen(options, changes, rerun=rerun)
     loaded = load_run(run, dataset, suspects, published=True)
@@ -323,11 +323,11 @@ def rejudge(
 def _chosen(
     options: JudgingOptions | None, changes: JudgingChanges, *, rerun: bool
 ) -> JudgingOptions:
-    """The options of a call, before what a run describes is taken over."""
+    """The options of a call, before those in a run's description are added."""
     chosen = with_changes(options, changes)
     if chosen.limits != Limits() and not rerun:
         raise UsageError(
-            "limits apply to programs, and no programs are run", hint="Add --rerun (rerun=True)."
+            "limits apply to programs, but no programs are run", hint="Add --rerun (rerun=True)."
         )
     return chosen
 
@@ -341,7 +341,7 @@ def _request(
     rerun: bool,
     apply: bool,
 ) -> _Request:
-    """The request of a call: with the suite as it is judged by, and what ``source`` adds."""
+    """The request of a call: with the corrected suite, and the options that ``source`` adds."""
     checker = {**(source.get("checker") or {}), **options.checker}
     corrected = _corrected(_suite_of(loaded), source, options.corrections)
     if rerun and not (loaded.path / SUBMISSIONS_FILE).is_file():
@@ -360,7 +360,7 @@ def _request(
 def _carried_out(
     request: _Request, on_case: Callable[[RejudgedCase, int], None], *, keeps_suspects: bool
 ) -> Rejudgement:
-    """Judges again, and writes what the request wants written."""
+    """Judges again, and writes the results if the request says so."""
     loaded = request.loaded
     with RunDirectory(loaded.path) as store:
         if request.apply:
@@ -379,7 +379,7 @@ def _carried_out(
 def _judged_again(
     request: _Request, store: RunDirectory, on_case: Callable[[RejudgedCase, int], None]
 ) -> tuple[Rejudgement, RunDocument]:
-    """The run under the rules of the request, and its description by these rules."""
+    """The run under the rules of the request, and its new description."""
     loaded, suite = request.loaded, request.corrected.suite
     with contextlib.ExitStack() as stack:
         settings = _settings(request, stack)
@@ -427,14 +427,14 @@ def _cases(request: _Request) -> list[tuple[Task, int, TestCase]]:
 
 def _settings(request: _Request, stack: contextlib.ExitStack) -> Settings:
     """Sandbox, engines and workers for a request; the stack closes them."""
-    # Programs run in whatever sandbox is here, engines in the one that the run was begun with.
+    # Programs run in the sandbox that is available here, engines in the one that the run used.
     resources = JudgingResources(request.options, stack)
     settings = resources.settings_for(
         (task for task, _, _ in _cases(request)),
         runs=request.rerun,
         remembered=None if request.rerun else backend_of(request.loaded.run),
     )
-    # A preview leaves nothing in the folder of the run, and a rerun has one of its own.
+    # A preview writes nothing to the folder of the run, and a rerun has a separate folder.
     settings = resources.placed(settings, request.corrected.suite)
     return replace(settings, trusts_values=request.trusts_values)
 
@@ -447,7 +447,7 @@ def _corrected(suite: Suite, source: RunDocument, path: GivenPath | None) -> Cor
 
 
 def _described(request: _Request, rules: JudgingRules, *, trusts_values: bool) -> RunDocument:
-    """The description of a run by the rules of now; what is about its making stays."""
+    """The description of a run with the new rules; the facts about how it was made stay."""
     run, corrected = request.loaded.run, request.corrected
     suite = corrected.suite
     recorded: SuiteIdentity = run.get("suite") or {"name": suite.name}
@@ -474,7 +474,7 @@ def _described(request: _Request, rules: JudgingRules, *, trusts_values: bool) -
 
 
 def _missing(loaded: LoadedRun, suite: Suite) -> tuple[str, ...]:
-    """Warnings for readers of the scores about records that are missing from them."""
+    """Warnings about records that the scores do not include."""
     lines = []
     judged = {submission.key for submission in loaded.submissions}
     if left := len(loaded.submitted - judged):
@@ -482,7 +482,7 @@ def _missing(loaded: LoadedRun, suite: Suite) -> tuple[str, ...]:
     if without := sum(
         len(submission.cases) - len(submission.automatic) for submission in loaded.submissions
     ):
-        lines.append(f"{without} cases have no verdict on record")
+        lines.append(f"{without} cases have no recorded verdict")
     tasks = {submission.task_id for submission in loaded.submissions}
     if absent := len(suite.tasks) - len(tasks):
         lines.append(f"{absent} of {len(suite.tasks)} tasks of the suite have no result here")
@@ -501,22 +501,22 @@ def change_verdict(
 ) -> ManualVerdict | None:
     """Changes one verdict by hand, and the run's report with it.
 
-    The automatic verdict stays on record; the change outlives every re-scoring of the same output.
+    The automatic verdict stays recorded; the change survives every re-scoring of the same output.
 
     Args:
         run: the results directory.
         task_id: the task.
         case: number of the case.
         verdict: the verdict from now on; None takes an earlier change back.
-        by: who says so.
+        by: name of the person who changes it.
         why: the reason.
         sample: which of several solutions of the task.
 
     Returns:
-        The change; None where an earlier one was taken back.
+        The change; None if an earlier one was taken back.
 
     Raises:
-        UsageError: the verdict does not exist, the case is not on record, or no reason is given.
+        UsageError: the verdict does not exist, the case is not recorded, or no reason is given.
         SuiteError: the suite, which the report needs, is not available.
     """
     chosen = None if verdict is None else _verdict(verdict)
@@ -534,7 +534,7 @@ def change_verdict(
 
 
 def renew_report(run: GivenPath) -> None:
-    """Writes report.json again from the records of a run, with all marks; runs and judges nothing.
+    """Writes report.json again from the records of a run, with all marks; does not judge again.
 
     Raises:
         SuiteError: the suite, which the report needs, is not available.
@@ -574,7 +574,7 @@ def _report(
         without_submission=loaded.tasks_without_submission,
         suite_tasks=suite.tasks,
         overrides=read_overrides(store) if overrides is None else overrides,
-        asked=[submission.asking for submission in loaded.submissions],
+        usages=[submission.usage for submission in loaded.submissions],
         suspicions=loaded.suspicions,
         marks=marks_in(store),
     )
@@ -594,11 +594,11 @@ def _suite_of(loaded: LoadedRun) -> Suite:
 def _with_recorded(
     run: RunDocument, options: JudgingOptions, given: JudgingChanges
 ) -> JudgingOptions:
-    """The options, in which those that are not given are the ones that a run describes."""
+    """The options, with those that are not given filled in from a run's description."""
     remembered = run.get("recalc") or RecalcIdentity()
     before = PROFILES.get(run.get("profile") or "")
     chosen = get_profile(given.get("profile") or run.get("profile") or options.profile)
-    # A mode that a profile fixed, here or before, was not asked for.
+    # A mode that a profile fixed, now or before, was not requested.
     fixed = chosen.reads_stored_values or (before is not None and before.reads_stored_values)
     mode = given.get("recalc") or (None if fixed else remembered.get("mode")) or options.recalc
     if mode not in get_args(Mode):
@@ -615,15 +615,16 @@ def _with_recorded(
 
 
 def stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite | None) -> StoredOutput:
-    """Outputs by content from the run itself, or from the folder of finished ones.
+    """Finds outputs by content, in the run itself or in the folder of finished outputs.
 
     Returns:
-        Gives the output of (task id, sample, case) with a SHA-256, or says why there is none.
+        A function that returns the output of (task id, sample, case) with a SHA-256, or the reason
+        why there is none.
     """
     folder = run.get("outputs")
     outputs: FoundOutputs | None = None
     if folder is not None and suite is not None:
-        with contextlib.suppress(JudgeError):  # the folder is gone: each case will say so
+        with contextlib.suppress(JudgeError):  # the folder is missing: each case reports it
             outputs = outputs_in(Path(folder), suite, run.get("layout"))
 
     def output_of(key: tuple[str, int, int], digest: str) -> bytes | str:
@@ -647,7 +648,7 @@ def stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite | None) -
 
 
 def _corrections(run: RunDocument) -> int:
-    """Changes to the suite's tasks that the run's own description names."""
+    """Changes to the suite's tasks according to the run's own description."""
     suite = run.get("suite")
     named = None if suite is None else suite.get("corrections")
     return len(named or ()) + len(run.get("checker") or ())
@@ -656,7 +657,7 @@ def _corrections(run: RunDocument) -> int:
 def _history(
     run: RunDocument, rules: JudgingRules, cases: Sequence[RejudgedCase]
 ) -> list[dict[str, object]]:
-    """History in run.json of every time that verdicts were made again."""
+    """The history, for run.json, of all times that the run was judged again."""
     entry: dict[str, object] = {
         "at": utc_now(),
         "from": {name: run.get(name) for name in ("profile", "style", "recalc")},

@@ -1,4 +1,4 @@
-"""Episodes performed again in a fresh sandbox, compared with the record: actions, or calls."""
+"""Performs episodes (actions or calls) again in a fresh sandbox, and compares with the record."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class ReplayedTurn:
     """A turn whose outcome differs from the record.
 
     Attributes:
-        number: from 1.
-        lines: lines of the table that only one of the two has; 0 if the tables are equal.
-        outcomes: numbers of the actions, from 1, that failed only once of the two times; with
+        number: number of the turn, from 1.
+        lines: number of lines that only one of the two tables has; 0 if the tables are equal.
+        outcomes: numbers, from 1, of the actions that failed in only one of the two runs; with
             tools, also of calls whose results differ.
-        workbooks: calls of tools after which the workbook has another hash; writers that store the
-            time make it so.
+        workbooks: calls of tools after which the workbook has another hash; this happens if the
+            writer stores the time.
     """
 
     number: int
@@ -81,9 +81,9 @@ class ReplayedEpisode:
         sample: number of the submission among those of its task.
         case: number of the case.
         turns: how many turns were performed.
-        differing: those whose outcome differs from the record.
-        before: the verdict on the file that was kept; None if there is no file to judge.
-        after: that on the file that was left now.
+        differing: the turns whose outcome differs from the record.
+        before: the verdict on the stored file; None if there is no file to judge.
+        after: the verdict on the new file.
         same_file: whether both files are the same, byte for byte.
         problem: why it could not be performed again; empty if it was.
     """
@@ -154,14 +154,14 @@ class _Replayer:
 
 @dataclass(frozen=True, slots=True)
 class _ToolReplayer(_Replayer):
-    """Does the calls of episodes of a run again."""
+    """Repeats the calls of a run's episodes."""
 
     sandbox: Sandbox | None = None
     tools: ToolSet | None = None
     calculator: SharedCalculator | None = None
 
     def replay(self, episode: ToolEpisode) -> ReplayedEpisode:
-        """Does the calls of an episode again; what prevents that is data."""
+        """Repeats the calls of an episode; anything that prevents it is returned as its problem."""
         replayed = ReplayedEpisode(*episode.key)
         try:
             return self._done(replayed, episode)
@@ -195,7 +195,7 @@ class _ToolReplayer(_Replayer):
         )
         with tools:
             tools.start()
-            turns = [turn for each in episode.turns for turn in _again(tools, each)]
+            turns = [turn for turn_record in episode.turns for turn in _again(tools, turn_record)]
             left = tools.collect()
         end = episode.end
         before = KeptOutput(
@@ -210,7 +210,7 @@ class _ToolReplayer(_Replayer):
 
 
 def _again(tools: EpisodeTools, turn: ToolTurn) -> Iterator[ReplayedTurn]:
-    """Does the calls of a turn again, in the order in which they were done."""
+    """Repeats the calls of a turn, in their original order."""
     outcomes, states = [], 0
     numbered = list(enumerate(turn["calls"], start=1))
     for number, line in sorted(numbered, key=lambda pair: pair[1]["tool"] == SUBMIT):
@@ -232,7 +232,7 @@ class _DesktopReplayer(_Replayer):
     """Performs episodes on desktops of a run again."""
 
     def replay(self, episode: Episode) -> ReplayedEpisode:
-        """Performs an episode again; what prevents that is data."""
+        """Performs an episode again; anything that prevents it is returned as its problem."""
         replayed = ReplayedEpisode(*episode.key)
         try:
             return self._performed(replayed, episode)
@@ -265,7 +265,7 @@ class _DesktopReplayer(_Replayer):
         return replace(judged, turns=len(episode.turns), differing=tuple(turns))
 
     def _way(self, episode: Episode) -> DesktopMode:
-        """How tables were made in an episode; fields that are not on record have their defaults."""
+        """How tables were made in an episode; unrecorded fields have their defaults."""
         inference = self.run.get("inference") or {}
         recorded = (inference.get("desktop") or {}).get("setting")
         setting = load_desktop_setting(self.suite.format)
@@ -315,7 +315,7 @@ def replay(
         run: the results directory.
         options: how to judge, which tasks, and how many desktops at a time (``jobs``).
         desktops: opens desktops; None for those of the sandbox.
-        on_episode: called with each episode, and with how many there are in all.
+        on_episode: called with each episode, and with the total number of episodes.
 
     Returns:
         One entry for each episode, in the order of their files.
@@ -366,7 +366,7 @@ _NOT_HERE = {
     "out": "nothing is written",
     "suspects": "nothing is written",
     "reward": "nothing is written",
-    "reference": "an action has the time that it had",
+    "reference": "an action gets the time that it had",
     "outputs": "the files are those of the episodes",
     "programs": "the files are those of the episodes",
     "trajectories": "the episodes are those of the run",
@@ -388,7 +388,7 @@ def _check_options(options: ScoreOptions) -> None:
 def _open_tools(
     run: RunDocument, options: ScoreOptions, stack: contextlib.ExitStack
 ) -> tuple[Sandbox, ToolSet, SharedCalculator]:
-    """The sandbox, the tools of a run, and what computes formulas for them.
+    """The sandbox, the tools of a run, and the engines that compute formulas for them.
 
     Raises:
         StoreError: the run does not say which tools it had.

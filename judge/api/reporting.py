@@ -1,4 +1,4 @@
-"""A run that was just scored: its report, its rewards, and checks of its verdicts.
+"""Makes the report and the rewards of a run that was just scored, and checks its verdicts.
 
 The report is made from the records, one submission at a time.
 """
@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.core.conversation import asking_of
+from judge.core.conversation import recorded_usage
 from judge.core.records.reports import ReportDocument
 from judge.core.records.runs import RunDocument
 from judge.core.score import SubmissionScore, best_samples, score_submission
@@ -45,9 +45,9 @@ class ScoredRun:
     Attributes:
         path: its results directory.
         report: the document of its report.json.
-        results: every case result on record for the reported submissions.
-        submissions: the submissions reported on, with their tasks; empty for finished outputs.
-        reused: cases whose result was on record already.
+        results: every recorded case result of the reported submissions.
+        submissions: the reported submissions, with their tasks; empty for finished outputs.
+        reused: how many cases already had a recorded result.
         problem: why the run is incomplete, or None.
         not_taken: options of run.json that affect verdicts and were not requested.
         suite_is_named: whether the command named the suite; otherwise run.json did.
@@ -65,7 +65,7 @@ class ScoredRun:
 
 @dataclass(frozen=True, slots=True)
 class _Reported:
-    """A submission that is reported on; its program is not read for it."""
+    """A reported submission; its program is not read for the report."""
 
     task: Task
     submission: Submission
@@ -79,8 +79,8 @@ class RunReporter:
     Args:
         store: the results directory.
         run: the run's description.
-        suite: which it answers.
-        settings: the rules that the verdicts have to be of.
+        suite: the suite that it answers.
+        settings: the rules under which the verdicts have to be made.
         outcome: how the batch ended.
     """
 
@@ -98,7 +98,7 @@ class RunReporter:
         self._settings = settings
         self._overrides = read_overrides(store)
         self._outcome = outcome
-        unchanged = None if outcome.judged else outcome.known
+        unchanged = None if outcome.judged else outcome.recorded
         self._known = unchanged or KnownCases(store)
         self._slots = array("Q")
         self._places = array("I")
@@ -110,8 +110,8 @@ class RunReporter:
 
         Args:
             pairs: all submissions of the run, with their tasks.
-            chosen: the tasks that were requested this time; of the others, only what these very
-                rules said of this very code is reported.
+            chosen: the tasks that were requested this time; for other tasks, only verdicts made by
+                exactly these rules on exactly this code are reported.
             problem: why the run is incomplete, or None.
         """
         suspicions = suspicions_in(self._store)
@@ -125,13 +125,13 @@ class RunReporter:
         best_of = bool(self._run.get("best_of"))
         submissions = self._submissions(pairs, chosen)
         for _, samples in groupby(submissions, key=lambda submission: submission.task.id):
-            # Of several samples the best one is known only after the last.
+            # Which of several samples is best is known only after the last one.
             together = list(samples) if best_of else samples  # noqa: B031  used once
             best = best_samples(submission.score for submission in together) if best_of else set()
             for part in together:
                 counts = not best_of or (part.task.id, part.score.sample) in best
                 entries.add(builder.add(part.task, part.score, part.present, counts=counts))
-                builder.add_asking(asking_of(part.submission.provenance))
+                builder.add_usage(recorded_usage(part.submission.provenance))
         self._check_records()
         head = builder.head(
             without_submission=len(self._suite.tasks) - pairs.facts.tasks,
@@ -150,7 +150,7 @@ class RunReporter:
         )
 
     def _check_records(self) -> None:
-        """Checks that everything that was judged is on record, on which the report depends.
+        """Checks that everything that was judged is recorded, as the report depends on it.
 
         Raises:
             StoreError: the records were changed meanwhile.
@@ -169,7 +169,7 @@ class RunReporter:
 
     def _submissions(self, pairs: SubmissionIndex, chosen: set[str]) -> Iterator[_Reported]:
         """Submissions of the report, in suite order."""
-        # The keys are those of all submissions only if all of them were asked to be judged.
+        # The keys cover all submissions only if all of them were requested.
         whole = all(pairs.task(index).id in chosen for index in range(len(pairs)))
         keys = self._outcome.keys if whole else None
         records = current_records(self._known, pairs, self._settings, keys)
@@ -185,7 +185,7 @@ class RunReporter:
             results = [by_case.get(case.number) for case in task.cases]
             self._places.append(at)
             self._slots.extend(present_slots)
-            # Few results are held, many are read again when they are asked for.
+            # A few results are kept in memory; many are read again when they are needed.
             if len(self._slots) <= MAX_HELD:
                 self._held += present
             else:
@@ -195,14 +195,14 @@ class RunReporter:
 
 
 def suspicions_in(store: RunDirectory) -> Suspicions | None:
-    """The suspects that a results directory keeps; None if it keeps none.
+    """The suspects stored in a results directory; None if there are none.
 
     Raises:
         StoreError: a file is not in the form that the judge writes.
     """
     if not os.path.lexists(store.path / SUSPECTS_FILE):
         return None
-    from judge.suspects.decisions import kept_suspicions  # noqa: PLC0415  few runs keep any
+    from judge.suspects.decisions import kept_suspicions  # noqa: PLC0415  few runs have any
 
     return kept_suspicions(store)
 
@@ -227,10 +227,10 @@ def write_reward(path: Path, runs: Sequence[ScoredRun]) -> None:
 
     Args:
         path: the file.
-        runs: what was scored: one submission of one task.
+        runs: the scored runs, which must have one submission to one task.
 
     Raises:
-        UsageError: it was more than one.
+        UsageError: more than one submission was scored.
         IncompleteRunError: it has no score, since the judge or the test is at fault; nothing is
             written.
         StoreError: the file cannot be written.
@@ -238,7 +238,7 @@ def write_reward(path: Path, runs: Sequence[ScoredRun]) -> None:
     submissions = {(result.task_id, result.sample) for run in runs for result in run.results}
     if len(runs) != 1 or len(submissions) != 1:
         raise UsageError(
-            f"--reward is about one answer to one task, and {len(submissions)} were scored",
+            f"--reward is for one answer to one task, but {len(submissions)} were scored",
             hint="Name one task with --ids, or leave --reward out.",
         )
     failed = [result for result in runs[0].results if result.verdict is Verdict.JE]
@@ -262,7 +262,7 @@ def add_published_figures(
 ) -> bool:
     """Adds the published figures to a report; nothing if there are no logs to read.
 
-    They are about the published verdicts, whatever the profile is.
+    They are based on the published verdicts, whatever the profile is.
 
     Args:
         report: the report, which is changed.
@@ -271,7 +271,7 @@ def add_published_figures(
         results: results of the reported outputs.
 
     Returns:
-        Whether something was added.
+        Whether figures were added.
     """
     if folder is None:
         return False
@@ -281,7 +281,7 @@ def add_published_figures(
         official = result.comparison.get("official_equal")
         agrees = result.verdict is Verdict.AC if official is None else official
         accepted[key] = accepted.get(key, True) and agrees
-    # A folder that is gone leaves the report as it is; each case says so where it matters.
+    # If the folder is missing, the report stays as it is; each case reports it where needed.
     with contextlib.suppress(SubmissionError, SuiteError):
         if figures := suite.conventions.published_figures(suite.whole, Path(folder), accepted):
             report["published_figures"] = figures
@@ -290,12 +290,12 @@ def add_published_figures(
 
 
 def check_complete(runs: Sequence[ScoredRun]) -> None:
-    """Raises if a run is incomplete, or if faults in the suite kept cases from being judged.
+    """Raises if a run is incomplete, or if cases could not be judged because the suite is at fault.
 
     Raises:
-        IncompleteRunError: a run holds judge errors or was stopped; the message names it.
-        SuiteError: a run holds bad tests (BT) other than those that were left out on request;
-            each is named with its file.
+        IncompleteRunError: a run has judge errors or was stopped; the message names it.
+        SuiteError: a run has bad tests (BT) other than those that were left out on request; each
+            is named with its file.
     """
     for run in runs:
         if run.problem is not None:
@@ -319,15 +319,15 @@ def check_complete(runs: Sequence[ScoredRun]) -> None:
 
 
 def _may_hold_faults(run: ScoredRun) -> bool:
-    """Whether the results have to be searched; those of a large run are read for it."""
+    """Whether the results have to be searched for faults, which reads them for a large run."""
     overall = run.report["overall"]
-    # What a better sample outdid is in no score, and not counted there.
+    # With the best sample only, verdicts of the other samples are not in the report's counts.
     return bool(run.report["run"].get("best_of")) or Verdict.BT.value in overall["verdicts"]
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A case whose verdict is not the one that its submission is meant to get."""
+    """A case whose verdict differs from the one that its submission should get."""
 
     task_id: str
     label: str
@@ -340,7 +340,7 @@ def check_expectations(run: ScoredRun) -> tuple[int, list[Mismatch]]:
     """Compares verdicts with those that sample submissions must get.
 
     Returns:
-        How many cases had an expected verdict, and those that got another one.
+        How many cases had an expected verdict, and the cases that got another verdict.
     """
     if isinstance(run.submissions, SubmissionIndex) and not run.submissions.facts.expects:
         return 0, []

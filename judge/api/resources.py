@@ -1,4 +1,4 @@
-"""Resources of judging besides the runs: a sandbox, calculation engines, prepared suites."""
+"""Resources for judging, other than runs: a sandbox, calculation engines, prepared suites."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from judge.suites import Suite
 
 if TYPE_CHECKING:
     from judge.api.options import JudgingOptions
-    from judge.cluster.session import ClusterSeats, ClusterSession
+    from judge.cluster.session import ClusterExecutorFactory, ClusterSession
 
 
 def check_judging(options: JudgingOptions) -> None:
     """Checks the names in options, and that they do not contradict each other.
 
     Raises:
-        UsageError: something has no such name, or an option contradicts a published profile.
+        UsageError: a name does not exist, or an option contradicts a published profile.
     """
     profile = get_profile(options.profile)
     check_style_names(options.style)
@@ -43,22 +43,22 @@ def check_judging(options: JudgingOptions) -> None:
     check_recalculation(options.recalc, options.engine)
     check_contradictions(profile, options.checker, style=options.style, recalc=options.recalc)
     if options.cluster is not None:
-        from judge.cluster.config import parse_place  # noqa: PLC0415  most runs need no cluster
+        from judge.cluster.config import parse_cluster  # noqa: PLC0415  most runs need no cluster
         from judge.cluster.session import check_installed  # noqa: PLC0415
 
-        check_installed(parse_place(options.cluster, insecure=options.insecure_cluster).kind)
+        check_installed(parse_cluster(options.cluster, insecure=options.insecure_cluster).kind)
 
 
 class JudgingResources:
-    """Sandbox and engines, each opened once and only if needed, and prepared suites.
+    """Sandbox and engines, opened once and only if needed, and prepared suites.
 
     Safe to use from several threads.
 
     Args:
         options: how to judge.
         stack: closes what is opened.
-        sandbox: one that is open already, in place of those that the options name; its owner
-            closes it.
+        sandbox: an open sandbox to use in place of the one that the options name; its owner closes
+            it.
     """
 
     def __init__(
@@ -80,42 +80,42 @@ class JudgingResources:
         """The suite with the corrections and the comparison options that were requested.
 
         Args:
-            suite: as its files have it.
-            options: what was requested, if it is not the same for all suites.
+            suite: the suite as defined by its files.
+            options: the requested options, if they are not the same for all suites.
         """
         options = options or self._options
         if options.corrections is None:
             return suite.with_checker_options(options.checker)
-        from judge.suites.corrections import corrected_suite  # noqa: PLC0415  likewise
+        from judge.suites.corrections import corrected_suite  # noqa: PLC0415  most runs need no cluster
 
         corrected = corrected_suite(suite, options.corrections)
         adapted = corrected.suite.with_checker_options(options.checker)
-        # As long as the suite is in use, and no longer: a server judges many.
+        # Only as long as the suite is in use, as a server judges many suites.
         self._corrections[id(adapted)] = corrected.records
         weakref.finalize(adapted, self._corrections.pop, id(adapted), None).atexit = False
         return adapted
 
     def corrections_of(self, suite: Suite) -> list[dict[str, object]]:
-        """The corrections that :meth:`adapt` applied to a suite, as run.json describes them."""
+        """The corrections that :meth:`adapt` applied to a suite, in the form of run.json."""
         return self._corrections.get(id(suite), [])
 
     def settings_for(
         self, tasks: Iterable[Task], *, runs: bool, remembered: str | None = None
     ) -> Settings:
-        """Opens what judging answers of these tasks takes: no sandbox if nothing needs one.
+        """Opens what is needed to judge answers to these tasks; no sandbox if nothing needs one.
 
         Args:
             tasks: the tasks.
-            runs: whether there are submissions, rather than answers that were made elsewhere.
+            runs: whether there are submissions to run, rather than answers made elsewhere.
             remembered: see :meth:`settings`.
         """
-        asked = list(tasks)
+        listed = list(tasks)
         rules = Rules(get_profile(self._options.profile), self._options.style)
         return self.settings(
-            needs_sandbox=runs and any(task.answer.is_file for task in asked),
+            needs_sandbox=runs and any(task.answer.is_file for task in listed),
             needs_engines=any(
                 checker_of(task.checker).needs(task, case, rules).engines
-                for task in asked
+                for task in listed
                 for case in task.cases
             ),
             remembered=remembered,
@@ -127,10 +127,10 @@ class JudgingResources:
         """Opens sandbox and engines when they are first needed.
 
         Args:
-            needs_sandbox: whether programs are to be run.
+            needs_sandbox: whether programs have to be run.
             needs_engines: whether formulas may have to be computed.
-            remembered: the backend that the run was begun with. ``auto`` means that one then:
-                another would run everything again, and mix results of both.
+            remembered: the backend with which the run was started; ``auto`` then selects this one.
+                Another would run everything again, or mix results of both.
         """
         options = self._options
         kind = remembered or "auto" if options.sandbox == "auto" else options.sandbox
@@ -138,8 +138,8 @@ class JudgingResources:
         key = (kind, isolates)
         with self._opening:
             if key not in self._settings:
-                # Finished outputs run nothing, but the engines that compute their formulas read
-                # files that nobody vouches for, and so need a sandbox as well.
+                # Finished outputs run no programs, but the engines that compute their formulas
+                # read untrusted files, and so need a sandbox as well.
                 sandbox = self._given or self._open_sandbox(kind) if isolates else None
                 recipe = self._recipe(kind)
                 self._settings[key] = recipe.settings(sandbox, self._stack)
@@ -158,38 +158,42 @@ class JudgingResources:
         """The same settings for the cluster, if the options name one.
 
         Args:
-            settings: what :meth:`settings` gave.
+            settings: the result of :meth:`settings`.
             suite: the suite of the run.
             folder: its results directory; None if nothing is kept.
 
         Raises:
             ClusterError: the cluster cannot be reached.
         """
-        seats = self._seats(settings, suite, folder)
-        return settings if seats is None else replace(settings, executor_of=seats)
+        factory = self._executor_factory(settings, suite, folder)
+        return settings if factory is None else replace(settings, executor_of=factory)
 
     def checks(self, settings: Settings, suite: Suite) -> CheckAll | None:
-        """Executor that checks cases of a suite on the cluster, if the options name one.
+        """The executor that checks cases of a suite on the cluster, if the options name one.
 
         Raises:
             ClusterError: the cluster cannot be reached.
         """
-        seats = self._seats(settings, suite, None)
-        return None if seats is None else seats(settings).verify
+        factory = self._executor_factory(settings, suite, None)
+        return None if factory is None else factory(settings).verify
 
-    def _seats(self, settings: Settings, suite: Suite, folder: Path | None) -> ClusterSeats | None:
+    def _executor_factory(
+        self, settings: Settings, suite: Suite, folder: Path | None
+    ) -> ClusterExecutorFactory | None:
         options = self._options
         if options.cluster is None:
             return None
-        from judge.cluster.config import parse_place  # noqa: PLC0415
-        from judge.cluster.session import ClusterSeats, ClusterSession  # noqa: PLC0415
+        from judge.cluster.config import parse_cluster  # noqa: PLC0415
+        from judge.cluster.session import ClusterExecutorFactory, ClusterSession  # noqa: PLC0415
 
         with self._opening:
             if self._session is None:
-                cluster_place = parse_place(options.cluster, insecure=options.insecure_cluster)
-                self._session = ClusterSession(cluster_place, self._stack, _tell)
+                cluster_spec = parse_cluster(options.cluster, insecure=options.insecure_cluster)
+                self._session = ClusterSession(cluster_spec, self._stack, _tell)
         assert settings.recipe is not None, "settings() opens them from a recipe"
-        return ClusterSeats(self._session, replace(settings.recipe, threads=1), suite, folder)
+        return ClusterExecutorFactory(
+            self._session, replace(settings.recipe, threads=1), suite, folder
+        )
 
     def _open_sandbox(self, kind: str) -> Sandbox:
         try:

@@ -18,41 +18,41 @@ from judge.sandbox.contract import Sandbox
 from judge.suites import Suite
 
 Signal = Literal["soft", "hard", "cell_accuracy"]
-"""What a reward measures: the soft score, the hard score, or the cell accuracy of an answer."""
+"""The signal that a reward measures: soft score, hard score, or cell accuracy of an answer."""
 
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
-"""All of them."""
+"""All signals."""
 
 
 class Rewards(AsyncClosable):
-    """The reward of an answer to a task, from 0 to 1; None where the answer has none.
+    """Computes the reward of an answer to a task, from 0 to 1; None if the answer has no reward.
 
     ``rewards(task, reply)`` judges as :class:`judge.Judge` does, and several threads may call it.
-    There is no reward if the judge failed on a case (JE), which says nothing about the
-    answer, and if no case can be scored because the golds are at fault (BT). Every other verdict
-    has one: an answer without a program, a program that ends in an exception or exceeds a limit
-    gets 0 for the case.
+    There is no reward if the judge failed on a case (JE), since that says nothing about the answer,
+    or if no case can be scored because the golds are at fault (BT). With every other verdict there
+    is a reward: an answer without a program, or a program that ends in an exception or exceeds a
+    limit, gets 0 for the case.
 
     - ``soft``: the share of the cases that are accepted.
     - ``hard``: 1 if all cases are accepted, otherwise 0.
     - ``cell_accuracy``: the share of the compared cells that are right, as the mean over the cases.
-      A case that is accepted counts 1; one that is not accepted always counts less, and 0 if there
-      was nothing to compare. Cells outside the answer range that should have been left alone count
-      as wrong. Only for tasks whose checker compares cells one by one.
+      An accepted case counts 1; a case that is not accepted always counts less, and 0 if there
+      was nothing to compare. Changes of cells outside the answer range that should not have been
+      changed count as wrong cells. Only for tasks whose checker compares cells one by one.
 
     Args:
         suite: the suite (loaded, a folder, an archive or a name).
         signal: what a reward measures.
         options: how to judge.
-        sandbox: one that is open already, in place of the one that the options name; its owner
-            closes it.
+        sandbox: an open sandbox to use in place of the one that the options name; its owner closes
+            it.
 
     Attributes:
         judge: the judge, for verdicts.
         signal: what a reward measures.
 
     Raises:
-        UsageError: there is no such signal, or an option has a value that it cannot have.
+        UsageError: there is no such signal, or an option has a value that is not valid.
         SuiteError: the suite is missing or broken.
         SandboxError: there is no sandbox.
     """
@@ -77,7 +77,7 @@ class Rewards(AsyncClosable):
 
         Args:
             task: the task, or its id in the suite.
-            answer: what :class:`judge.Judge` takes; a chat model's reply as it is.
+            answer: an answer as for :class:`judge.Judge`, such as a chat model's unchanged reply.
 
         Raises:
             UsageError: there is no such task, the answer does not fit it, its checker does not
@@ -103,9 +103,9 @@ class Rewards(AsyncClosable):
             answers: the answers.
 
         Raises:
-            UsageError: there are not as many tasks as answers; otherwise as for a single one.
-            SandboxError: likewise.
-            IncompleteRunError: likewise.
+            UsageError: the numbers of tasks and answers differ; or as for a single answer.
+            SandboxError: as for a single answer.
+            IncompleteRunError: as for a single answer.
         """
         if len(tasks) != len(answers):
             raise UsageError(f"{len(answers)} answers were given to {len(tasks)} tasks")
@@ -113,7 +113,7 @@ class Rewards(AsyncClosable):
             return list(threads.map(self, tasks, answers))
 
     def check(self, task: Task | str | int) -> None:
-        """Checks that answers to a task have this signal.
+        """Checks that this signal can be computed for answers to a task.
 
         Raises:
             UsageError: there is no such task, or its checker does not compare cells one by one.
@@ -123,11 +123,11 @@ class Rewards(AsyncClosable):
             raise UsageError(
                 f"task {suite_task.id}: its checker ({suite_task.checker.name}) does not "
                 "compare cells one by one, so there is no cell accuracy",
-                hint='Take "soft" or "hard".',
+                hint='Use "soft" or "hard".',
             )
 
     def counts_cells(self, task: Task | str | int) -> bool:
-        """Whether answers to a task have a cell accuracy.
+        """Whether cell accuracy can be computed for answers to a task.
 
         Raises:
             UsageError: there is no such task.
@@ -144,7 +144,7 @@ class Rewards(AsyncClosable):
 
 
 def reward_of(judged: JudgedSubmission, signal: Signal) -> float | None:
-    """The reward of what has been judged; None if there is none, as :class:`Rewards` says."""
+    """The reward of a judged answer; None if there is no reward, see :class:`Rewards`."""
     if judged.failed:
         return None
     if signal == "cell_accuracy":

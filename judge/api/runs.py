@@ -1,4 +1,4 @@
-"""Finished runs: compared with each other, and audited by a person who marks a sample."""
+"""Compares finished runs, and audits a run with the marks of a person on a sample."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ DEFAULT_SAMPLE = 50
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A sample that was drawn and its sheet.
+    """A sample that was drawn, and its sheet.
 
     Attributes:
-        sample: what is to be marked.
-        sheet: the file to mark.
+        sample: the verdicts to be marked.
+        sheet: the file for the marks.
     """
 
     sample: AuditSample
@@ -48,8 +48,8 @@ def make_audit(
 ) -> Audit:
     """Draws submissions at random and writes a sheet for a person to mark their verdicts.
 
-    The sample is recorded in audits.jsonl of the run: what was marked stays what was marked, even
-    if the run is judged again meanwhile.
+    The sample is recorded in audits.jsonl of the run, so the marks keep their verdicts even if the
+    run is judged again meanwhile.
 
     Args:
         run: the results directory.
@@ -82,7 +82,7 @@ def read_audit(run: Path | str, sheet: Path | str, *, seed: int | None = None) -
 
     Raises:
         StoreError: the run has no record of this audit.
-        UsageError: the sheet holds something other than marks; the message names the row.
+        UsageError: the sheet contains something other than marks; the message names the row.
     """
     loaded = load_run(run)
     marked = MarkedSheet(Path(sheet))
@@ -136,7 +136,7 @@ def _finished_outputs(run: LoadedRun) -> Mapping[tuple[str, int], Path]:
     folder = run.run.get("outputs")
     outputs: FoundOutputs | None = None
     if folder is not None and run.suite is not None:
-        with contextlib.suppress(JudgeError):  # the folder is gone: its links are left out
+        with contextlib.suppress(JudgeError):  # the folder is missing: its links are left out
             outputs = outputs_in(Path(folder), run.suite, run.run.get("layout"))
     return {} if outputs is None else outputs
 
@@ -156,13 +156,13 @@ def compare_runs(
         resamples: the number of resamples of the bootstrap; None for the usual number.
 
     Returns:
-        Scores of each run, and of each pair the differences with intervals, McNemar's exact p, the
-        p of the paired cluster bootstrap, both also adjusted by Holm's method, the tasks won and
-        lost, and the smallest difference that would be found.
+        The scores of each run, and for each pair: the differences with intervals, McNemar's exact
+        p, the p of the paired cluster bootstrap, both also adjusted by Holm's method, the tasks won
+        and lost, and the smallest difference that would be found.
 
     Raises:
-        StoreError: a directory holds no run.
-        UsageError: runs of different suites, or without a task in common.
+        StoreError: a directory has no run.
+        UsageError: the runs are of different suites, or have no task in common.
     """
     method = method_of(seed=seed, resamples=resamples)
     return compare_loaded([load_run(path) for path in (first, *others)], method)

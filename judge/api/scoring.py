@@ -1,6 +1,6 @@
-"""One run scored into its results directory: where it is, and what its run.json says of it.
+"""Scores one run into its results directory: finds the run, and writes its run.json.
 
-What there is to score is a run, a file of solutions, or a folder of finished outputs.
+The input is a run, a file of solutions, or a folder of finished outputs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from judge.api.reporting import (
     suspicions_in,
 )
 from judge.api.resources import JudgingResources
-from judge.core.conversation import asking_of
+from judge.core.conversation import recorded_usage
 from judge.core.records.runs import (
     JudgingRules,
     RunDocument,
@@ -79,10 +79,10 @@ class RunToScore:
 
     Attributes:
         run: its results directory.
-        solutions: the file of its submissions; None where it has finished outputs.
-        outputs: the folder of its finished outputs; None where it has submissions.
+        solutions: the file of its submissions; None if it has finished outputs.
+        outputs: the folder of its finished outputs; None if it has submissions.
         fresh: whether they come from outside the results directory.
-        layout: how the files of a folder are laid out; None as run.json has it.
+        layout: how the files of a folder are laid out; None for the layout in run.json.
     """
 
     run: Path
@@ -93,12 +93,12 @@ class RunToScore:
 
 
 def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
-    """The path itself, or the runs in a folder that is not a run."""
+    """The path itself if it is a run, or else the runs in the folder."""
     if not results.is_dir() or RunDirectory.is_run(results) or options.outputs or options.programs:
         return [results]
     runs = sorted(path for path in results.iterdir() if path.is_dir() and RunDirectory.is_run(path))
     # A run of `judge infer` that ended before the first answer has nothing to score, and must not
-    # keep `judge score results/` from being done; named by itself, it is an error that says so.
+    # stop `judge score results/`; if it is named directly, that is an error with this reason.
     runs = [path for path in runs if not _waits_for_answers(path)] or runs
     what = "runs"
     if not runs and not is_job(results):
@@ -113,14 +113,14 @@ def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
 
 
 def _has_folder_answers(options: ScoreOptions) -> bool:
-    """Whether answers to the suite of the command may be folders, with any names in them."""
+    """Whether answers to the command's suite may be folders with files of any name."""
     if options.dataset is None:
         return False
     return locate_suite(str(options.dataset)).format.has_folder_answers
 
 
 def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
-    """Finds out if a path is a run, solutions or finished outputs, and where its run goes."""
+    """Finds out whether a path is a run, solutions or finished outputs, and where its run goes."""
     out = as_path(options.out)
     if not results.exists():
         raise UsageError(
@@ -131,7 +131,7 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
     if options.trajectories is not None and (results.is_file() or RunDirectory.is_run(results)):
         raise UsageError(
             f"--trajectories is for a folder of finished workbooks, which {results} is not",
-            hint="A run keeps the trajectories with which it was first scored.",
+            hint="A run keeps the trajectories of its first scoring.",
         )
     if results.is_file():
         run = out or Path("results") / results.name.removesuffix(".jsonl")
@@ -139,7 +139,7 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
     if RunDirectory.is_run(results):
         if options.outputs or options.programs:
             raise UsageError(
-                f"{results} is a run, which remembers where its outputs are",
+                f"{results} is a run, and remembers where its outputs are",
                 hint="Leave --outputs and --programs out, or name the folder with the outputs.",
             )
         if out is not None and out.resolve() != results.resolve():
@@ -156,7 +156,7 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
     raise UsageError(
         f"{results}: holds neither runs nor output workbooks",
         hint="A run has a submissions.jsonl; outputs are named {n}_{id}_output.xlsx, or --outputs "
-        "says where they are.",
+        "gives their pattern.",
     )
 
 
@@ -181,20 +181,20 @@ def _waits_for_answers(path: Path) -> bool:
     try:
         run = RunDirectory(path).read_run() or RunDocument()
     except StoreError:
-        return False  # whoever scores it will hear why
+        return False  # scoring it reports why
     return "inference" in run and not (path / SUBMISSIONS_FILE).exists()
 
 
 def note_outputs(run: GivenPath, folder: GivenPath) -> None:
-    """Remembers for this user that a run judges the finished workbooks of a folder named here."""
+    """Records for this user that a run judges the finished workbooks of a folder they named."""
     StartedRuns().note(as_path(run), {"outputs": str(as_path(folder).resolve())})
 
 
 def own_values(path: GivenPath, run: RunDocument) -> bool:
-    """Whether this user said on this machine that the outputs of a run hold values to trust.
+    """Whether, by this user's commands on this machine, the values in a run's outputs are trusted.
 
-    That is so if a command of this user named the folder of finished workbooks, or asked for
-    episodes by mouse and keyboard alone. What the results directory says is not evidence.
+    They are if a command of this user named the folder of finished workbooks, or requested
+    episodes with only mouse and keyboard. The contents of the results directory prove nothing.
 
     Args:
         path: the results directory.
@@ -207,7 +207,7 @@ def own_values(path: GivenPath, run: RunDocument) -> bool:
 
 
 def check_same_suite(store: RunDirectory, run: RunDocument, suite: Suite) -> None:
-    """A results directory stays with the suite that it was begun with."""
+    """Checks that a results directory is used with the suite with which it was started."""
     remembered = run.get("suite")
     if remembered is None or "digest" not in remembered:
         return
@@ -220,7 +220,7 @@ def check_same_suite(store: RunDirectory, run: RunDocument, suite: Suite) -> Non
 
 
 def check_same_source(store: RunDirectory, run: RunDocument, source: RunToScore) -> None:
-    """A results directory stays with the solutions, or the outputs, that it was begun with."""
+    """Checks that a results directory is used with its original solutions or outputs."""
     if not source.fresh or not run:
         return
     came_from = source.solutions or source.outputs
@@ -241,7 +241,7 @@ def check_same_source(store: RunDirectory, run: RunDocument, source: RunToScore)
 
 
 _KEPT_SUITES = 4
-"""Suites that a scorer keeps for its next runs, of those that it used last."""
+"""How many of the suites used last a scorer keeps for its next runs."""
 
 
 class RunScorer:
@@ -249,7 +249,7 @@ class RunScorer:
 
     Args:
         options: how to score.
-        resources: sandbox and engines, opened for the same options.
+        resources: sandbox and engines for the same options.
     """
 
     def __init__(self, options: ScoreOptions, resources: JudgingResources) -> None:
@@ -320,7 +320,7 @@ class RunScorer:
     def _submissions(
         self, store: RunDirectory, source: RunToScore, suite: Suite
     ) -> SubmissionIndex:
-        """The submissions of a run; those of another file are first taken into the run."""
+        """The submissions of a run; those of another file are first copied into the run."""
         assert source.solutions is not None
         if not source.fresh:
             return index_submissions(source.solutions, suite)
@@ -354,7 +354,7 @@ class RunScorer:
         }
 
     def _follow_reference(self, store: RunDirectory, suite: Suite, settings: Settings) -> Settings:
-        """Settings with the time limits of the tasks that have a reference solution."""
+        """The settings, with time limits for the tasks that have a reference solution."""
         path, sandbox = as_path(self._options.reference), settings.sandbox
         if path is None or sandbox is None:
             return settings
@@ -366,7 +366,7 @@ class RunScorer:
         before = None
         if document is not None:
             before = store.checked(REFERENCE_FILE, document, ReferenceTimes)
-        known = known_times(before, host=host, image=image)
+        recorded = known_times(before, host=host, image=image)
         pairs = [(suite.task(reference.task_id), reference) for reference in references]
         factor = self._options.time_factor
         patient = replace(
@@ -374,7 +374,7 @@ class RunScorer:
             cpu_s=factor * settings.limits.cpu_s,
             wall_s=factor * settings.limits.wall_s,
         )
-        times = known | measure_missing(sandbox, pairs, known, patient)
+        times = recorded | measure_missing(sandbox, pairs, recorded, patient)
         store.write_document(REFERENCE_FILE, ReferenceTimes(host, image, times).as_json())
         limits = {task_id: time.limits(settings.limits, factor) for task_id, time in times.items()}
         return replace(settings, task_limits=limits)
@@ -389,21 +389,25 @@ class RunScorer:
     ) -> ScoredRun:
         folder = source.outputs
         assert folder is not None
-        found = outputs_in(folder, suite, run.get("layout"))
+        finished = outputs_in(folder, suite, run.get("layout"))
         attempts = attempts_in(folder, suite, run.get("layout"))
         if (trajectories := self._options.trajectories) is not None:
             from judge.api.trajectories import take_trajectories  # noqa: PLC0415  few runs have any
 
-            took = take_trajectories(store, folder, suite, run.get("layout"), trajectories, found)
-            found = found.with_attempts((str(one["id"]), int(str(one["sample"]))) for one in took)
+            took = take_trajectories(
+                store, folder, suite, run.get("layout"), trajectories, finished
+            )
+            finished = finished.with_attempts(
+                (str(one["id"]), int(str(one["sample"]))) for one in took
+            )
             attempts = attempts or took
         chosen = suite.select(self._options.ids, self._options.limit).tasks
-        answered = {task.id for task in chosen} if self._options.every_task else found.attempted
+        answered = {task.id for task in chosen} if self._options.every_task else finished.attempted
         outputs = [
-            FinishedOutput(task, case, found.of_sample(task.id, sample, case.number), sample)
+            FinishedOutput(task, case, finished.of_sample(task.id, sample, case.number), sample)
             for task in chosen
             if task.id in answered
-            for sample in found.samples_of(task.id) or [0]
+            for sample in finished.samples_of(task.id) or [0]
             for case in task.cases
         ]
         if not outputs:
@@ -414,7 +418,7 @@ class RunScorer:
         settings = self._resources.placed(settings, suite, store.path)
         if source.fresh:
             note_outputs(store.path, folder)
-        # Whoever names a folder of workbooks says that they are finished; a run.json says nothing.
+        # A user who names a folder of workbooks says that they are finished; a run.json does not.
         trusts = source.fresh or self._trusts_values(store, run)
         settings = replace(settings, trusts_values=trusts)
         described = self._describe(run, suite, settings)
@@ -432,7 +436,7 @@ class RunScorer:
         with progress(folder.name) as show:
             outcome = grade_outputs(store, outputs, settings, on_event=show)
         without = len(suite.tasks) - len(answered)
-        return self._report_outputs(store, described, suite, found, attempts, outcome, without)
+        return self._report_outputs(store, described, suite, finished, attempts, outcome, without)
 
     def _report_outputs(
         self,
@@ -444,7 +448,7 @@ class RunScorer:
         outcome: BatchResult,
         without: int,
     ) -> ScoredRun:
-        """Writes the report on finished outputs; ``without`` is how many tasks have none."""
+        """Writes the report on finished outputs; ``without`` counts the tasks without outputs."""
         results = list(outcome.results.values())
         judged = {(result.task_id, result.sample) for result in results}
         overrides = read_overrides(store)
@@ -460,8 +464,8 @@ class RunScorer:
             without_submission=without,
             suite_tasks=suite.tasks,
             overrides=overrides,
-            asked=[
-                asking_of(attempt)
+            usages=[
+                recorded_usage(attempt)
                 for attempt in attempts
                 if (str(attempt["id"]), attempt["sample"]) in judged
             ],
@@ -503,7 +507,7 @@ class RunScorer:
             suite = self._suites.pop(name, None) or self._resources.adapt(
                 load_suite(name), self._options
             )
-            self._suites[name] = suite  # the one that was used last is the last
+            self._suites[name] = suite  # the suite used last is at the end
             while len(self._suites) > _KEPT_SUITES:
                 del self._suites[next(iter(self._suites))]
         return suite
@@ -545,7 +549,7 @@ class RunScorer:
 
 
 def _named(attempts: Sequence[Mapping[str, object]], field: str) -> str:
-    """Names in the attempts, without repetitions."""
+    """The distinct names in the attempts."""
     return ", ".join(sorted({str(attempt[field]) for attempt in attempts if attempt[field]}))
 
 
@@ -564,7 +568,7 @@ def _suite_source(dataset: str | Path | None, run: RunDocument) -> str | None:
 
 
 def rules_record(options: JudgingOptions, settings: Settings) -> JudgingRules:
-    """The rules of a run as run.json describes them."""
+    """The rules of a run, in the form of run.json."""
     return {
         "profile": options.profile,
         "style": list(options.style),
@@ -578,7 +582,7 @@ def rules_record(options: JudgingOptions, settings: Settings) -> JudgingRules:
 
 
 def sandbox_record(info: SandboxInfo) -> SandboxIdentity:
-    """A sandbox as run.json describes it."""
+    """A sandbox, in the form of run.json."""
     return {
         "backend": info.backend,
         "image": info.image,
@@ -589,7 +593,7 @@ def sandbox_record(info: SandboxInfo) -> SandboxIdentity:
 
 
 def backend_of(run: RunDocument) -> str | None:
-    """The sandbox that a run was begun with."""
+    """The sandbox with which a run was started."""
     sandbox = run.get("sandbox")
     return None if sandbox is None else sandbox["backend"]
 
@@ -598,4 +602,4 @@ def _problem(outcome: BatchResult) -> str | None:
     if outcome.stopped is not None:
         return f"stopped: {outcome.stopped.message}"
     failed = outcome.failed
-    return f"{failed} cases hold judge errors (JE)" if failed else None
+    return f"{failed} cases have judge errors (JE)" if failed else None

@@ -1,4 +1,4 @@
-"""Audits a suite: which golds are suspect, and why."""
+"""Audits a suite: finds suspect golds, and why they are suspect."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def suspects(
             answers vote on the golds.
         ids: task ids to examine; empty for all.
         limit: examine only that many tasks, in suite order.
-        on_task: called with the findings of each task and with how many tasks there are.
-        changes: fields of :class:`JudgingOptions` by name; ``recalc="never"`` leaves the signs out
+        on_task: called with the findings of each task and with the number of tasks.
+        changes: fields of :class:`JudgingOptions` by name; ``recalc="never"`` leaves out the signs
             that depend on computing.
 
     Raises:
-        UsageError: an option has a value that it cannot have.
+        UsageError: an option has a value that is not valid.
         SuiteError: the suite is missing or broken, or has no such task.
         StoreError: a results directory cannot be read, or belongs to another suite.
-        SubmissionError: a folder holds no outputs.
+        SubmissionError: a folder has no outputs.
         SandboxError: formulas have to be computed, and there is no sandbox.
     """
     from judge.annotate.suspicion import SIGN, edited  # noqa: PLC0415  it loads the page's editor
@@ -86,18 +86,18 @@ def outputs_of(submissions: Sequence[Path | str], suite: Suite) -> tuple[Outputs
     """The outputs of some runs and folders, by task and case.
 
     Args:
-        submissions: results directories, folders of them, and folders of output workbooks; one
-            that is named twice counts once.
+        submissions: results directories, folders of them, and folders of output workbooks; a path
+            that is given twice counts once.
         suite: the suite that they answer.
 
     Returns:
-        The outputs without those of copied runs, and notes on these
+        The outputs without those of copied runs, and notes about the copied runs
         (:func:`judge.suspects.material.without_copies`).
 
     Raises:
         UsageError: a path does not exist, or is a file.
         StoreError: a results directory cannot be read, or belongs to another suite.
-        SubmissionError: a folder holds no outputs.
+        SubmissionError: a folder has no outputs.
     """
     outputs: Outputs = {}
     for path in {
@@ -167,14 +167,14 @@ def _add_run(collected: Outputs, path: Path, suite: Suite) -> None:
 
 
 def _strength(records: Iterable[CaseRecord]) -> float | None:
-    """The share of a run's scored cases that it passes; None if none are on record."""
+    """The share of a run's scored cases that it passes; None if no cases are recorded."""
     verdicts = [result_of_record(record).verdict for record in records]
     scored = [verdict for verdict in verdicts if verdict.is_scored]
     return sum(verdict is Verdict.AC for verdict in scored) / len(scored) if scored else None
 
 
 def _programs(store: RunDirectory) -> dict[tuple[str, int], str]:
-    """Task and sample -> the hash of the program, of those that are on record."""
+    """(task, sample) -> hash of the program, for the recorded programs."""
     programs: dict[tuple[str, int], str] = {}
     for record in store.read_records(SUBMISSIONS_FILE):
         program, sample = record.get("solution"), record.get("sample", 0)

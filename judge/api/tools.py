@@ -1,4 +1,4 @@
-"""Sets of tools for chat models: checking one without a model."""
+"""Checks sets of tools for chat models, without a model."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from judge.tools.sets import EpisodeTools, ServerTools, SharedCalculator, ToolSe
 
 @dataclass(frozen=True, slots=True)
 class CheckedTools:
-    """A set of tools as a model would be offered it.
+    """A set of tools as it would be offered to a model.
 
     Attributes:
         definitions: the definition of each tool, with an estimate of the tokens that it takes in
             every request.
         servers: MCP servers, with times.
-        start_s: until the root for agents is ready; None if nothing runs there.
-        problem: why a server cannot be used; empty if all can.
+        start_s: seconds until the root for agents is ready; None if nothing runs there.
+        problem: why a server cannot be used; empty if all servers can be used.
     """
 
     definitions: tuple[tuple[Mapping[str, Any], int], ...]
@@ -58,11 +58,11 @@ class CheckedTools:
         }
 
 
-def named_set(asked: str, answer: str, sandbox: Any) -> ToolSet:
-    """The set of tools of a name, as ``--tools`` takes it.
+def named_set(name: str, answer: str, sandbox: Any) -> ToolSet:
+    """The set of tools with a name that ``--tools`` accepts.
 
     Args:
-        asked: the name.
+        name: the name.
         answer: ``workbook`` or ``program``.
         sandbox: opens the sandbox, if there are servers.
 
@@ -70,16 +70,16 @@ def named_set(asked: str, answer: str, sandbox: Any) -> ToolSet:
         UsageError: it names nothing.
         SandboxError: a server was not built.
     """
-    if asked in PRESETS and asked != PRESETS[0]:
-        return ToolSet(asked, load_preset(asked).tools, answer="published")
-    return open_set(asked, load_preset(PRESETS[0]).tools, answer, sandbox)
+    if name in PRESETS and name != PRESETS[0]:
+        return ToolSet(name, load_preset(name).tools, answer="published")
+    return open_set(name, load_preset(PRESETS[0]).tools, answer, sandbox)
 
 
-def check_tools(asked: str, sandbox: str = "auto") -> CheckedTools:
-    """Starts tools, and lists what a model would be offered.
+def check_tools(name: str, sandbox: str = "auto") -> CheckedTools:
+    """Starts tools, and lists what would be offered to a model.
 
     Args:
-        asked: as ``--tools`` of ``judge infer`` takes it.
+        name: the tools, as for ``--tools`` of ``judge infer``.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``.
 
     Raises:
@@ -87,11 +87,11 @@ def check_tools(asked: str, sandbox: str = "auto") -> CheckedTools:
         SandboxError: a server was not built, or a root is missing.
     """
     with contextlib.closing(open_sandbox(sandbox)) as opened:
-        tools = named_set(asked, "workbook", lambda: opened)
+        tools = named_set(name, "workbook", lambda: opened)
         start_s = None
         if tools.needs_agent:
             began = time.monotonic()
-            native = ToolSet(asked, tools.native, answer=tools.answer)
+            native = ToolSet(name, tools.native, answer=tools.answer)
             paths = f"{HOME}/in/none.xlsx", f"{HOME}/out/none.xlsx"
             with EpisodeTools(native, opened, {}, *paths, SharedCalculator(sandbox)) as episode:
                 episode.start()

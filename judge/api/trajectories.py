@@ -1,4 +1,4 @@
-"""Trajectories of agents: into a run of their own or of finished workbooks, and out as ATIF."""
+"""Imports trajectories of agents, as a new run or with finished workbooks; exports ATIF."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ def take_trajectories(
     given: str,
     outputs: FoundOutputs,
 ) -> list[dict[str, object]]:
-    """Puts the trajectories of finished outputs into their run, as episodes of tools.
+    """Adds the trajectories of finished outputs to their run, as episodes of tools.
 
     Args:
         store: the run's directory.
         folder: the folder of the outputs.
-        suite: whose tasks are answered.
+        suite: the suite whose tasks are answered.
         layout: where the outputs are in the folder.
         given: pattern of the trajectories, or the path of a log of Inspect.
         outputs: the outputs.
 
     Returns:
-        What each attempt took, as records of ``attempts.jsonl``.
+        The cost of each attempt, as records of ``attempts.jsonl``.
 
     Raises:
-        SubmissionError: a file is not a trajectory, or none was found where one was named.
+        SubmissionError: a file is not a trajectory, or a named trajectory was not found.
         StoreError: an episode cannot be written.
     """
     folder = as_path(folder)
@@ -96,7 +96,7 @@ def _left(task: Task, case: int, path: Path | None) -> tuple[bytes | None, bool]
     if path is None:
         return None, False
     left = path.read_bytes()[:_MAX_WORKBOOK_BYTES]
-    own = next(each for each in task.cases if each.number == case)
+    own = next(test_case for test_case in task.cases if test_case.number == case)
     return left, not own.inputs or left != own.input_path.read_bytes()
 
 
@@ -126,9 +126,9 @@ class ImportedTrajectories:
     """The result of an import.
 
     Attributes:
-        submissions: samples of tasks that have a trajectory or a workbook.
+        submissions: number of samples of tasks that have a trajectory or a workbook.
         trajectories: how many trajectories were imported.
-        workbooks: how many workbooks were.
+        workbooks: how many workbooks were imported.
     """
 
     submissions: int
@@ -147,9 +147,9 @@ def import_trajectories(
     """Makes a run out of trajectories and workbooks of another agent, as if it had just ended.
 
     Args:
-        given: path of the trajectories, with the fields of a pattern; or of a log of Inspect.
-        outputs: path of the workbooks, with fields; None for those that are named as outputs, in
-            the folder of the trajectories, of attempts that have one.
+        given: path of the trajectories, with the fields of a pattern; or path of a log of Inspect.
+        outputs: path of the workbooks, with fields; None to look in the folder of the trajectories
+            for workbooks with the names of outputs.
         suite: the suite that they answer.
         source: where the suite is loaded from, for run.json.
         store: the run's directory, which must hold no submissions yet.
@@ -157,27 +157,27 @@ def import_trajectories(
 
     Raises:
         UsageError: a pattern cannot be read, or an id is not of the suite.
-        SubmissionError: there is no trajectory, or a file is something else.
+        SubmissionError: there is no trajectory, or a file is not a trajectory.
         StoreError: the directory holds submissions, or cannot be written.
     """
     wanted = suite.select(sorted(ids or ()))
 
     def named_in(path: str) -> Suite:
-        """A path that does not say which task it is about is about the one that is wanted."""
+        """Adds the requested task to a path that does not name its task."""
         return wanted if "{task}" not in path and len(wanted.tasks) == 1 else suite
 
     folder, pattern = folder_and_pattern(given)
-    found = _workbooks(folder, outputs, suite if outputs is None else named_in(outputs))
+    workbooks = _workbooks(folder, outputs, suite if outputs is None else named_in(outputs))
     attempts: dict[tuple[str, int], dict[str, Any]] = {}
     left: dict[tuple[str, int], dict[str, EpisodeOutput]] = defaultdict(dict)
     count = 0
     with empty_records(store) as records:
         layout = Layout(PATTERN, pattern).record()
-        each = _trajectories(
+        trajectories = _trajectories(
             folder, named_in(given), layout, given if _is_log(given) else pattern, wanted
         )
-        for task, sample, case, trajectory in each:
-            data, changed = _left(task, case, found.of_sample(task.id, sample, case))
+        for task, sample, case, trajectory in trajectories:
+            data, changed = _left(task, case, workbooks.of_sample(task.id, sample, case))
             path = _keep(store, task, sample, case, trajectory, data, changed=changed)
             left[task.id, sample][str(case)] = {
                 **_output_of(store, data, changed=changed),
@@ -191,9 +191,9 @@ def import_trajectories(
         if not count:
             raise _no_match(folder, "--import-trajectory", given)
         for task in wanted.tasks:
-            for sample in found.samples_of(task.id):
+            for sample in workbooks.samples_of(task.id):
                 if outputs is not None or (task.id, sample) in left:
-                    _add_workbooks(store, task, sample, found, left[task.id, sample])
+                    _add_workbooks(store, task, sample, workbooks, left[task.id, sample])
         _write_run(records, suite, source, given, left, attempts)
     books = sum(one["sha256"] is not None for by_case in left.values() for one in by_case.values())
     return ImportedTrajectories(len(left), count, books)
@@ -225,12 +225,12 @@ def _add_workbooks(
     store: RunDirectory,
     task: Task,
     sample: int,
-    found: FoundOutputs,
+    workbooks: FoundOutputs,
     outputs: dict[str, EpisodeOutput],
 ) -> None:
-    """Adds the workbooks of the cases that have no trajectory of their own."""
+    """Adds the workbooks of the cases that have no trajectory."""
     for case in (own.number for own in task.cases if str(own.number) not in outputs):
-        data, changed = _left(task, case, found.of_sample(task.id, sample, case))
+        data, changed = _left(task, case, workbooks.of_sample(task.id, sample, case))
         outputs[str(case)] = _output_of(store, data, changed=changed)
 
 
@@ -245,7 +245,7 @@ def _workbooks(folder: Path, outputs: str | None, suite: Suite) -> FoundOutputs:
 
 
 def _output_of(store: RunDirectory, data: bytes | None, *, changed: bool) -> EpisodeOutput:
-    """The record of the workbook that was left for a case, which is kept in the run."""
+    """Stores the workbook that was left for a case in the run, and returns its record."""
     return {
         "sha256": None if data is None else store.put_workbook(data),
         "bytes": len(data or b""),
@@ -259,7 +259,7 @@ def _output_of(store: RunDirectory, data: bytes | None, *, changed: bool) -> Epi
 def _trajectories(
     folder: Path, suite: Suite, layout: LayoutRecord | None, given: str, wanted: Suite
 ) -> Iterator[tuple[Task, int, int, Trajectory]]:
-    """Task, sample, case and trajectory, of the tasks that are wanted."""
+    """Yields task, sample, case and trajectory, for the requested tasks."""
     if _is_log(given):
         log = Path(given)
         from judge.inference.inspect_logs import raw_samples  # noqa: PLC0415  few runs have one
@@ -278,13 +278,13 @@ def _trajectories(
         if task_id not in wanted:
             continue
         task = suite.task(task_id)
-        if case not in {each.number for each in task.cases}:
+        if case not in {test_case.number for test_case in task.cases}:
             raise SubmissionError(f"{path}: there is no case {case} of task {task_id}")
         yield task, number, case, read_trajectory(path)
 
 
 def _is_log(given: str) -> bool:
-    """Whether a log of Inspect is named, and no pattern."""
+    """Whether the path is that of a log of Inspect, not a pattern."""
     log = Path(given)
     return log.suffix in {".eval", ".json"} and log.is_file() and not is_trajectory(log)
 
@@ -292,7 +292,7 @@ def _is_log(given: str) -> bool:
 def _add_to(
     attempts: dict[tuple[str, int], dict[str, Any]], task: Task, sample: int, one: Trajectory
 ) -> None:
-    """Adds what an episode took to the attempt that it belongs to."""
+    """Adds the cost of an episode to its attempt."""
     fresh: dict[str, Any] = {
         "id": task.written_id,
         "sample": sample,
@@ -305,8 +305,8 @@ def _add_to(
     attempt = attempts.setdefault((task.id, sample), fresh)
     tokens = {"prompt": one.tokens.get("prompt"), "completion": one.tokens.get("completion")}
     if any(value is not None for value in tokens.values()):
-        known = attempt["tokens"] or {}
-        attempt["tokens"] = {name: _plus(known.get(name), tokens[name]) for name in tokens}
+        counts = attempt["tokens"] or {}
+        attempt["tokens"] = {name: _plus(counts.get(name), tokens[name]) for name in tokens}
     attempt["cost"] = _plus(attempt["cost"], one.cost)
     attempt["seconds"] = _plus(attempt["seconds"], one.seconds)
 
@@ -323,7 +323,7 @@ def write_atif(run: GivenPath, out: GivenPath) -> int:
 
     Args:
         run: the run's directory.
-        out: the folder to write to, which is made.
+        out: the folder to write to; it is created.
 
     Returns:
         How many episodes were written.
@@ -337,8 +337,8 @@ def write_atif(run: GivenPath, out: GivenPath) -> int:
     setting = (store.read_run() or {}).get("setting")
     if not has_tool_episodes(setting):
         raise UsageError(
-            f"{run}: has no episodes of tools, which are what ATIF is for",
-            hint="judge infer --mode tools makes such runs, and judge score FOLDER --trajectories.",
+            f"{run}: has no episodes with tools, and ATIF is only for these",
+            hint="judge infer --mode tools and judge score FOLDER --trajectories make such runs.",
         )
     verdicts = {
         (str(record["task"]), record["sample"], record["case"]): record["verdict"]
@@ -361,7 +361,7 @@ def write_atif(run: GivenPath, out: GivenPath) -> int:
 
 
 def _system_message(store: RunDirectory, name: str | None, episode: ToolEpisode) -> str:
-    """The system message of an episode; empty where the run has none."""
+    """The system message of an episode; empty if the run has none."""
     talk = None
     if name is not None and name.startswith(_TALKS) and "/" not in name[len(_TALKS) :]:
         with contextlib.suppress(StoreError):

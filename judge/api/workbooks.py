@@ -1,4 +1,4 @@
-"""Two workbooks compared as ``judge compare`` does it, formulas computed where they have to be."""
+"""Compares two workbooks as ``judge compare`` does; computes formulas where necessary."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def compare_workbooks(
         before: the input workbook, for the option ``untouched`` and for the groups of cells.
         options: options of the checker, such as ``{"tolerance": 0.01}``.
         max_differences: how many differences are kept; all are counted.
-        limits: bounds on what reading a workbook may cost.
-        computing: how formulas are computed, by the names of :class:`JudgingOptions`: ``recalc``,
-            ``engine``, ``lenient_names``, and ``sandbox``, which is opened only where something is
-            computed.
+        limits: limits on the cost of reading a workbook.
+        computing: how formulas are computed: the fields ``recalc``, ``engine``, ``lenient_names``
+            and ``sandbox`` of :class:`JudgingOptions`; the sandbox is opened only if something has
+            to be computed.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -73,7 +73,7 @@ class Engines(ComputedWhereNeeded):
     """The calculation engines of one comparison, opened when the first formula needs one.
 
     Args:
-        computing: how formulas are computed, by the names of :class:`JudgingOptions`.
+        computing: how formulas are computed, as fields of :class:`JudgingOptions`.
     """
 
     def __init__(self, **computing: Unpack[ComputingChanges]) -> None:

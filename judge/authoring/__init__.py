@@ -1,1 +1,1 @@
-"""Writing a suite from nothing: forum posts, tasks, reviews, export."""
+"""Tools to write a suite from scratch: forum posts, tasks, reviews, export."""

@@ -1,10 +1,10 @@
 """Writes a suite as a dataset folder: a card, an index of its tasks in Parquet, and the inputs.
 
-The folder has the layout that hubs of datasets show: ``README.md`` with front matter, and
-``data/tasks.parquet``. It is for looking at, searching and sharing the questions: golds, and the
-options of checkers that the question does not state, stay out, so it cannot be judged with.
+The folder has the layout that dataset hubs can display: ``README.md`` with front matter, and
+``data/tasks.parquet``. It is meant for viewing, searching and sharing the questions. Golds, and
+checker options that the question does not state, are left out, so nothing can be judged with it.
 
-The only place that imports pyarrow.
+This is the only module that imports pyarrow.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a suite is from, for its card.
+    """The origin of a suite, for its card.
 
     Attributes:
         title: one line for people.
         licence: the licence of the data.
-        source: where it was published, or how it was made; empty if nobody says.
+        source: where it was published, or how it was made; empty if unknown.
     """
 
     title: str
@@ -55,7 +55,7 @@ class ExportedCard:
         tasks: how many tasks are in the index.
         cases: how many cases they have.
         files: how many input files were written.
-        absent: input files that the suite names and that are not there.
+        absent: how many input files the suite names but does not contain.
     """
 
     tasks: int
@@ -69,7 +69,7 @@ def export_card(suite: Suite, origin: Origin, target: Path) -> ExportedCard:
 
     Args:
         suite: the suite.
-        origin: where it is from.
+        origin: its origin.
         target: a new folder, or a file that ends in ``.tar.gz``.
 
     Raises:
@@ -140,7 +140,7 @@ def _inputs(task_id: str, case: CaseInput, folder: Path) -> Iterator[dict[str, A
 
 
 def _named(values: Mapping[str, str]) -> list[dict[str, str]]:
-    """Names and values as a list; the library ``datasets`` reads no mappings."""
+    """Names and values as a list, because the library ``datasets`` cannot read mappings."""
     return [{"name": name, "value": value} for name, value in sorted(values.items())]
 
 
@@ -171,7 +171,7 @@ def _write_index(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def _front_matter(origin: Origin, tasks: int) -> str:
-    """The fields of the card that the site reads, as YAML."""
+    """The front matter of the card, which the site reads, as YAML."""
     tag = re.sub(r"\s+", "-", origin.licence.strip().lower())
     is_spdx = _SPDX_LIKE.fullmatch(tag) is not None
     size = next((name for most, name in _SIZES if tasks < most), "100K<n<1M")
@@ -183,7 +183,7 @@ def _front_matter(origin: Origin, tasks: int) -> str:
         "size_categories": [size],
         "configs": [{"config_name": "tasks", "data_files": INDEX}],
     }
-    # JSON is YAML as well, and nothing in a title can get out of it.
+    # JSON is valid YAML, and its quoting keeps a title from adding other fields.
     return "\n".join(f"{name}: {dump_json(value, spaced=True)}" for name, value in front.items())
 
 

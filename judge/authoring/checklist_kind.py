@@ -17,21 +17,21 @@ from judge.errors import UsageError
 
 
 class ChecklistKind(RulesKind):
-    """Like tasks that are judged by rules, with items in place of rules."""
+    """The same as tasks that are judged by rules, but with items instead of rules."""
 
     name = "checklist"
     marks: ClassVar[tuple[str, ...]] = ("items",)
     example = "--instruction QUESTION --from GOLD --input INPUT --items proposed"
 
     def proposals(self, options: Mapping[str, Any]) -> Proposals | None:
-        """Items for the differences between the input and the gold, if they are not stated."""
+        """Proposes items for the differences between input and gold, unless items were given."""
         if options.get("items") != PROPOSED:
             return None
         (files,) = self.files_of(options)
         return propose_items(files.inputs[0], files.gold, str(options.get("instruction") or ""))
 
     def fields_of(self, options: Mapping[str, Any]) -> RulesFields:
-        """The fields; the items are given in a file, or are the proposals that were kept."""
+        """The fields of the task; its items come from a file, or are the kept proposals."""
         given = dict(options)
         items = given.pop("items", None)
         kept = given.pop("kept", None)
@@ -45,7 +45,7 @@ KIND = ChecklistKind()
 
 
 def _definition(document: Any) -> Definition:
-    """The definition of items: a list of them, or an object with the options of the checker."""
+    """Reads the items: a list, or an object with the options of the checker."""
     options = {"items": document} if isinstance(document, list) else document
     if not isinstance(options, dict) or "items" not in options:
         raise UsageError(

@@ -1,9 +1,9 @@
-"""Writes a suite as a bundle of Codabench: a competition whose scoring program is this judge.
+"""Writes a suite as a Codabench bundle: a competition whose scoring program is this judge.
 
-Follows the importer and the worker of codalab/codabench@c7dbc756 (unpackers/v2.py,
-compute_worker.py). The scoring program runs in the image of ``judge sandbox build --verifier``,
-with the golds next to it. Programs of contestants cannot be isolated in that container, so
-submissions are finished workbooks or typed answers.
+Written for the importer and the worker of codalab/codabench@c7dbc756 (unpackers/v2.py,
+compute_worker.py). The scoring program runs in the image of ``judge sandbox build --verifier``, in
+the same container as the golds. Contestants' programs could not be isolated from the golds there,
+so submissions are finished workbooks or typed answers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from judge.suites.folders import regular_files
 from judge.version import __version__
 
 COLUMNS = (("soft", "Soft score, %"), ("hard", "Hard score, %"))
-_STARTS = "2020-01-01 00:00:00"  # open at once; organisers set the dates on their site
+_STARTS = "2020-01-01 00:00:00"  # open immediately; organisers set the dates on their site
 _DAY = (2020, 1, 1, 0, 0, 0)
 _LIMIT_S = 3600
 
@@ -76,7 +76,7 @@ answered = about["tasks"] - missing
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What was written: how many tasks and test cases."""
+    """Numbers of tasks and test cases that were written."""
 
     tasks: int
     cases: int
@@ -88,13 +88,13 @@ def export_codabench(
     """Writes a bundle.
 
     Args:
-        suite: the suite; all of its tasks ask for files, or all for typed answers.
-        image: the verifier's image, under the name by which the queue's workers can pull it.
+        suite: the suite; either all of its tasks ask for files, or all for typed answers.
+        image: the verifier's image, under a name that the queue's workers can pull.
         target: a new file that ends in ``.zip``.
         licence: the licence of the data, for the terms.
 
     Raises:
-        UsageError: the target exists or has another ending, or the tasks ask for both kinds.
+        UsageError: the target exists or has another suffix, or the tasks ask for both kinds.
         SuiteError: a file of the suite cannot be read.
         StoreError: the target cannot be written.
     """
@@ -107,7 +107,7 @@ def export_codabench(
     if len(kinds) != 1:
         raise UsageError(
             f"{suite.root}: its tasks ask for files and for typed answers",
-            hint="A submission of Codabench is one of the two: export them as two suites.",
+            hint="A Codabench submission has only one of the two: export them as two suites.",
         )
     (files,) = kinds
     texts = {
@@ -135,7 +135,7 @@ def export_codabench(
 
 
 def _texts(suite: Suite, tasks: list[Task], *, files: bool) -> dict[str, str]:
-    """The files of a bundle that follow from the suite alone, by their names."""
+    """The generated files of a bundle, by name."""
     about = {
         "suite": suite.root.name,
         "digest": suite.digest,
@@ -237,7 +237,7 @@ def _task(task: Task) -> dict[str, Any]:
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    """The same content gives the same bytes: no times of this machine."""
+    """A zip entry without a timestamp, so that the same content gives the same bytes."""
     archive.writestr(zipfile.ZipInfo(name, _DAY), data, zipfile.ZIP_DEFLATED)
 
 
@@ -249,7 +249,7 @@ def _read(path: Path) -> bytes:
 
 
 def _logo() -> bytes:
-    """A picture of a grid, 96 by 96, as PNG, since a bundle has to have one."""
+    """A PNG logo, which a bundle must have: a grid of 96 by 96 pixels."""
     rows = b"".join(
         b"\0" + bytes(90 if x % 24 == 0 or y % 24 == 0 else 235 for x in range(96))
         for y in range(96)
@@ -266,11 +266,11 @@ def _logo() -> bytes:
 
 
 EVALUATION_FRAMEWORK = "sheetjudge"
-"""What the judge is called in files of Hugging Face; both of them have to say the same."""
+"""The judge's name in files for Hugging Face, which must be the same in both files."""
 
 
 def eval_yaml(suite: Suite) -> str:
-    """``eval.yaml`` of a data set on Hugging Face: the suite as a task of its evaluations.
+    """The ``eval.yaml`` that makes the suite an evaluation task of a Hugging Face dataset.
 
     Source: huggingface/hub-docs@242f4a1e, docs/hub/eval-results.md.
     """

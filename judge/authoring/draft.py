@@ -1,14 +1,14 @@
-"""A suite that is being written: a suite folder with a log of who did what.
+"""A suite that is being written: its folder, with a log of all changes and reviews.
 
 ```
 my-suite/
   dataset.json           the suite, as every command reads it; suite.json for typed answers
   spreadsheet/<id>/      its files; files/<id>/ for typed answers
-  authoring/log.jsonl    who added, changed and reviewed what; append-only
+  authoring/log.jsonl    who added, changed and reviewed which task; append-only
 ```
 
-Files are in place before the definition names them, and that is replaced as a whole, so a
-crash leaves the suite as it was before or as it is after.
+Files are in place before the definition names them, and the definition is replaced atomically. So
+after a crash, the suite is in the state before or after the change.
 """
 
 from __future__ import annotations
@@ -44,17 +44,18 @@ _LOCK_WAIT_S = 10.0
 
 
 class SuiteDraft:
-    """A suite folder that is written to.
+    """A suite folder that can be written to.
 
     Args:
         root: the folder with the ``dataset.json`` or ``suite.json``.
-        options: what an author gave for a task, if a suite can have tasks of several kinds.
+        options: an author's options for a task, which decide the kind if the suite can have tasks
+            of several kinds.
 
     Attributes:
-        kind: which kind of suite it is, or of task.
+        kind: the kind of the suite, or of the task.
 
     Raises:
-        SuiteError: there is none; an archive or a name cannot be written to.
+        SuiteError: there is no such suite; archives and names of suites cannot be written to.
     """
 
     def __init__(self, root: Path, options: Mapping[str, Any] | None = None) -> None:
@@ -87,7 +88,7 @@ class SuiteDraft:
     # -- reading ----------------------------------------------------------------------------------
 
     def tasks(self) -> tuple[DraftTask, ...]:
-        """Every task with its status, in suite order; none in a new suite.
+        """Every task with its status, in suite order; empty in a new suite.
 
         Raises:
             SuiteError: the suite is broken.
@@ -129,13 +130,14 @@ class SuiteDraft:
         """Adds a task with its files, as a draft.
 
         Args:
-            task_id: its id, new in the suite.
-            given: its fields, as the kind of the suite has them.
-            files: its files, likewise; they are copied. For workbooks: input and gold of each case.
+            task_id: its id, which must be new in the suite.
+            given: its fields, in the form that the suite's kind requires.
+            files: its files, in the form that the suite's kind requires; they are copied. For
+                workbooks: input and gold of each case.
             by: who wrote it.
 
         Returns:
-            What is odd about it, though it can be judged.
+            Findings about oddities of the task, which do not prevent judging.
 
         Raises:
             UsageError: a field is missing or wrong, or the id is taken.
@@ -155,8 +157,8 @@ class SuiteDraft:
                     f"{folder} already exists, though {self.kind.definition} has no task {task_id}",
                     hint="Move the folder away.",
                 )
-            findings = self._place(record, files, folder)
-            # The author is on record before there is a task that could be reviewed.
+            findings = self._place_files(record, files, folder)
+            # The author is recorded before the task exists and can be reviewed.
             log.append(LOG_FILE, _event("add", by, task=str(task_id), notes=self.kind.notes(given)))
             self._write([*records, record])
         return findings
@@ -166,7 +168,7 @@ class SuiteDraft:
 
         Raises:
             UsageError: there is no such task, or a field is wrong.
-            SuiteError: it could no longer be judged; ``faults`` says why.
+            SuiteError: the task could no longer be judged; ``faults`` says why.
         """
         with self._writing() as log:
             before = self.task(task_id)
@@ -184,20 +186,20 @@ class SuiteDraft:
         return findings
 
     def review(self, task_id: str, state: State, *, by: str, note: str = "") -> ReviewStatus:
-        """Brings a task into a state.
+        """Records a review, which changes the state of a task.
 
         Args:
             task_id: the task.
-            state: checked, accepted, or draft to send it back.
+            state: checked, accepted, or draft to send the task back.
             by: the reviewer.
-            note: a remark about it.
+            note: a remark about the task.
 
         Returns:
-            The state of the task now.
+            The new state of the task.
 
         Raises:
-            UsageError: the reviewer may not, or a field of the manual is not filled.
-            SuiteError: the task cannot be judged as it is.
+            UsageError: the reviewer may not do this, or a required field is empty.
+            SuiteError: the task cannot be judged in its current state.
         """
         with self._writing() as log:
             task = self.task(task_id)
@@ -229,8 +231,8 @@ class SuiteDraft:
                 events.setdefault(str(record["task"]), []).append(record)
         return events
 
-    def _place(self, record: Record, files: Sequence[Any], folder: Path) -> Findings:
-        """Copies the files into a folder of their own, checks them, and puts it in place."""
+    def _place_files(self, record: Record, files: Sequence[Any], folder: Path) -> Findings:
+        """Copies the files into a temporary folder, checks them, and moves it into place."""
         with folder_beside(folder, ".adding-") as scratch:
             findings = self._check(self.kind.place(record, files, scratch), scratch)
             scratch.chmod(0o755)
@@ -238,10 +240,10 @@ class SuiteDraft:
         return findings
 
     def _check(self, task: Task, root: Path) -> Findings:
-        """Warnings about a task.
+        """Checks a task; returns warnings.
 
         Raises:
-            SuiteError: it cannot be judged.
+            SuiteError: the task cannot be judged.
         """
         resolved = _resolved(task)
         findings = check_task(resolved, root.resolve(), self.kind.definition)
@@ -253,12 +255,12 @@ class SuiteDraft:
             if finding.severity is Severity.ERROR
         )
         if faults:
-            raise SuiteError(f"task {task.id} cannot be judged as it is", faults=faults)
+            raise SuiteError(f"task {task.id} cannot be judged", faults=faults)
         return tuple(findings)
 
     @contextmanager
     def _writing(self) -> Iterator[RunDirectory]:
-        """The log, with the suite held for this process; others wait for a while."""
+        """Opens the log and locks the suite for this process; waits a while if it is locked."""
         log = RunDirectory(self.root / LOG_FOLDER)
         deadline = time.monotonic() + _LOCK_WAIT_S
         while True:
@@ -289,7 +291,7 @@ def _draft_task(task: Task, record: Record, events: list[dict[str, Any]]) -> Dra
 
 
 def _resolved(task: Task) -> Task:
-    """The task with paths that no link leads to."""
+    """The task with its links resolved to real paths."""
 
     def resolved(path: Path | None) -> Path | None:
         return None if path is None else path.resolve()

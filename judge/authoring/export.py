@@ -1,4 +1,4 @@
-"""Writes suites as a folder or as a ``.tar.gz``: tasks that are ready, or a corrected suite."""
+"""Writes suites as a folder or a ``.tar.gz``: reviewed tasks, or a corrected suite."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from judge.suites.corrections import CorrectedSuite, describe_corrections
 from judge.version import __version__
 
 ANNOTATIONS_FILE = "annotations.jsonl"
-"""The fields that the definition has no place for, with authors and reviewers."""
+"""File with the fields that the definition cannot hold, with authors and reviewers."""
 
 ARCHIVE_SUFFIX = ".tar.gz"
 _ORDER = {State.DRAFT: 0, State.CHECKED: 1, State.ACCEPTED: 2}
@@ -35,7 +35,7 @@ def choose(tasks: Iterable[DraftTask], least: State) -> tuple[DraftTask, ...]:
     """The tasks that have reached at least this state, without those that the suite excludes.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there are no such tasks.
     """
     chosen = tuple(
         task
@@ -52,7 +52,7 @@ def choose(tasks: Iterable[DraftTask], least: State) -> tuple[DraftTask, ...]:
 
 @contextlib.contextmanager
 def writing_suite(target: Path) -> Iterator[Path]:
-    """A folder that becomes a suite at its end; the target is there as a whole or not at all.
+    """Provides a folder that becomes the target at the end; on an error, no target is written.
 
     Args:
         target: a new folder, or a file that ends in ``.tar.gz``.
@@ -76,11 +76,11 @@ def writing_suite(target: Path) -> Iterator[Path]:
 
 
 def export_suite(draft: SuiteDraft, tasks: Sequence[DraftTask], target: Path) -> int:
-    """Writes the tasks; the target is there as a whole or not at all.
+    """Writes tasks as a suite; on an error, no target is written.
 
     Args:
         draft: the suite.
-        tasks: what :func:`choose` chose.
+        tasks: the tasks that :func:`choose` returned.
         target: a new folder, or a file that ends in ``.tar.gz``.
 
     Returns:
@@ -111,7 +111,7 @@ def _write_annotations(tasks: Sequence[DraftTask], folder: Path) -> None:
 
 
 def _pack(folder: Path, target: Path) -> None:
-    """The same content gives the same bytes: no times, no owners, names in order."""
+    """Writes a tar file without times and owners and with sorted names: always the same bytes."""
     with (
         target.open("wb") as raw,
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped,
@@ -126,7 +126,8 @@ def _pack(folder: Path, target: Path) -> None:
 
 
 PROVENANCE_FILE = "provenance.json"
-"""Which suite a corrected one was made of, by which corrections, and which files changed."""
+"""File that says from which suite a corrected one was made, by which corrections, and with which
+changed files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,19 +152,19 @@ class Exported:
 def export_corrected(suite: Suite, corrected: CorrectedSuite, target: Path) -> Exported:
     """Writes a suite with its corrections, in its own format.
 
-    The files keep their names, so the same solutions can be scored on it. Next to its definition is
-    a ``provenance.json``.
+    The files keep their names, so the same solutions can be scored on the new suite. A
+    ``provenance.json`` is written next to its definition.
 
     Args:
-        suite: the suite as its files are.
-        corrected: the same with its corrections.
+        suite: the suite as published.
+        corrected: the same suite with its corrections.
         target: a new folder, or a file that ends in ``.tar.gz``.
 
     Raises:
         UsageError: the target already exists, nothing is corrected, or suites of this format
             cannot be written.
-        SuiteError: the suite cannot be read, or what was written is not one.
-        StoreError: it cannot be written.
+        SuiteError: the suite cannot be read, or the written folder is not a valid suite.
+        StoreError: the target cannot be written.
     """
     if not corrected.applied:
         raise UsageError(
@@ -187,12 +188,12 @@ def export_corrected(suite: Suite, corrected: CorrectedSuite, target: Path) -> E
 
 
 def _at_home(task: Task, published: Task) -> Task:
-    """The corrected task, whose golds are where the published ones are."""
+    """The corrected task, whose golds have the paths of the published ones."""
     return replace(task, cases=published.cases)
 
 
 def _copy_files(before: Suite, after: Suite, root: Path, folder: Path) -> Iterator[dict[str, Any]]:
-    """Copies all files of the cases; gives an entry for each that was corrected."""
+    """Copies all files of the cases; returns an entry for each corrected file."""
     for task in after.tasks:
         published = before.task(task.id).cases
         for old, new in zip(published, task.cases, strict=True):

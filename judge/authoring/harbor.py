@@ -1,9 +1,9 @@
-"""Writes a suite as task folders of Harbor, with verifiers that run this judge offline.
+"""Writes a suite as Harbor task folders, with verifiers that run this judge offline.
 
-The agent's container has the inputs and no golds. The verifier is a container of its own, without a
-network, made from the image of ``judge sandbox build --verifier``: it holds the task as a suite of
-its own, and judges the workbooks that Harbor brings from the agent's container. Written for the
-files that Harbor 0.25 reads.
+The agent's container has the inputs, but no golds. The verifier is a separate container without a
+network, made from the image of ``judge sandbox build --verifier``. It holds a suite with this one
+task, and judges the workbooks that Harbor copies from the agent's container. Written for Harbor
+0.25.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class HarborImages:
 
     Attributes:
         verifier: the image of ``judge sandbox build --verifier``.
-        agent: the image in which agents work, used without changes; None for a Python image with
-            the packages that programs have in the sandbox.
+        agent: the image in which agents work, used unchanged; None for a Python image with the
+            packages of the sandbox.
     """
 
     verifier: str
@@ -84,13 +84,13 @@ class HarborImages:
 
 @dataclass(frozen=True, slots=True)
 class ExportedTasks:
-    """How many task folders were written.
+    """The numbers of tasks and cases that were written.
 
     Attributes:
         tasks: how many tasks were written.
         cases: how many cases they have.
-        left_out: how many tasks were left out, by the suite itself or because they do not ask
-            for a workbook.
+        left_out: how many tasks were left out, because the suite excludes them or because they do
+            not ask for a workbook.
     """
 
     tasks: int
@@ -99,7 +99,7 @@ class ExportedTasks:
 
 
 def export_harbor(suite: Suite, images: HarborImages, target: Path) -> ExportedTasks:
-    """Writes a folder with a folder for each task.
+    """Writes a folder that holds a folder for each task.
 
     Args:
         suite: the suite.
@@ -239,7 +239,7 @@ class _TaskWriter:
 
 
 def _output_name(suite: Suite, task: Task, case: TestCase) -> str:
-    """The name by which the format of the suite knows the output of a case."""
+    """The output name of a case in the suite's format."""
     first = suite.conventions.default_paths(task.question).output_path.rpartition("/")[2]
     for name in (first, re.sub(r"^\d+_", f"{case.number}_", first)):
         named = suite.conventions.output_of(name)
@@ -260,7 +260,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _toml(tables: Mapping[str, object], prefix: str = "") -> str:
-    """Plain data as TOML, of which JSON's strings, numbers and lists of strings are a part."""
+    """Plain data as TOML, in which JSON's strings, numbers and lists of strings are valid."""
     plain = {name: value for name, value in tables.items() if not isinstance(value, Mapping)}
     lines = [f"{name} = {_toml_value(value)}" for name, value in plain.items()]
     text = "".join(f"{line}\n" for line in lines)
@@ -271,7 +271,7 @@ def _toml(tables: Mapping[str, object], prefix: str = "") -> str:
 
 
 def _toml_value(value: object) -> str:
-    """Text without what TOML cannot say: halves of surrogate pairs, and a delete as it is."""
+    """A value as TOML; replaces lone surrogates and escapes DEL, which TOML does not allow."""
     text = value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
     return dump_json(text, spaced=True).replace("\x7f", "\\u007f")
 

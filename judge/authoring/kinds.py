@@ -1,8 +1,9 @@
-"""The kinds of tasks that can be written, and what differs between them.
+"""The kinds of tasks that can be written, and the differences between them.
 
-A kind is one module with a ``KIND``, and one line in ``_HOMES``. Kinds with the same definition can
-be in one suite. A kind knows which fields an author fills in, how the suite's definition records a
-task, and how the suite is exported; everything else (the log, states, reviews) is the same for all.
+A kind is one module with a ``KIND``, and one line in ``_HOMES``. Kinds with the same definition
+file can be mixed in one suite. A kind knows which fields an author fills in, how the suite's
+definition records a task, and how the suite is exported. Everything else (the log, states, reviews)
+is common to all kinds.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ PROPOSED = "proposed"
 """Replaces the name of an items file: items are proposed from the gold and the instruction."""
 
 Record = dict[str, Any]
-"""A task as the definition of its suite has it."""
+"""A task's record in the definition of its suite."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftTask:
-    """A task of the suite with what is known about its making.
+    """A task of the suite, with its record, authors and reviews.
 
     Attributes:
         task: the task, as the judge grades it.
         record: its record in the definition of the suite.
-        notes: the fields that have no place there.
+        notes: the fields that the definition cannot hold.
         status: its state, authors and reviewers.
         digest: SHA-256 of its content.
     """
@@ -60,13 +61,13 @@ class DraftKind(abc.ABC):
     """The differences between the kinds of suites that people write.
 
     Attributes:
-        name: the name by which it is chosen.
+        name: the name of the kind, by which it is chosen.
         definition: the file that defines the tasks.
         folder: the folder of the suite that holds a folder for each task.
-        example: how a task is added, as options of ``judge dataset add-task``.
-        marks: options that only its tasks have, by which it is chosen in a suite of several kinds.
-        noted: fields that the definition does not have; the log of the suite keeps them.
-        wanted_for_review: those of them that must be filled before anybody can check a task.
+        example: example options of ``judge dataset add-task``.
+        marks: options that only this kind has, which select it in a suite of several kinds.
+        noted: fields that the definition cannot hold; the log of the suite keeps them.
+        wanted_for_review: the fields that must be filled before a task can be checked.
     """
 
     name: ClassVar[str]
@@ -80,9 +81,9 @@ class DraftKind(abc.ABC):
     # -- what an author gives ----------------------------------------------------------------------
 
     def proposals(self, options: Mapping[str, Any]) -> Proposals | None:  # noqa: ARG002  the usual
-        """Proposals from a task's files for a person to keep or drop; None for nothing to decide.
+        """Proposals from a task's files for a person to keep or drop; None if there are none.
 
-        What is kept comes back to :meth:`fields_of` as the option ``kept``.
+        The kept proposals are passed to :meth:`fields_of` as the option ``kept``.
 
         Raises:
             UsageError: files are missing, or do not belong together.
@@ -92,10 +93,10 @@ class DraftKind(abc.ABC):
 
     @abc.abstractmethod
     def fields_of(self, options: Mapping[str, Any]) -> Any:
-        """The fields of a task, out of what an author gave; None stands for what was not given.
+        """The fields of a task from an author's options; None for fields that were not given.
 
         Args:
-            options: name of an option -> its value; None or nothing for what was not given.
+            options: name of an option -> its value; None or missing if it was not given.
 
         Raises:
             UsageError: an option is not one of this kind, or its value does not fit.
@@ -103,7 +104,7 @@ class DraftKind(abc.ABC):
 
     @abc.abstractmethod
     def files_of(self, options: Mapping[str, Any]) -> Sequence[Any]:
-        """The files of a task, out of the same options, as :meth:`place` takes them.
+        """The files of a task from the same options, in the form that :meth:`place` takes.
 
         Raises:
             UsageError: files are missing.
@@ -116,8 +117,8 @@ class DraftKind(abc.ABC):
         """The record of a task.
 
         Args:
-            task_id: the id, as it is to be written.
-            given: the fields; those with the value None are left as they were.
+            task_id: the id to write.
+            given: the fields; those with the value None stay unchanged.
             before: the record so far; None for a new task.
 
         Raises:
@@ -125,7 +126,7 @@ class DraftKind(abc.ABC):
         """
 
     def notes(self, given: Any) -> dict[str, Any]:
-        """The filled fields that the definition does not have."""
+        """The filled fields that the definition cannot hold."""
         return {name: value for name in self.noted if (value := getattr(given, name)) is not None}
 
     @abc.abstractmethod
@@ -133,12 +134,12 @@ class DraftKind(abc.ABC):
         """Copies the files of a new task, and completes its record.
 
         Args:
-            record: the record; the paths in it are those of the suite.
-            files: the files, as :meth:`files_of` gave them.
-            scratch: the folder that becomes the task's own.
+            record: the record, whose paths are relative to the suite.
+            files: the result of :meth:`files_of`.
+            scratch: the folder that becomes the task's folder.
 
         Returns:
-            The task, with the files where they are now.
+            The task, with the paths of the copied files.
 
         Raises:
             UsageError: a file is not of a kind that such a task has.
@@ -146,14 +147,14 @@ class DraftKind(abc.ABC):
 
     @abc.abstractmethod
     def changed(self, record: Record, before: Task, root: Path) -> Task:
-        """The task of a record that was changed, with the files that it had.
+        """The task of a changed record, with its existing files.
 
         Raises:
             UsageError: the record is wrong.
         """
 
     def check(self, task: Task) -> Sequence[SuiteFinding]:  # noqa: ARG002  as above
-        """Faults of a task whose files can be read; errors refuse it."""
+        """Finds faults of a task whose files can be read; a task with errors is refused."""
         return ()
 
     # -- the suite ---------------------------------------------------------------------------------
@@ -168,11 +169,11 @@ class DraftKind(abc.ABC):
 
     @abc.abstractmethod
     def text_of(self, root: Path, records: Sequence[Record]) -> str:
-        """The definition with these tasks; everything else in it stays as it is in ``root``."""
+        """The definition with these tasks; everything else is as in the definition in ``root``."""
 
     @abc.abstractmethod
     def write(self, tasks: Sequence[DraftTask], source: Path, target: Path) -> int:
-        """Writes tasks as a suite of their own; returns how many test cases it has.
+        """Writes tasks as a new suite; returns its number of test cases.
 
         Args:
             tasks: the tasks.
@@ -182,12 +183,12 @@ class DraftKind(abc.ABC):
 
 
 def kind_names() -> tuple[str, ...]:
-    """Names of all kinds, the usual one first."""
+    """Names of all kinds, the default first."""
     return tuple(_HOMES)
 
 
 def kind_named(name: str) -> DraftKind:
-    """The kind of that name.
+    """The kind with a name.
 
     Raises:
         UsageError: there is no such kind.
@@ -201,12 +202,12 @@ def kind_named(name: str) -> DraftKind:
 
 
 def kind_of_folder(root: Path, options: Mapping[str, Any] | None = None) -> DraftKind:
-    """The kind of the suite in a folder, or that of one of its tasks.
+    """The kind of the suite in a folder, or the kind of one of its tasks.
 
     Args:
         root: the folder.
-        options: what an author gave, if it is about a task: where a suite has several kinds, the
-            first one counts that an option belongs to.
+        options: an author's options for a task; if the suite can have several kinds, the first kind
+            that one of the options belongs to is chosen.
 
     Raises:
         SuiteError: it is not a suite that can be written to.
@@ -229,10 +230,10 @@ def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_others(given: Mapping[str, Any], allowed: Sequence[str], kind: str) -> None:
-    """Refuses options that mean nothing for a kind.
+    """Refuses options that do not apply to a kind.
 
     Raises:
-        UsageError: names them.
+        UsageError: there are such options; all are named.
     """
     others = [f"--{name.replace('_', '-')}" for name in given if name not in allowed]
     if others:

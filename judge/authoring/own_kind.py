@@ -27,8 +27,8 @@ from judge.suites.validate import Severity, SuiteFinding
 def check_verdicts(task: Task) -> Sequence[SuiteFinding]:
     """Checks a task as ``judge verify`` does, with the values that its files store.
 
-    A gold that is not accepted is an error; so are untouched inputs if those of all cases are
-    accepted. What depends on formulas without a stored value stays open.
+    It is an error if a gold is not accepted, or if the untouched inputs of all cases are accepted.
+    Values of formulas that are not stored in the file are not checked.
     """
     judge = CaseJudge(Recalculator((), mode="never"), GradingRules(get_profile("standard")))
     checks = [verify_case(task, case, judge) for case in task.cases]
@@ -48,7 +48,7 @@ def check_verdicts(task: Task) -> Sequence[SuiteFinding]:
 
 
 def _refused(task: Task, check: CaseCheck) -> SuiteFinding:
-    # NC: the checker wants a value that no engine has computed yet.
+    # NC: the checker needs a value that no engine has computed yet.
     if check.gold_problem.startswith(Verdict.NC):
         message = "formulas of the gold have no stored value; `judge verify` computes them"
         return SuiteFinding(Severity.WARNING, task.id, f"case {check.case}", message)
@@ -57,11 +57,11 @@ def _refused(task: Task, check: CaseCheck) -> SuiteFinding:
 
 
 NOTES = ("original_question", "source_url")
-"""Fields that the format does not have: where the question comes from."""
+"""Fields that the format cannot hold: the origin of the question."""
 
 
 class OwnKind(DraftKind):
-    """A ``suite.json``, and a folder of files for each task; a suite may have several kinds."""
+    """Tasks in a ``suite.json``, with a folder of files for each; a suite may mix several kinds."""
 
     definition = DEFINITION
     folder = "files"
@@ -75,22 +75,22 @@ class OwnKind(DraftKind):
         return records
 
     def text_of(self, root: Path, records: Sequence[Record]) -> str:
-        """The document with these tasks; its tables stay."""
+        """The document with these tasks; its tables are kept."""
         document: dict[str, Any] = {"format": FORMAT_NAME, "version": VERSION}
         if (root / self.definition).exists():
             document = _document(root)
         return dump_json({**document, "tasks": list(records)}, indent=2) + "\n"
 
     def changed(self, record: Record, before: Task, root: Path) -> Task:  # noqa: ARG002
-        """The task as the suite would read it."""
+        """The task that the suite would read from the record."""
         return task_of(record, root)
 
     def check(self, task: Task) -> Sequence[SuiteFinding]:
-        """For workbooks: the golds have to be accepted, and the untouched inputs not."""
+        """Checks, for workbooks, that golds are accepted and untouched inputs are not."""
         return check_verdicts(task) if task.answer is AnswerForm.WORKBOOK else ()
 
     def write(self, tasks: Sequence[DraftTask], source: Path, target: Path) -> int:
-        """The judge's own format, with the files at the paths that they have in the suite."""
+        """Writes the judge's own format, with files at the same paths as in the suite."""
         root = source.resolve()
         for task in tasks:
             for case in task.task.cases:
@@ -116,10 +116,10 @@ def task_of(record: Record, root: Path) -> Task:
 
 
 def named_values(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
-    """The pairs of ``NAME=VALUE``.
+    """Parses options of the form ``NAME=VALUE``.
 
     Raises:
-        UsageError: one is not such a pair.
+        UsageError: one does not have this form.
     """
     pairs = []
     for item in given:
@@ -138,5 +138,5 @@ def _document(root: Path) -> dict[str, Any]:
 
 
 def _within(path: Path, root: Path) -> Path:
-    """The place of a file in its suite; a link keeps the place that it has."""
+    """The path of a file in its suite; a link is not followed, and keeps its own path."""
     return (path.parent.resolve() / path.name).relative_to(root)

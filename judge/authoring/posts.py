@@ -1,10 +1,10 @@
-"""Raw forum posts, in whatever fields they were collected, and the filters for them. Pure.
+"""Reads raw forum posts with various field names, and filters them. Pure.
 
-A filter answers if the post is clear, and says "unsure" otherwise: a chat model may then be asked,
-and a person decides in any case.
+A filter answers yes or no if the post is clear, and "unsure" otherwise. Then a chat model may be
+asked. A person decides in any case.
 
 Source: SpreadsheetBench, section on data sourcing and filtering: posts that are solved, that ask
-about spreadsheets alone, that have a workbook, and that do not ask about parts of the software such
+only about spreadsheets, that have a workbook, and that do not ask about parts of the software such
 as buttons and forms.
 """
 
@@ -36,8 +36,8 @@ class Post:
         body: its text.
         tags: its tags or forum.
         url: its address.
-        solved: whether its forum says that it is solved; None if the record does not say.
-        attachments: file names or addresses; None if the record says nothing about them.
+        solved: whether its forum marks it as solved; None if the record has no such field.
+        attachments: file names or addresses; None if the record has no such field.
         digest: SHA-256 of the record.
     """
 
@@ -57,7 +57,7 @@ class Post:
 
 
 def read_posts(lines: Iterable[tuple[int, bytes]], name: str) -> tuple[Post, ...]:
-    """The posts of a ``.jsonl``.
+    """Reads the posts of a ``.jsonl`` file.
 
     Args:
         lines: its lines that are not blank, with their numbers.
@@ -131,7 +131,7 @@ def _attachments(record: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:
-    """Strings of a field that holds one, a list of them, or objects with a name or an address."""
+    """The strings of a field: a string, a list of strings, or objects with a name or an address."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     if not isinstance(value, list):
@@ -155,7 +155,7 @@ class Answer(enum.StrEnum):
 
 
 class Proposal(enum.StrEnum):
-    """A proposal to the person who decides."""
+    """The filters' proposal to the person who decides."""
 
     KEEP = "keep"
     DROP = "drop"
@@ -167,8 +167,8 @@ class Judgement:
     """The judgement of one filter.
 
     Attributes:
-        answer: yes favours the post, no excludes it.
-        why: the words that it depends on.
+        answer: yes keeps the post, no excludes it.
+        why: the words in the post on which the answer is based.
         source: ``rules``, or the name of the chat model.
     """
 
@@ -195,7 +195,7 @@ QUESTIONS: Mapping[str, str] = {
         "or crashes."
     ),
 }
-"""The filters, each as a question whose "yes" speaks for the post."""
+"""The filters, each with a question; "yes" means that the post is suitable."""
 
 _WORKBOOK_NAME = re.compile(r"\.(?:xlsx|xlsm|xlsb|xls|ods|csv)\b", re.IGNORECASE)
 _ATTACHED = re.compile(r"\b(?:attach(?:ed|ment|ing)?|enclosed|uploaded|sample (?:file|workbook))\b",
@@ -246,7 +246,7 @@ def apply_rules(post: Post) -> dict[str, Judgement]:
 
 
 def propose(judgements: Mapping[str, Judgement]) -> Proposal:
-    """One filter that says no drops a post; all have to say yes to keep it."""
+    """Drops a post if any filter says no, and keeps it if all say yes; otherwise it is unsure."""
     answers = {judgement.answer for judgement in judgements.values()}
     if Answer.NO in answers:
         return Proposal.DROP
@@ -254,7 +254,7 @@ def propose(judgements: Mapping[str, Judgement]) -> Proposal:
 
 
 def open_questions(judgements: Mapping[str, Judgement]) -> tuple[str, ...]:
-    """Questions still worth a request to a chat model: none if a filter has said no."""
+    """The questions to ask a chat model: those without an answer, but none if a filter said no."""
     if propose(judgements) is not Proposal.UNSURE:
         return ()
     return tuple(
@@ -295,7 +295,7 @@ def _spreadsheets_only(text: str) -> Judgement:
         return Judgement(Answer.UNSURE, _around(text, hint))
     words = {match[0].lower() for match in _SPREADSHEET_WORDS.finditer(text)}
     if len(words) < _ENOUGH_WORDS:
-        return Judgement(Answer.UNSURE, "few words of spreadsheets in it")
+        return Judgement(Answer.UNSURE, "few words about spreadsheets in it")
     return Judgement(Answer.YES, ", ".join(sorted(words)[:4]))
 
 
@@ -308,7 +308,7 @@ def _no_software_parts(text: str) -> Judgement:
 
 
 def _around(text: str, match: re.Match[str], width: int = 30) -> str:
-    """The match with the words around it, on one line."""
+    """A match with some words before and after it, on one line."""
     start, end = max(match.start() - width, 0), match.end() + width
     shown = " ".join(text[start:end].split())
     return f"{'…' if start else ''}{shown}{'…' if end < len(text) else ''}"

@@ -1,8 +1,8 @@
-"""In which state a task is, from what people did to it. Pure.
+"""Computes the state of a task from the log of its changes and reviews. Pure.
 
-A task is a draft until somebody other than its authors has checked it, and accepted once a third
-person has. A review applies to the content that the reviewer saw: when the task changes, it no
-longer counts, and it counts again when the change is undone.
+A task is a draft until somebody other than its authors has checked it, and it is accepted after a
+third person has checked it too. A review applies to the content that the reviewer saw: it no longer
+counts after the task has changed, and counts again if the change is undone.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from judge.errors import UsageError
 
 
 class State(enum.StrEnum):
-    """How far a task has come."""
+    """The state of a task."""
 
     DRAFT = "draft"
     CHECKED = "checked"
-    """One reviewer, who is not an author, agrees."""
+    """One reviewer, who is not an author, has checked it."""
     ACCEPTED = "accepted"
-    """A second reviewer agrees as well."""
+    """A second reviewer has checked it too."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewStatus:
-    """Where a task stands.
+    """The review status of a task.
 
     Attributes:
         state: draft, checked or accepted.
-        authors: who wrote or changed it, in order; empty if nobody is on record.
-        reviewers: whose reviews count, in order: none, one or two.
-        changed_since: it had been reviewed, and has changed since.
-        note: the remark with which it was last sent back to draft, until it is checked again.
+        authors: who wrote or changed it, in order; empty if the log names nobody.
+        reviewers: up to two people whose reviews count, in order.
+        changed_since: whether it has changed since it was reviewed.
+        note: the remark with which it was last sent back to draft; None after the next check.
     """
 
     state: State
@@ -47,11 +47,11 @@ class ReviewStatus:
 
 
 def review_status_of(events: Iterable[Mapping[str, Any]], digest: str) -> ReviewStatus:
-    """Where a task stands.
+    """Computes the review status of a task.
 
     Args:
-        events: what was recorded of the task, in order.
-        digest: the digest of the task's present content.
+        events: the log's records about the task, in order.
+        digest: the digest of the task's current content.
     """
     authors: dict[str, None] = {}
     reviewers: list[str] = []
@@ -78,10 +78,10 @@ def review_status_of(events: Iterable[Mapping[str, Any]], digest: str) -> Review
 
 
 def check_review(status: ReviewStatus, state: State, by: str) -> None:
-    """Checks that somebody may bring a task into a state.
+    """Checks that a person may put a task into a state.
 
     Raises:
-        UsageError: they wrote the task, they have checked it already, or a step is left out.
+        UsageError: the person wrote the task, has already checked it, or leaves out a step.
     """
     if state is State.DRAFT:
         return
@@ -111,11 +111,11 @@ def _same(one: str, other: str) -> bool:
 def content_digest(
     record: Mapping[str, Any], notes: Mapping[str, Any], files: Mapping[str, str]
 ) -> str:
-    """SHA-256 of everything that a reviewer looks at.
+    """SHA-256 of everything that a reviewer checks.
 
     Args:
         record: the task's record in the definition of the suite.
-        notes: the fields outside it.
+        notes: the fields that the definition cannot hold.
         files: file names and the SHA-256 of their bytes.
     """
     document = [dict(record), dict(notes), dict(files)]

@@ -1,7 +1,7 @@
-"""Checklists as folders of Harbor's rewardkit, and such folders as checklists.
+"""Converts checklists to folders of Harbor's rewardkit, and such folders to checklists.
 
-Source: the published package harbor-rewardkit 0.2.3. A folder is read by its syntax tree and its
-TOML; nothing of it is executed. What cannot be read is an item for the suite's own program.
+Source: the published package harbor-rewardkit 0.2.3. The Python files of a folder are parsed, and
+never executed. A file that cannot be converted becomes an item for the suite's own program.
 """
 
 from __future__ import annotations
@@ -71,12 +71,14 @@ def judge_item(workspace: Path, item: str, words: str) -> float:
 def rewardkit_files(options: Mapping[str, object]) -> dict[str, str]:
     """The files of a rewardkit folder for a checklist: path -> content.
 
-    Deterministic items are criteria: those of rewardkit itself as literal calls, all others as a
-    criterion that asks ``judge compare``. Groups with weights are folders, items for a model are in
-    a judge TOML. Items for people and programs are in ``checklist.json`` alone.
+    A deterministic item becomes a call of the equivalent criterion of rewardkit, or, if there is
+    none, of a criterion that runs ``judge compare``. Each group becomes a folder with a weight.
+    Items that a model judges are in a TOML file with a ``[judge]`` table; items that people or
+    programs judge are only in ``checklist.json``.
 
     Raises:
-        UsageError: it is not a checklist, or an item takes points off, which rewardkit cannot.
+        UsageError: it is not a checklist, or an item takes points off, which rewardkit does not
+            support.
     """
     check_options(CheckerSpec(CHECKER, options))
     read = ChecklistOptions.of(options)
@@ -131,7 +133,7 @@ def _write_folder(
 
 
 def _call(item: Item) -> tuple[str, str]:
-    """The component and the line of a deterministic item."""
+    """The component of a deterministic item, and its line of code."""
     criterion, arguments = _built_in(item)
     component = _CHECKS
     if not criterion:
@@ -143,7 +145,7 @@ def _call(item: Item) -> tuple[str, str]:
 
 
 def _built_in(item: Item) -> tuple[str, Mapping[str, Any]]:
-    """The criterion of rewardkit that says the same; empty if none does."""
+    """The equivalent criterion of rewardkit, and its arguments; empty if there is none."""
     if item.kind == "published" and item.fields.get("suite") == NAME:
         check = item.fields["check"]
         assert isinstance(check, Mapping)
@@ -189,7 +191,7 @@ def _judge_toml(items: Sequence[Item]) -> str:
 
 
 def _slug(name: str, taken: set[str]) -> str:
-    """A name that rewardkit accepts, distinct from some."""
+    """A name that rewardkit accepts and that is not taken yet."""
     plain = re.sub(r"[^a-zA-Z0-9_-]+", "-", name).strip("-")[:60] or "items"
     slug, number = plain, 2
     while slug in taken:
@@ -206,7 +208,7 @@ class ReadFolder:
 
     Attributes:
         options: the options of the checker.
-        notes: what was not taken over, a line each.
+        notes: parts of the folder that were not converted, one line each.
     """
 
     options: dict[str, Any]
@@ -214,9 +216,9 @@ class ReadFolder:
 
 
 def read_rewardkit(folder: Path) -> ReadFolder:
-    """Reads a folder of rewardkit; nothing of it is executed.
+    """Reads a folder of rewardkit, without executing anything in it.
 
-    A folder that :func:`rewardkit_files` wrote, and that nobody changed, gives its checklist back.
+    For an unchanged folder from :func:`rewardkit_files`, returns the original checklist.
 
     Raises:
         UsageError: it is not a folder of rewardkit, or a file cannot be read.
@@ -274,7 +276,7 @@ class _Component:
 
 
 def _components(folder: Path, prefix: str, weight: float, notes: list[str]) -> Iterator[_Component]:
-    """The components of a folder, each with its share of the weight of the folder."""
+    """Yields the components of a folder, each with its share of the folder's weight."""
     paths = sorted(folder.iterdir())
     if len(paths) > _MAX_FILES:
         raise UsageError(f"{folder} holds more than {_MAX_FILES} files")
@@ -308,7 +310,7 @@ def _weights(settings: Mapping[str, Any], folder: Path, notes: list[str]) -> Map
     for part in (*rewards, *settings.get("scoring", {}).values()):
         kind = part.get("aggregation", "weighted-mean")
         if kind.replace("_", "-") != "weighted-mean":
-            notes.append(f"{folder / _REWARD}: the aggregation {kind} is not taken over")
+            notes.append(f"{folder / _REWARD}: the aggregation {kind} is not supported")
     listed = rewards[0].get("weights", {}) if rewards else {}
     return {str(name): float(weight) for name, weight in listed.items()}
 
@@ -341,7 +343,7 @@ def _toml_items(document: Mapping[str, Any], path: Path) -> Iterator[dict[str, A
 
 
 def _python_items(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
-    """The items of a Python file: its criteria, or one item for a program that is not read."""
+    """The items of a Python file: its criteria, or one item for a program that is not converted."""
     try:
         tree = ast.parse(_read(path))
         items = [item for node in tree.body for item in _items_of(node)]
@@ -354,7 +356,7 @@ def _python_items(path: Path, notes: list[str]) -> Iterator[dict[str, Any]]:
 
 
 class _NotReadError(Exception):
-    """A statement that is not a literal call of a criterion; says which line."""
+    """A statement is not a literal call of a criterion; the message names its line."""
 
 
 def _program(path: Path, reason: str, notes: list[str]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Tasks whose answer is a whole workbook, in suites of the judge's own format.
 
-Rules are proposed, or given in a file; any other checker is given by its name and options.
+Rules are proposed or read from a file; any other checker is given by its name and options.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Definition:
     Attributes:
         checker: name of the checker.
         options: its options.
-        golds: number of a case -> options that hold for its gold alone.
+        golds: number of a case -> options that apply only to its gold.
         public: options that may be shown with the question.
     """
 
@@ -56,7 +56,7 @@ class Definition:
 
     @staticmethod
     def of_rules(lists: Sequence[Sequence[Rule]]) -> Definition:
-        """The rule checker; the task has the rules of the first case, other cases their own."""
+        """The rule checker: the task has the first case's rules, and other cases have their own."""
         others = {
             number: {"rules": list(rules)}
             for number, rules in enumerate(lists, start=1)
@@ -70,8 +70,8 @@ class RulesFields:
     """The fields of a task; None stands for a field that is not filled yet.
 
     Attributes:
-        instruction: what is asked.
-        kind: what sort of task it is.
+        instruction: the question.
+        kind: the sort of task.
         groups: name of a division -> the group of the task.
         definition: the checker of the task, with its options.
         original_question: the question in the words of the person who asked it.
@@ -87,20 +87,20 @@ class RulesFields:
 
 
 class RulesKind(OwnKind):
-    """A ``suite.json``, and a folder of inputs and golds for each task."""
+    """Tasks in a ``suite.json``, with a folder of inputs and golds for each."""
 
     name = "rules"
     marks: ClassVar[tuple[str, ...]] = ("from", "case", "rules", "checker")
     example = "--instruction QUESTION --from GOLD --input INPUT"
 
     def proposals(self, options: Mapping[str, Any]) -> Proposals | None:
-        """Rules for the differences between inputs and golds; None if the checker was given."""
+        """Proposes rules for differences between inputs and golds; None if a checker was given."""
         if options.get("rules") is not None or options.get("checker") is not None:
             return None
         return propose([(file.inputs[0], file.gold) for file in self.files_of(options)])
 
     def fields_of(self, options: Mapping[str, Any]) -> RulesFields:
-        """The fields; the checker is given in a file, or made of the proposals that were kept."""
+        """The fields of the task; its checker comes from a file, or from the kept proposals."""
         given = given_options(options)
         refuse_others(given, _OPTIONS, self.name)
         if "rules" in given and "checker" in given:
@@ -126,7 +126,7 @@ class RulesKind(OwnKind):
         )
 
     def files_of(self, options: Mapping[str, Any]) -> Sequence[CaseFiles]:
-        """The workbooks of each case; further inputs belong to all cases."""
+        """The files of each case; additional inputs belong to all cases."""
         inputs: Sequence[Path] = options.get("input") or ()
         gold: Path | None = options.get("from")
         pairs: Sequence[tuple[Path, Path]] = options.get("case") or ()
@@ -145,7 +145,7 @@ class RulesKind(OwnKind):
     def record(
         self, task_id: int | str, given: RulesFields, before: Mapping[str, Any] | None
     ) -> Record:
-        """The record of a task whose cases are filled in when their files are placed."""
+        """The record of a task without its cases, which :meth:`place` adds."""
         record: Record = {
             "id": task_id,
             "instruction": "",
@@ -189,7 +189,7 @@ KIND = RulesKind()
 
 
 def _stated_rules(document: Any) -> Definition:
-    """The definition in a ``--rules`` file: a list of rules, or an object with options."""
+    """Reads a ``--rules`` file: a list of rules, or an object with options."""
     given = {"rules": document} if isinstance(document, list) else document
     if not isinstance(given, dict) or not isinstance(given.get("rules"), list):
         raise UsageError(
@@ -202,7 +202,7 @@ def _stated_rules(document: Any) -> Definition:
 
 
 def _stated_checker(document: Any) -> Definition:
-    """The definition in a ``--checker`` file: the checker as in a ``suite.json``, and ``cases``."""
+    """Reads a ``--checker`` file: the checker as in a ``suite.json``, and ``cases``."""
     if not isinstance(document, dict) or not isinstance(document.get("name"), str):
         raise UsageError(
             "--checker: must be an object with the fields 'name' and 'options'",
@@ -224,7 +224,7 @@ def _only(option: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None
 
 
 def _cases(option: str, given: Mapping[str, Any], kind: type) -> dict[int, Any]:
-    """Number of a case -> its own rules (a list) or options (an object)."""
+    """Reads ``cases``: number of a case -> its own rules (a list) or options (an object)."""
     cases = given.get("cases", {})
     if not isinstance(cases, dict) or not all(
         str(number).isdecimal() and isinstance(value, kind) for number, value in cases.items()
@@ -237,7 +237,7 @@ def _cases(option: str, given: Mapping[str, Any], kind: type) -> dict[int, Any]:
 
 
 def _put(record: Record, definition: Definition) -> None:
-    """Puts the checker into the record of a task, and the options of single cases into their golds.
+    """Adds the checker to the record of a task, and the options of single cases to their golds.
 
     Raises:
         UsageError: the answer of the task is not a workbook.
@@ -255,7 +255,7 @@ def _put(record: Record, definition: Definition) -> None:
     }
     own = {number: {"options": dict(options)} for number, options in definition.golds.items()}
     if not record["cases"]:
-        # The files of the cases are filled in when they are placed.
+        # The cases get their files in place().
         record["cases"] = [{"number": number, "golds": [gold]} for number, gold in own.items()]
         return
     record["cases"] = [
@@ -268,13 +268,13 @@ def _put(record: Record, definition: Definition) -> None:
 
 
 def _gold(gold: str | Record, own: Record) -> Record:
-    """A gold with the options of its case, in place of its former options."""
+    """A gold whose options are replaced by those of its case."""
     written = {"path": gold} if isinstance(gold, str) else gold
     return {**{name: value for name, value in written.items() if name != "options"}, **own}
 
 
 def _copied(files: CaseFiles, number: int, task_id: str, scratch: Path) -> list[str]:
-    """Copies the files of a case; the names of inputs and gold."""
+    """Copies the files of a case; returns the names of inputs and gold."""
     names = []
     for index, path in enumerate((*files.inputs, files.gold)):
         suffix = path.suffix.lower()
@@ -294,7 +294,7 @@ def _copied(files: CaseFiles, number: int, task_id: str, scratch: Path) -> list[
 
 
 def _moved(case: Record, base: str) -> Record:
-    """A case with the paths that its files will have."""
+    """A case with the future paths of its files."""
     return {
         **case,
         "inputs": [f"{base}/{name}" for name in case["inputs"]],

@@ -1,9 +1,9 @@
-"""Selection of forum posts: rules, then a chat model, and a person decides. The state is kept.
+"""Selects forum posts by rules, then a chat model, then a person's decision. The state is stored.
 
 ```
 posts.triage/
-  judgements.jsonl   what the filters said about a post; the last record of a post counts
-  decisions.jsonl    what people decided; likewise
+  judgements.jsonl   the filters' answers about posts; the last record of a post counts
+  decisions.jsonl    people's decisions; the last record of a post counts
 ```
 """
 
@@ -47,10 +47,10 @@ class TriagedPost:
     Attributes:
         post: the post.
         judgements: the judgements of each filter.
-        decision: ``keep`` or ``drop`` as a person decided; None if nobody has, or if the
-            post has changed since.
-        decided_by: that person.
-        note: what the person noted.
+        decision: a person's decision, ``keep`` or ``drop``; None if there is none, or if the post
+            has changed since.
+        decided_by: the person who decided.
+        note: the person's note.
     """
 
     post: Post
@@ -61,23 +61,23 @@ class TriagedPost:
 
     @property
     def proposal(self) -> Proposal:
-        """The proposal of the filters."""
+        """The filters' proposal."""
         return propose(self.judgements)
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """Questions still worth a request to a chat model."""
+        """The questions that a chat model should be asked."""
         return () if self.decision else open_questions(self.judgements)
 
 
 class TriageState:
-    """The state folder of a triage, for one process at a time.
+    """The state folder of a triage, which only one process can use at a time.
 
     Args:
-        folder: where it is; created when the first record is kept.
+        folder: its path; created when the first record is written.
 
     Raises:
-        StoreError: another process has it, or it cannot be written.
+        StoreError: another process uses it, or it cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -90,7 +90,7 @@ class TriageState:
         self._store.close()
 
     def triage(self, posts: Iterable[Post]) -> list[TriagedPost]:
-        """Every post with what the rules, an earlier chat model and people said about it."""
+        """Every post with the answers of the rules and of earlier chat models, and its decision."""
         answered = {str(record["id"]): record for record in self._read(JUDGEMENTS_FILE)}
         decided = {str(record["id"]): record for record in self._read(DECISIONS_FILE)}
         triaged = []
@@ -103,7 +103,7 @@ class TriageState:
                         Answer(judgement["answer"]), judgement["why"], judgement["source"]
                     )
                     for name, judgement in answers["judgements"].items()
-                    # The rules may have improved since; if they answer, they take precedence.
+                    # The rules may have improved since: their answers take precedence.
                     if name in open_questions(judgements)
                 }
             decision = decided.get(post.id)
@@ -115,7 +115,7 @@ class TriageState:
         return triaged
 
     def keep_judgements(self, post: Post, judgements: Mapping[str, Judgement]) -> None:
-        """Records what a chat model said about a post."""
+        """Records the answers of a chat model about a post."""
         record = {
             "id": post.id,
             "digest": post.digest,
@@ -127,7 +127,7 @@ class TriageState:
     def decide(
         self, triaged: Sequence[TriagedPost], decisions: Mapping[str, tuple[str, str]], *, by: str
     ) -> int:
-        """Records what a person decided.
+        """Records a person's decisions.
 
         Args:
             triaged: all posts.
@@ -135,15 +135,15 @@ class TriageState:
             by: the person.
 
         Returns:
-            How many decisions are new or differ from what was decided before.
+            How many decisions are new or differ from earlier ones.
 
         Raises:
-            UsageError: a decision names a post that does not exist; nothing is recorded then.
+            UsageError: a decision names a post that does not exist; nothing is recorded.
         """
         by_id = {post.post.id: post for post in triaged}
-        strangers = [name for name in decisions if name not in by_id]
-        if strangers:
-            raise UsageError(f"there is no post with the id {', '.join(strangers[:10])}")
+        unknown_ids = [name for name in decisions if name not in by_id]
+        if unknown_ids:
+            raise UsageError(f"there is no post with the id {', '.join(unknown_ids[:10])}")
         fresh = 0
         for name, (decision, note) in decisions.items():
             entry = by_id[name]
@@ -203,7 +203,7 @@ def read_sheet(text: str, name: str) -> dict[str, tuple[str, str]]:
     """
     text = text.removeprefix("\ufeff")
     first = text.split("\n", 1)[0]
-    # Spreadsheet programs of some languages save with semicolons.
+    # In some languages, spreadsheet programs save CSV files with semicolons.
     delimiter = ";" if first.count(";") > first.count(",") else ","
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     if not {"id", "decision"} <= set(rows.fieldnames or ()):
@@ -232,10 +232,10 @@ _MAX_WHY_LENGTH = 300
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Which chat model is asked, and how.
+    """The chat model to ask, and how to ask it.
 
     Attributes:
-        chat_model: answers.
+        chat_model: the model.
         model: the server's name for it.
         params: further request parameters.
         template: the prompt, with the fields ``questions`` and ``post``.
@@ -259,10 +259,10 @@ async def ask_about(
     Args:
         triaged: the posts.
         choice: the model.
-        on_answer: called with each post and its judgements, as soon as they are known.
+        on_answer: called with each post and its judgements as soon as the model has answered.
 
     Returns:
-        One line for each post that got no usable answer; the same call asks again.
+        One line for each post without a usable answer; the same call asks about them again.
 
     Raises:
         InferenceError: key, model name or address are wrong.
@@ -304,7 +304,7 @@ def _request(post: TriagedPost, choice: ModelChoice) -> ChatRequest:
 
 
 def read_answer(text: str, questions: Sequence[str], model: str) -> dict[str, Judgement] | None:
-    """The judgements of a reply, or None if it does not answer every question. Pure."""
+    """The judgements in a reply; None if it does not answer every question. Pure."""
     start, end = text.find("{"), text.rfind("}")
     try:
         document = json.loads(text[start : end + 1])

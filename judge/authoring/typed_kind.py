@@ -27,15 +27,15 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class TypedFields:
-    """The fields of a question with a typed answer; None stands for what is not filled yet.
+    """The fields of a question with a typed answer; None for a field that is not filled yet.
 
     Attributes:
-        instruction: the question; it names the variables that it asks for.
-        kind: what sort of question it is.
+        instruction: the question, which names the requested variables.
+        kind: the sort of question.
         groups: name of a division -> the group of the question.
-        variables: name of a variable -> what is known of it: ``answer``, ``type``, ``match``,
-            ``tolerance`` and ``operands``; they are added to what the question has already.
-        only_these: whether the question has no other variables.
+        variables: name of a variable -> its fields ``answer``, ``type``, ``match``, ``tolerance``
+            and ``operands``, as far as they are given; they are added to the existing ones.
+        only_these: whether existing variables that are not among these are removed.
         original_question: the question as somebody asked it.
         source_url: where it was asked.
     """
@@ -50,14 +50,14 @@ class TypedFields:
 
 
 class TypedKind(OwnKind):
-    """A ``suite.json``, and a folder of input files for each question."""
+    """Questions in a ``suite.json``, with a folder of input files for each."""
 
     name = "typed"
     marks = ("answer", "type", "match", "tolerance", "variables")
     example = "--instruction QUESTION --input FILE --answer NAME=VALUE"
 
     def fields_of(self, options: Mapping[str, Any]) -> TypedFields:
-        """The fields; a variable may be given in pieces, or in a file with all of them."""
+        """The fields of the question; its variables come from options, or all from one file."""
         given = given_options(options)
         refuse_others(given, _OPTIONS, self.name)
         variables: dict[str, dict[str, object]] = {
@@ -85,7 +85,7 @@ class TypedKind(OwnKind):
         )
 
     def files_of(self, options: Mapping[str, Any]) -> Sequence[Path]:
-        """The input files; a question may have none."""
+        """The input files, if the question has any."""
         files: Sequence[Path] = options.get("input") or ()
         return files
 
@@ -147,7 +147,7 @@ _GUESSES = ((bool, AnswerType.BOOL), (int, AnswerType.INT), (float, AnswerType.F
 
 
 def _answer(text: str, variable: dict[str, object]) -> object:
-    """The value that an author wrote, by its type; JSON says the type where none was given."""
+    """Parses an author's value by its type; if no type was given, JSON syntax decides it."""
     is_list = variable.get("match") == Match.ONE_OF.value
     if variable.get("type") in _WRITTEN_AS_TEXT and not is_list:
         return text
@@ -167,7 +167,7 @@ def _put_variables(record: Record, given: TypedFields) -> None:
     """Puts rules into the options of the checker, and answers into the gold.
 
     Raises:
-        UsageError: the task has no typed answer, or more than one case or gold.
+        UsageError: the task does not have a typed answer, or has more than one case or gold.
     """
     checker = record["checker"] if isinstance(record["checker"], dict) else {}
     cases = record["cases"]

@@ -29,13 +29,13 @@ from judge.workbook.reader import open_workbook
 class TaskFields:
     """The fields of the data formatting manual of SpreadsheetBench, and those of the judge.
 
-    A field that nobody has filled yet has the value None.
+    A field that is not filled yet has the value None.
 
     Attributes:
-        instruction: the revised question: clear, self-contained, without the chat around it.
+        instruction: the revised question: clear, self-contained, without small talk.
         instruction_type: cell level or sheet level.
         answer_position: the cells that hold the answer.
-        answer_sheet: the sheet of that position, if the position names none.
+        answer_sheet: the sheet of the answer position, if the position names none.
         data_position: the cells that hold the input's data.
         style: which styles are part of the answer, such as ``("fill",)``.
         multiple_tables: whether a sheet holds several tables.
@@ -57,7 +57,7 @@ class TaskFields:
     source_url: str | None = None
 
     def changed(self, other: TaskFields) -> TaskFields:
-        """These fields, with those of ``other`` that are filled in their place."""
+        """A copy in which the filled fields of ``other`` replace these."""
         filled = {
             field.name: value
             for field in fields(other)
@@ -77,7 +77,7 @@ IN_DATASET = (
 """Fields that are kept in ``dataset.json``."""
 
 IN_NOTES = ("multiple_tables", "non_standard_table", "original_question", "source_url")
-"""Fields that SpreadsheetBench's own format does not have; the log of the suite keeps them."""
+"""Fields that SpreadsheetBench's own format cannot hold; the log of the suite keeps them."""
 
 WANTED_FOR_REVIEW = ("multiple_tables", "non_standard_table")
 """Fields that must be filled in before anybody can check the task."""
@@ -89,8 +89,8 @@ def dataset_record(
     """The task's record for ``dataset.json``.
 
     Args:
-        task_id: the id, as it is to be written.
-        given: the fields; those with the value None are left as they were.
+        task_id: the id to write.
+        given: the fields; those with the value None stay unchanged.
         before: the record so far; its other fields are kept.
 
     Raises:
@@ -118,7 +118,7 @@ _OPTIONS = (
 
 
 class WorkbookKind(DraftKind):
-    """A ``dataset.json``, and a folder of workbooks for each task."""
+    """Tasks in a ``dataset.json``, with a folder of workbooks for each."""
 
     name = "workbook"
     definition = FORMAT.definition
@@ -147,7 +147,7 @@ class WorkbookKind(DraftKind):
         return cases
 
     def records(self, root: Path) -> list[Record]:
-        """The list in ``dataset.json``."""
+        """The records in ``dataset.json``."""
         path = root / self.definition
         records = read_json(path, SuiteError)
         if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
@@ -155,7 +155,7 @@ class WorkbookKind(DraftKind):
         return records
 
     def text_of(self, root: Path, records: Sequence[Record]) -> str:  # noqa: ARG002
-        """The list, and nothing else."""
+        """The list of records, which is the whole definition."""
         return dump_json(records, indent=2) + "\n"
 
     def record(
@@ -178,14 +178,14 @@ class WorkbookKind(DraftKind):
         return task
 
     def changed(self, record: Record, before: Task, root: Path) -> Task:  # noqa: ARG002
-        """The task with the workbooks that it had."""
+        """The task with its existing workbooks."""
         task = _task_of(record, before.cases)
         if position_of(task.checker) != position_of(before.checker):
             _check_position(task)
         return task
 
     def write(self, tasks: Sequence[DraftTask], source: Path, target: Path) -> int:
-        """SpreadsheetBench's own format: the published fields, and workbooks with regular names."""
+        """Writes SpreadsheetBench's own format: the published fields, and regular file names."""
         records, cases = [], 0
         for copied in tasks:
             task = copied.task
@@ -214,12 +214,12 @@ def _task_of(record: Record, cases: tuple[TestCase, ...]) -> Task:
 
 
 def _check_position(task: Task) -> None:
-    """Makes sure that the golds have the sheets that the author typed.
+    """Checks that the golds have the sheets that the author named.
 
-    What is wrong with files, and a position that cannot be read, is found with everything else.
+    Unreadable files and positions are ignored here; other checks find them.
 
     Raises:
-        PositionError: one does not.
+        PositionError: a gold lacks such a sheet.
     """
     try:
         parse_position(position_of(task.checker)[0])

@@ -1,6 +1,6 @@
 """``judge annotate``: make test cases, check them, and measure how strong they are.
 
-``annotate suggest`` has a module of its own, which is imported when it is called.
+``annotate suggest`` has a separate module, which is imported only when the command is called.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def reference_option(command: _Command) -> _Command:
         multiple=True,
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         section=Section.JUDGED,
-        help="A right solution: a program, or a .jsonl of solutions; may be repeated.",
+        help="A correct solution: a program, or a .jsonl of solutions; may be repeated.",
     )(command)
 
 
@@ -86,7 +86,7 @@ def decide_option(command: _Command) -> _Command:
         default="",
         metavar="SOURCE",
         section=Section.BY_HAND,
-        help="The source that is right if they disagree, or if there is only one: your decision.",
+        help="The source that is right, if they disagree or there is only one: your decision.",
     )(command)
 
 
@@ -110,12 +110,12 @@ _edit_options = together(
     option("--delete-rows", multiple=True, metavar="[SHEET!]ROW[:COUNT]", help="Delete rows."),
     decide_option,
     author_option,
-    option("--draft", "only_draft", is_flag=True, help="Keep it as a draft."),
+    option("--draft", "only_draft", is_flag=True, help="Only keep a draft; save no case."),
     option("--force", is_flag=True, help="Save in spite of doubts and broken rules."),
     sandbox_option,
     option("--json", "as_json", is_flag=True, help="Print as JSON on stdout."),
 )
-"""The options that change the cells of a case."""
+"""Adds the options that change the cells of a case."""
 
 
 def _user() -> str:
@@ -161,7 +161,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 @option(
     "--onto",
     type=OneOf(["current", "new"]),
-    help="Move a draft to its case as it is now, or to a new case.",
+    help="Base the draft on the current version of its case, or make it a new case.",
 )
 @_edit_options
 def set_cells(
@@ -174,8 +174,8 @@ def set_cells(
 ) -> None:
     """Change cells of the input of CASE: the number of a case, or the id of a draft.
 
-    A case that somebody else changes meanwhile is not overwritten: the draft is kept, and can be
-    saved on the case as it is then (--onto current), or as a new case (--onto new).
+    A case that somebody else changes in the meantime is not overwritten: the draft is kept, and
+    can be saved on top of the changed case (--onto current), or as a new case (--onto new).
     """
     with _annotator(suite, task, options) as annotator:
         draft = (
@@ -231,7 +231,7 @@ def _read_edits(
     home = api.open_workbook(draft.base.input).sheet_names[0]
     edits: list[Edit] = [
         annotation.InsertRows(*_rows(text, home)) for text in options["insert_rows"]
-    ]  # the rows first: cells are named as they stand afterwards
+    ]  # rows first: cells are named by their addresses after the insertion
     edits += [annotation.DeleteRows(*_rows(text, home)) for text in options["delete_rows"]]
     edits += [annotation.parse_assignment(text, home) for text in assignments]
     gold_home = api.open_workbook(draft.base.gold).sheet_names[0]
@@ -301,9 +301,9 @@ def _show_source(source: GoldSource) -> None:
     if source.agrees:
         click.echo(f"{source.name}: agrees with the gold")
     elif source.agrees is None:
-        click.echo(f"{source.name}: says nothing ({source.problem})")
+        click.echo(f"{source.name}: gives no answer ({source.problem})")
     else:
-        click.echo(f"{source.name}: says something else")
+        click.echo(f"{source.name}: disagrees with the gold")
         for line in api.difference_lines(source.comparison, SHOWN):
             click.echo(f"    {line}")
 
@@ -312,7 +312,7 @@ def _show_source(source: GoldSource) -> None:
 @click.argument("suite")
 @click.argument("task", required=False)
 def drafts(suite: str, task: str | None) -> None:
-    """Show what is being worked on in SUITE, or in one TASK of it."""
+    """List the drafts of SUITE, or of one of its tasks, TASK."""
     for draft in annotation.Casebook(suite, ids=[task] if task else ()).drafts(task):
         aim = "replaces case" if draft.replaces else "becomes case"
         click.echo(f"{draft.task_id}\t{draft.id}\t{draft.author}\t{aim} {draft.number}")
@@ -339,10 +339,10 @@ def discard(suite: str, task: str, draft: str) -> None:
 @option("--why", default="", help="The reason, for the record.")
 @author_option
 def remove(suite: str, task: str, case: int, why: str, author: str) -> None:
-    """Take back the last save of CASE.
+    """Undo the last save of CASE.
 
-    A case that was added is removed, one that was changed is again what it was before. Only what
-    `judge annotate` saved can be taken back. The record says who did it, and both workbooks stay in
+    A case that was added is removed; a case that was changed is restored. Only what
+    `judge annotate` saved can be undone. The record says who did it, and both workbooks stay in
     the suite's folder annotations/versions.
     """
     book = annotation.Casebook(suite, ids=[task])
@@ -350,7 +350,7 @@ def remove(suite: str, task: str, case: int, why: str, author: str) -> None:
     if taken.record["restores"] is None:
         click.echo(f"case {case} of task {task} is removed: {taken.input_path.name}")
     else:
-        click.echo(f"case {case} of task {task} is again what it was before the last save")
+        click.echo(f"case {case} of task {task} is restored to what it was before the last save")
 
 
 @click.command(cls=HelpCommand, examples=("annotate log mysuite/",))
@@ -358,7 +358,7 @@ def remove(suite: str, task: str, case: int, why: str, author: str) -> None:
 @click.argument("task", required=False)
 @json_option("the records")
 def log(suite: str, task: str | None, as_json: bool) -> None:
-    """Show who saved what in SUITE, and which cells of the answer moved."""
+    """Show who saved what in SUITE, and which cells of the answer changed."""
     records = annotation.Casebook(suite, ids=[task] if task else ()).history(task)
     if as_json:
         click.echo(json.dumps(records, ensure_ascii=False))
@@ -394,7 +394,7 @@ def check(suite: str, task: str | None, as_json: bool, summary: bool, sandbox: s
     data far from A1) do not change the exit code.
     """
     with annotation.Annotator(suite, sandbox=sandbox, ids=[task] if task else ()) as annotator:
-        ids = [task] if task else [one.id for one in annotator.book.suite.tasks]
+        ids = [task] if task else [entry.id for entry in annotator.book.suite.tasks]
         findings = [finding for task_id in ids for finding in annotator.check(task_id)]
     if as_json:
         click.echo(
@@ -463,8 +463,8 @@ def page(
     """Open the annotator's page for TASK of SUITE, only on 127.0.0.1.
 
     Change cells of the input, watch the gold change with them, and save both as a new case. Every
-    change is kept in a draft at once; the same command resumes an unsaved draft. Ctrl-C ends the
-    server.
+    change is kept in a draft immediately; the same command resumes an unsaved draft. Ctrl-C stops
+    the server.
     """
     annotation.check_grid()
     with annotation.Annotator(suite, sandbox=sandbox, ids=[task_id]) as annotator:
@@ -485,7 +485,7 @@ def page(
             )
             warming.join()
         except Ended:
-            annotator.close()  # what is being computed is not waited for
+            annotator.close()  # without waiting for computations that are still running
             raise
         finally:
             session.leave()
@@ -501,13 +501,13 @@ def page(
 @submissions_option(required=True, help="Solutions (.jsonl) or a run; may be repeated.")
 @option(
     "--out", type=click.Path(path_type=Path), default="results/strength", show_default=True,
-    section=Section.JUDGED, help="Folder for the verdicts; what it holds is not judged again.",
+    section=Section.JUDGED, help="Folder for the verdicts; those that it holds are reused.",
 )  # fmt: skip
 @option(
     "--mutants/--no-mutants",
     default=True,
     section=Section.JUDGED,
-    help="Make wrong solutions of right ones.",
+    help="Make wrong solutions out of the accepted ones.",
 )
 @options_of(ScoreOptions, "ids jobs", jobs="Solutions at a time [cores].")
 @limit_options
@@ -516,9 +516,10 @@ def page(
 def strength(suite: str, as_json: bool, **options: Any) -> None:
     """Show how strong the cases of SUITE are.
 
-    Judges the solutions on all cases, and wrong solutions that are made from the accepted ones.
-    Shows for each task how many solutions each case kills, how many of them no other case kills,
-    the fewest cases that keep all kills, and the mistakes that no case notices.
+    Judges the solutions on all cases, together with wrong solutions made from the accepted ones.
+    A case kills a solution that fails on it. For each task, shows how many solutions each case
+    kills, how many of them no other case kills, the smallest set of cases that kills all of them,
+    and the mistakes that no case notices.
     """
     limits = read_limits(options)
     jobs = options["jobs"] or cores()
@@ -547,7 +548,7 @@ def _read_solutions(files: Sequence[Path], suite: Any, ids: Sequence[str]) -> Pa
     for given in files:
         file = annotation.solutions_file(given)
         for submission in api.load_submissions(file, suite, ids=ids or None):
-            # Several files may number their samples alike.
+            # Several files may use the same sample numbers.
             sample = samples.get(submission.task_id, 0)
             samples[submission.task_id] = sample + 1
             label = submission.label or f"{submission.model or given.stem} #{submission.sample}"
@@ -601,7 +602,7 @@ def _print_strength(measured: Sequence[TaskStrength]) -> None:
 
 
 def _print_mistakes(measured: Sequence[TaskStrength]) -> None:
-    """The mistakes of wrong programs that every case accepts, task by task."""
+    """Prints, task by task, the mistakes of wrong programs that every case accepts."""
     left = [(strength.task_id, strength.mistakes_left) for strength in measured]
     if not any(mistakes for _, mistakes in left):
         return

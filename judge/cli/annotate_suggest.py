@@ -1,4 +1,4 @@
-"""``judge annotate suggest``: ideas for corner cases, with their golds, to be approved."""
+"""``judge annotate suggest``: proposes corner cases, with their golds, for a person to approve."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ _MODEL_OPTIONS = (
 @reference_option
 @submissions_option(
     required=False,
-    help="Solutions (.jsonl) or a run: suggest what makes those fail that all cases accept; may "
-    "be repeated.",
+    help="Solutions (.jsonl) or a run: suggest only cases that break solutions which all cases "
+    "accept so far; may be repeated.",
 )
 @option(
     "--from",
@@ -73,7 +73,7 @@ _MODEL_OPTIONS = (
     default=0,
     show_default=True,
     section=Section.MODEL,
-    help="Other seed, other ideas.",
+    help="Seed of the search: another seed gives other ideas.",
 )
 @option(
     "--mutator",
@@ -95,7 +95,7 @@ _MODEL_OPTIONS = (
     "show_all",
     is_flag=True,
     section=Section.SHOWN,
-    help="Show the rejected ones too, and why.",
+    help="Show the rejected suggestions too, and why.",
 )
 @option(
     "--time-limit",
@@ -103,7 +103,7 @@ _MODEL_OPTIONS = (
     type=click.FloatRange(min=1),
     metavar="SECONDS",
     section=Section.ASKING,
-    help="Stop the search then, and show what there is [no limit].",
+    help="Stop the search after this time, and show the suggestions so far [no limit].",
 )
 @option(
     "--proposals",
@@ -117,7 +117,7 @@ _MODEL_OPTIONS = (
     InferOptions,
     "model base_url api_key_env models temperature top_p max_tokens param timeout retries",
     temperature="Temperature of a request to --model.",
-    top_p="Nucleus of a request to --model.",
+    top_p="Nucleus (top-p) of a request to --model.",
 )
 @author_option
 @sandbox_option
@@ -132,16 +132,16 @@ def suggest(suite: str, task: str, **options: Any) -> None:
     """Suggest corner cases for TASK of SUITE, each with its gold.
 
     A suggestion is sound if independent sources agree on its answer, and contested if only a
-    person can say. The same options give the same suggestions under the same numbers. What breaks
-    the question is rejected (--all shows it). Nothing is saved without --accept N, and what is
-    contested not without --decide SOURCE.
+    person can decide. The same options give the same suggestions under the same numbers. Ideas that
+    break the question are rejected (--all shows them). Nothing is saved without --accept N; a
+    contested suggestion also needs --decide SOURCE.
 
-    The suggestions most worth a look come first, under the reason that they share; those that
-    follow a doubtful formula of the gold say so. After Ctrl-C, or --time-limit, what there is by
-    then is shown, under the numbers that it has in a whole search.
+    The suggestions most worth a look come first, grouped by reason; those that follow a doubtful
+    formula of the gold are marked. After Ctrl-C or --time-limit, the suggestions found so far are
+    shown, with the numbers that they have in a complete search.
 
-    With --submissions, only what makes an accepted program fail is suggested. With --model, a chat
-    model proposes counterexamples to these programs too; they are examined like all others.
+    With --submissions, only cases that make an accepted program fail are suggested. With --model, a
+    chat model also proposes counterexamples to these programs; they are examined like all others.
     """
     unknown = sorted(set(options["only"]) - set(annotation.NAMES))
     if unknown:
@@ -157,7 +157,7 @@ def suggest(suite: str, task: str, **options: Any) -> None:
         )
     if options["model"] and options["accept"]:
         raise UsageError(
-            "--accept does not go with --model: asked again, a model may propose something else",
+            "--accept cannot be used with --model: asked again, a model may propose something else",
             hint="Save the cells that were shown: judge annotate add SUITE TASK CELL=VALUE … "
             "--decide SOURCE, or the workbook with judge hack.",
         )
@@ -187,10 +187,10 @@ def suggest(suite: str, task: str, **options: Any) -> None:
 
 
 class _Search:
-    """The time of a search: its limit, and how far it is.
+    """Times a search against its limit, and shows its progress.
 
     Args:
-        limit_s: seconds after which no idea is examined any more; None for no limit.
+        limit_s: seconds after which no further idea is examined; None for no limit.
     """
 
     def __init__(self, limit_s: float | None) -> None:
@@ -202,7 +202,7 @@ class _Search:
         self.last: Progress | None = None
 
     def __enter__(self) -> Self:
-        """Shows a bar with rate and estimate if standard error is a terminal."""
+        """Shows a progress bar, with rate and remaining time, if standard error is a terminal."""
         if sys.stderr.isatty():
             from rich import progress  # noqa: PLC0415  no bar, no import
 
@@ -233,21 +233,21 @@ class _Search:
         return self
 
     def __exit__(self, *details: object) -> None:
-        """Takes the bar away."""
+        """Removes the bar."""
         self._stack.close()
 
     def is_over(self) -> bool:
-        """Whether the time is up."""
+        """Whether the time limit has passed."""
         return self._limit_s is not None and time.monotonic() - self._started > self._limit_s
 
     def __call__(self, now: Progress) -> None:
-        """Notes how far the search is."""
+        """Records the progress of the search, and updates the bar."""
         self.last, self.contradictions = now, now.contradictions
         self._update(now)
 
 
 def _show_all(suggestions: Sequence[Suggestion], options: dict[str, Any], search: _Search) -> None:
-    """Shows the suggestions, the best first, under the reason that they share."""
+    """Shows the suggestions grouped by reason, the best first."""
     kept = [suggestion for suggestion in suggestions if not suggestion.rejected]
     rank = 0
     for reason, group in annotation.ranked(kept, search.contradictions):
@@ -267,7 +267,7 @@ def _show_all(suggestions: Sequence[Suggestion], options: dict[str, Any], search
     if search.last is not None and len(suggestions) < search.last.ideas:
         click.echo(
             f"interrupted after {len(suggestions)} of {search.last.ideas} ideas; the same command "
-            "starts again, and gives these under the same numbers",
+            "starts from the beginning, and gives these the same numbers",
             err=True,
         )
 
@@ -306,7 +306,7 @@ def _proposed(
     victims: Mapping[str, Submission],
     options: dict[str, Any],
 ) -> list[Idea]:
-    """Proposals of a chat model, if the options name one."""
+    """Asks a chat model for counterexamples, if the options name a model."""
     if not options["model"]:
         return []
 
@@ -321,9 +321,9 @@ def _proposed(
             params: Mapping[str, Any],
             program: Submission = program,
         ) -> Awaitable[tuple[list[Idea], list[str]]]:
-            asked = annotation.ModelAsked(chat_model, model, params)
+            model_asked = annotation.ModelAsked(chat_model, model, params)
             return annotation.ask_for_ideas(
-                asked, annotator.task(task), base, program, most=options["proposals"]
+                model_asked, annotator.task(task), base, program, most=options["proposals"]
             )
 
         proposed, problems = api.ask_model(whom, question)
@@ -404,13 +404,11 @@ def _summarise(suggestions: Sequence[Suggestion], options: dict[str, Any]) -> No
         for reason, count in reasons.most_common(REASONS):
             click.echo(f"  {count} rejected: {reason}", err=True)
     if states["sound"] or states["contested"]:
-        click.echo(
-            "save one with --accept N; what is contested also needs --decide SOURCE", err=True
-        )
+        click.echo("save one with --accept N; a contested one also needs --decide SOURCE", err=True)
 
 
 def _say_left_out(suggestions: Sequence[Suggestion]) -> None:
-    """Says how many ideas were not examined, why, and how to ask for them."""
+    """Prints how many ideas were not examined, why, and how to have them examined."""
     left_out: dict[str, list[Suggestion]] = {}
     for suggestion in suggestions:
         if not suggestion.examined:
@@ -451,7 +449,7 @@ def _show(suggestion: Suggestion, rank: int, doubt: str, group: str, *, as_json:
             f"   {annotation.address(cell.ref)}: {before or '(blank)'} -> {after or '(blank)'}"
         )
     if len(moved) > SHOWN:
-        click.echo(f"   … {len(moved)} cells of the answer move in all")
+        click.echo(f"   … {len(moved)} cells of the answer change in all")
     if suggestion.contested:
         click.echo(f"   contested: {suggestion.contested}")
     if doubt:

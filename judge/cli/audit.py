@@ -1,4 +1,4 @@
-"""``judge audit``: a person marks a sample of the verdicts, and the rates that follow."""
+"""``judge audit``: has a person mark a sample of the verdicts, and computes rates of errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=50,
     show_default=True,
-    help="Instructions to draw, each with all of its cases.",
+    help="How many instructions to draw, each with all of its cases.",
 )
 @option("--seed", type=int, help="Seed of the draw, or of the intervals. [20240624]")
 @option(
@@ -69,9 +69,9 @@ def audit(
 ) -> None:
     """Have a person mark a sample of the verdicts of RUN, and show how far they can be trusted.
 
-    Writes a sheet with instruction, verdict, differences and links to the workbooks. Once right or
-    wrong is filled in, --read gives the four rates of the benchmark's paper with intervals. With
-    --items, the sheet has single items of checklists, without what the judge says of them.
+    Writes a sheet with instruction, verdict, differences and links to the workbooks. Fill in right
+    or wrong; --read then gives the four rates of the benchmark's paper with intervals. With
+    --items, the sheet has single items of checklists, without the judge's marks.
     """
     if items is not None:
         _draw_items(run, items, SEED if seed is None else seed, out or run / "items.json")
@@ -150,13 +150,13 @@ def _lines(rates: AuditRates) -> list[str]:
         )
     if rates.marked_by_cases:
         lines.append(
-            f"{rates.marked_by_cases} instructions have no mark of their own; theirs follows from "
-            "their cases"
+            f"{rates.marked_by_cases} instructions are not marked; their marks follow from those "
+            "of their cases"
         )
     if rates.rejudged_cases:
         lines.append(
-            f"{rates.rejudged_cases} cases have another verdict on record by now; the rates are of "
-            "those that were marked"
+            f"{rates.rejudged_cases} cases got another verdict after the sample was drawn; the "
+            "rates use the earlier one, which is the one that was marked"
         )
     return lines
 

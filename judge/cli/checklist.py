@@ -1,4 +1,4 @@
-"""``judge checklist``: what models and people say about items that the judge leaves to them."""
+"""``judge checklist``: collects marks of models and people for items that the judge leaves open."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _opened(path: Path) -> tuple[LoadedRun, RunDirectory]:
 def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
     """Ask a chat model about the items of RUN that a model has to judge.
 
-    An item is asked about once for the same output, prompt, model and parameters.
+    The same item is not asked about twice with the same output, prompt, model and parameters.
     """
     from judge.api.inferring import find_spec  # noqa: PLC0415  for a quick --help
     from judge.inference.prompt import load_template  # noqa: PLC0415
@@ -84,8 +84,10 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
     ]
     template, by = load_template(llm_judge.TEMPLATE), f"model {options['model']}"
     done = {mark.get("prompt") for mark in read_marks(store) if mark["by"] == by}
-    asked = InferOptions(**options)
-    price = find_spec(asked, key_said=bool(asked.base_url and asked.api_key_env)).price
+    infer_options = InferOptions(**options)
+    price = find_spec(
+        infer_options, key_said=bool(infer_options.base_url and infer_options.api_key_env)
+    ).price
     marks: list[MarkRecord] = []
 
     def cost_of(prompt: int, completion: int) -> float | None:
@@ -107,7 +109,7 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
         failures = await llm_judge.ask_about(fresh, judge, by, keep, jobs=jobs, cost_of=cost_of)
         return failures, len(fresh)
 
-    failures, fresh = api.ask_model(asked, question) if items else ([], 0)
+    failures, fresh = api.ask_model(infer_options, question) if items else ([], 0)
     for line in failures:
         click.echo(f"no mark: {line}", err=True)
     tokens = sum(mark.get("prompt_tokens", 0) + mark.get("completion_tokens", 0) for mark in marks)
@@ -123,7 +125,7 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
 def _with_outputs(
     run: LoadedRun, store: RunDirectory, judged: str
 ) -> Iterator[tuple[OpenItem, bytes | None]]:
-    """The items that wait for a mark, with their outputs; one whose output is gone is named."""
+    """Yields the items that wait for a mark, with their outputs; reports missing outputs."""
     output_of = stored_outputs(store, run.run, run.suite)
     for item in open_items(run, judged):
         output = None
@@ -141,15 +143,15 @@ def _with_outputs(
 def run(run: Path, sandbox: str) -> None:
     """Run the programs of the suite that judge items of RUN, in the sandbox.
 
-    A program is run once on the same output. It says its score in /logs/verifier/reward.txt, or by
-    its exit code.
+    A program is run only once on the same output. It gives its score in /logs/verifier/reward.txt,
+    or by its exit code.
     """
     from judge.core.limits import Limits  # noqa: PLC0415  for a quick --help
     from judge.report.programs import RATER, program_of, run_item  # noqa: PLC0415
 
     loaded, store = _opened(run)
     done = {mark.get("prompt") for mark in read_marks(store) if mark["by"] == RATER}
-    known = marked = missing = 0
+    marked_before = marked = missing = 0
     with contextlib.closing(api.open_sandbox(sandbox)) as opened:
         for item, output in _with_outputs(loaded, store, "program"):
             program = program_of(item, output)
@@ -157,7 +159,7 @@ def run(run: Path, sandbox: str) -> None:
                 missing += 1
                 continue
             if program.digest in done:
-                known += 1
+                marked_before += 1
                 continue
             with contextlib.closing(opened.session()) as session:
                 mark = run_item(item, program, session, Limits())
@@ -167,16 +169,21 @@ def run(run: Path, sandbox: str) -> None:
             store.append(MARKS_FILE, mark)
             marked += 1
     without = f"; {missing} have no program that can be run here" if missing else ""
-    click.echo(f"{marked} items marked, {known} known before{without}")
+    click.echo(f"{marked} items marked, {marked_before} known before{without}")
     _renew(loaded, store)
 
 
 @checklist.command(cls=HelpCommand, examples=("checklist sheet results/mine --out marks.json",))
 @click.argument("run", type=_RUN)
 @option("--out", type=_SHEET, required=True, metavar="FILE", help="The sheet to write.")
-@option("--all", "all_items", is_flag=True, help="Items for a model as well, for a second rater.")
+@option(
+    "--all",
+    "all_items",
+    is_flag=True,
+    help="Include the items that a model judges, for a second rater.",
+)
 def sheet(run: Path, out: Path, all_items: bool) -> None:
-    """Write a sheet of the items of RUN that people judge: fill in score, from 0 to 1."""
+    """Write a sheet of the items of RUN that people judge: fill in each score, from 0 to 1."""
     loaded, _ = _opened(run)
     items = [*open_items(loaded, "human"), *(open_items(loaded, "llm") if all_items else ())]
     write_whole(out, f"{dump_json(sheet_of(items), indent=2)}\n".encode())
@@ -194,10 +201,10 @@ def sheet(run: Path, out: Path, all_items: bool) -> None:
 @click.argument("marks", type=click.Path(path_type=Path))
 @by_option()
 def take(run: Path, marks: Path, by: str | None) -> None:
-    """Take the scores of a sheet into RUN; several raters may each fill in one.
+    """Take the scores of a sheet into RUN; several raters may fill in a sheet each.
 
-    MARKS may also be a folder of scores that IB-bench published for the run: those of its models
-    and people become marks of their own raters.
+    MARKS may also be a folder of scores that IB-bench published for the run: each of its models
+    and people becomes a separate rater.
     """
     loaded, store = _opened(run)
     if marks.is_dir():
@@ -218,7 +225,7 @@ def take(run: Path, marks: Path, by: str | None) -> None:
 @click.argument("run", type=_RUN)
 @json_option("the points")
 def points(run: Path, as_json: bool) -> None:
-    """Show the points of RUN with all marks, and how far raters agree."""
+    """Show the points of RUN with all marks, and how well the raters agree."""
     loaded, store = _opened(run)
     report = marked_points(loaded, read_marks(store)).report()
     if as_json:
@@ -228,12 +235,12 @@ def points(run: Path, as_json: bool) -> None:
 
 
 def _renew(run: LoadedRun, store: RunDirectory) -> None:
-    """Shows the points with the marks, and brings them into report.json."""
+    """Prints the points with the marks, and updates report.json."""
     _print_points(run, store)
     try:
         renew_report(run.path)
     except SuiteError as error:
-        click.echo(f"note: report.json is as before: {error.message}", err=True)
+        click.echo(f"note: report.json is unchanged: {error.message}", err=True)
 
 
 def _print_points(run: LoadedRun, store: RunDirectory) -> None:

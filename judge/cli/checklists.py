@@ -28,11 +28,16 @@ from judge.suites import load_suite
 )
 @click.argument("source")
 @click.argument("target", type=click.Path(path_type=Path))
-@option("--task", "task_id", metavar="ID", help="SOURCE is a suite: the checklist of this task.")
+@option(
+    "--task",
+    "task_id",
+    metavar="ID",
+    help="If SOURCE is a suite: the task whose checklist to write.",
+)
 def export_rewardkit(source: str, target: Path, task_id: str | None) -> None:
     """Write the checklist SOURCE to the new folder TARGET, as Harbor's rewardkit reads it.
 
-    Items that rewardkit can judge become calls of its criteria. All others ask `judge compare`,
+    Items that rewardkit can judge become calls of its criteria. All others call `judge compare`,
     which has to be installed where the folder is used. Items for people stay in checklist.json.
     """
     options = _of_task(source, task_id) if task_id is not None else _of_file(Path(source))
@@ -79,8 +84,8 @@ def _of_file(path: Path) -> dict[str, Any]:
 def import_rewardkit(folder: Path, out: Path | None) -> None:
     """Read the criteria and judge TOMLs of a rewardkit FOLDER as a checklist; run nothing.
 
-    A Python file that does more than call criteria with literal arguments is one item, which is
-    not judged.
+    A Python file that does more than call criteria with literal arguments becomes a single item,
+    which is not judged.
     """
     read = read_rewardkit(folder)
     for note in read.notes:

@@ -1,4 +1,4 @@
-"""``judge cluster``: what a cluster of workers is started with."""
+"""``judge cluster``: starts the scheduler and the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judge.cli.options import option
 from judge.cli.signals import run_until_signal
 
 if TYPE_CHECKING:
-    from judge.cluster.config import Place
+    from judge.cluster.config import ClusterSpec
 
 _CERTIFICATES = option(
     "--certificates",
@@ -41,7 +41,8 @@ def cluster() -> None:
     """Start schedulers and workers for `judge score --cluster`.
 
     Scheduler, workers and client are one trust domain: each can run code on the others' machines,
-    as the user that started them. docs/scaling.md says how to start them by Slurm and Kubernetes.
+    as the user that started them. docs/scaling.md explains how to start them on Slurm and
+    Kubernetes.
     """
 
 
@@ -51,16 +52,14 @@ def cluster() -> None:
     default="tcp://127.0.0.1:8786",
     show_default=True,
     metavar="ADDRESS",
-    help="Where workers and clients reach it.",
+    help="Address at which workers and clients reach it.",
 )
 @_CERTIFICATES
 @_INSECURE
 def scheduler(listen: str, certificates: Path | None, insecure_cluster: bool) -> None:
     """Run the scheduler: it assigns work and never judges."""
-    cluster_place = _place(listen, certificates, insecure=insecure_cluster)
-    run_until_signal(
-        api.serve_scheduler(cluster_place, lambda at: click.echo(f"scheduler at {at}"))
-    )
+    cluster_spec = _cluster_spec(listen, certificates, insecure=insecure_cluster)
+    run_until_signal(api.serve_scheduler(cluster_spec, lambda at: click.echo(f"scheduler at {at}")))
 
 
 @cluster.command(examples=("cluster worker tls://head:8786 --processes 8 --certificates keys/",))
@@ -77,15 +76,19 @@ def worker(
     address: str, processes: int | None, certificates: Path | None, insecure_cluster: bool
 ) -> None:
     """Run workers for the scheduler at ADDRESS, such as tls://head:8786."""
-    cluster_place = _place(address, certificates, insecure=insecure_cluster)
-    cluster_place = replace(cluster_place, workers=processes or cores())
-    run_until_signal(api.serve_workers(cluster_place, lambda at: click.echo(f"worker at {at}")))
+    cluster_spec = _cluster_spec(address, certificates, insecure=insecure_cluster)
+    cluster_spec = replace(cluster_spec, workers=processes or cores())
+    run_until_signal(api.serve_workers(cluster_spec, lambda at: click.echo(f"worker at {at}")))
 
 
 @cluster.command("certificates", examples=("cluster certificates keys/",))
 @click.argument("folder", type=click.Path(path_type=Path))
 @option(
-    "--days", type=click.IntRange(min=1), default=90, show_default=True, help="How long they last."
+    "--days",
+    type=click.IntRange(min=1),
+    default=90,
+    show_default=True,
+    help="How long they are valid.",
 )
 def make(folder: Path, days: int) -> None:
     """Make the certificates that scheduler, workers and clients share, in FOLDER.
@@ -98,7 +101,7 @@ def make(folder: Path, days: int) -> None:
     click.echo(f"{folder}: for scheduler, workers and clients; keep key.pem to yourself")
 
 
-def _place(address: str, certificates: Path | None, *, insecure: bool) -> Place:
+def _cluster_spec(address: str, certificates: Path | None, *, insecure: bool) -> ClusterSpec:
     _check_installed()
     return api.at_address(address, certificates, insecure=insecure)
 

@@ -1,4 +1,4 @@
-"""``judge compare``: two workbooks compared at a position, by rules, or by a check board."""
+"""``judge compare``: compares two workbooks at a position, by rules, or by a check board."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _FILE_OR_FOLDER = click.Path(exists=True, path_type=Path)
     "--evaluator",
     type=OneOf(["spider2v", "osworld"]),
     section=Section.ANSWER,
-    help="Whose evaluator the rules were written for [what FILE says, or spider2v].",
+    help="The evaluator that the rules were written for [named in FILE, or spider2v].",
 )
 @option(
     "--board",
@@ -115,8 +115,8 @@ def compare(gold: Path, output: Path | None, show: int, as_json: bool, **options
     """
     rules_path, evaluator = options.pop("rules_path"), options.pop("evaluator")
     board_path, checklist_path = options.pop("board_path"), options.pop("checklist_path")
-    ways = (options["position"], rules_path, board_path, checklist_path)
-    if sum(way is not None for way in ways) != 1:
+    methods = (options["position"], rules_path, board_path, checklist_path)
+    if sum(method is not None for method in methods) != 1:
         raise UsageError(
             "give an answer position, a rule list, a board or a checklist",
             hint="Add --at POSITION, --rules FILE, --board FILE or --checklist FILE; only one.",
@@ -126,11 +126,13 @@ def compare(gold: Path, output: Path | None, show: int, as_json: bool, **options
         return
     if output is None or gold.is_dir() or output.is_dir():
         raise UsageError(
-            "GOLD and OUTPUT are two workbooks",
-            hint="Only with --checklist FILE is there an OUTPUT alone, or a folder.",
+            "GOLD and OUTPUT must be two workbooks",
+            hint="Only with --checklist FILE can GOLD be left out, or OUTPUT be a folder.",
         )
     if evaluator is not None and rules_path is None:
-        raise UsageError("--evaluator belongs to --rules", hint="Leave it out, or add --rules.")
+        raise UsageError(
+            "--evaluator can only be used with --rules", hint="Leave it out, or add --rules."
+        )
     if options["position"] is None:
         _refuse_options_of_positions(options)
     if board_path is not None:
@@ -158,7 +160,7 @@ def compare(gold: Path, output: Path | None, show: int, as_json: bool, **options
 def _compare_by_checklist(
     gold: Path, output: Path | None, path: Path, options: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Judges OUTPUT, which is the only argument if there is no gold."""
+    """Judges OUTPUT by a checklist; if there is no gold, OUTPUT is the only argument, ``gold``."""
     _refuse_options_of_positions(options)
     golds = [] if output is None else [gold]
     finding = api.compare_by_checklist(output or gold, path, golds, options)
@@ -182,15 +184,15 @@ def _compare_by_checklist(
 
 
 def _refuse_options_of_positions(options: dict[str, Any]) -> None:
-    """Rules and boards say themselves what is compared: an option would change nothing."""
+    """Refuses options that rules, boards and checklists would ignore: these say what to compare."""
     given = [name for name, value in read_checker_options(dict(options)).items() if value]
     given += [name for name in ("style", "answer_sheet") if options[name]]
     given += ["input"] if options["input_path"] is not None else []
     given += ["change"] if options["changes"] else []
     if given:
         raise UsageError(
-            f"--{given[0].replace('_', '-')} belongs to --at",
-            hint="Rules and boards say themselves what is compared; leave it out.",
+            f"--{given[0].replace('_', '-')} can only be used with --at",
+            hint="Rules and boards define what is compared; leave it out.",
         )
 
 
@@ -203,10 +205,10 @@ def print_finding(
     """Prints what differs, or the record as JSON.
 
     Args:
-        finding: what was found.
+        finding: the outcome of the comparison.
         show: how many differences to show.
         as_json: whether to print the record as JSON.
-        nouns: what one and several of what is asked are called.
+        nouns: singular and plural of what is checked, such as ``rule`` and ``rules``.
     """
     if as_json:
         click.echo(json.dumps({**finding.record, "cause": finding.cause}, ensure_ascii=False))
@@ -233,11 +235,11 @@ def print_finding(
 
 
 def _lines_of(difference: DifferenceRecord, noun: str = "rule") -> Iterator[str]:
-    """A difference for people: what is asked, in words, and below it what was expected and found.
+    """Yields lines that show a difference: what is required, in words, then expected and found.
 
     Args:
-        difference: the difference as it is on record.
-        noun: what is asked.
+        difference: the record of the difference.
+        noun: what is checked, such as ``rule``.
     """
     where = f" ({difference['sheet']})" if difference.get("sheet") else ""
     values = (difference.get("expected"), difference.get("actual"))
@@ -256,6 +258,6 @@ def _lines_of(difference: DifferenceRecord, noun: str = "rule") -> Iterator[str]
 
 
 def _short(value: object) -> str:
-    """A value on one line; ``--json`` has all of it."""
+    """A value on one line, shortened if it is long; ``--json`` has all of it."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else in_words(value)
     return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"

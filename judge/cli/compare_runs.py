@@ -1,4 +1,4 @@
-"""``judge compare-runs``: several runs on the same tasks."""
+"""``judge compare-runs``: compares several runs on the same tasks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     type=OneOf(["text", "markdown", "html", "json"]),
     default="text",
     show_default=True,
-    help="What to write; of desktop episodes, all but text have a row for each run.",
+    help="Format of the comparison; for desktop episodes, all but text have a row for each run.",
 )
 @option(
     "--out",
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     type=OneOf(["runs", "tools"]),
     default="runs",
     show_default=True,
-    help="Rows of the table of scores: runs, or the tool sets of episodes, with what they took.",
+    help="Rows of the table of scores: runs, or the tool sets of episodes, with their cost.",
 )
 @bootstrap_options
 @option("--json", "as_json", is_flag=True, help="The same as --format json.")
@@ -70,10 +70,10 @@ def compare_runs(
 ) -> None:
     """Compare runs on the tasks that all of them have.
 
-    Hard scores by McNemar's exact test, soft scores by the paired bootstrap with tasks as clusters;
-    with several pairs, p is adjusted by Holm's method. A positive difference favours the run that
-    is named second. Of runs with desktop episodes, a table has the settings of each and the tasks
-    that it solved, by class.
+    Compares hard scores by McNemar's exact test, and soft scores by the paired bootstrap with tasks
+    as clusters; with several pairs, p is adjusted by Holm's method. A positive difference favours
+    the run that is named second. For runs with desktop episodes, a table shows the settings of each
+    run and the tasks that it solved, by class.
     """
     form = _form(form, out, as_json=as_json)
     comparison = api.compare_runs(first, *others, seed=seed, resamples=resamples)
@@ -90,9 +90,11 @@ def compare_runs(
 
 
 def _form(form: str, out: Path | None, *, as_json: bool) -> str:
-    """The form that the options ask for."""
+    """Returns the output format that the options select."""
     if as_json and form not in {"text", "json"}:
-        raise UsageError(f"--json and --format {form} are two forms", hint="Give one of them.")
+        raise UsageError(
+            f"--json and --format {form} are two different formats", hint="Give one of them."
+        )
     form = "json" if as_json else form
     if form == "text" and out is not None:
         raise UsageError(
@@ -145,7 +147,7 @@ def _print(comparison: RunComparison, by_tools: tuple[list[str], list[list[str]]
 
 
 def _settings_table(runs: Sequence[SettingRow]) -> Table:
-    """Settings of the desktop episodes, and success by class of tasks; a column for each run."""
+    """Makes a table of settings and successes of desktop episodes, with a column for each run."""
     from judge.report.desktop.counts import differing, plan_in_words  # noqa: PLC0415  for a quick --help
     from judge.report.markdown import percent  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""``judge dataset``: list, show, count, validate and fetch suites; sort forum posts.
+"""``judge dataset``: lists, shows, counts, validates and fetches suites; sorts forum posts.
 
 The commands that write suites are in :mod:`judge.cli.dataset_authoring`.
 """
@@ -64,7 +64,7 @@ _WIDTH = 70
 @click.argument("suite", required=False)
 @json_option()
 def list_(suite: str | None, as_json: bool) -> None:
-    """List the tasks of SUITE; without SUITE, the suites that have a name."""
+    """List the tasks of SUITE; without SUITE, list the suites that have a name."""
     if suite is None:
         _list_suites(as_json)
         return
@@ -146,7 +146,7 @@ def stats(suite: str, as_json: bool) -> None:
 def validate(suite: str, as_json: bool, **options: Any) -> None:
     """Check SUITE: every fault with its file. Exits with 3 if there is an error.
 
-    With --corrections, lists what is corrected, and checks the corrected suite.
+    With --corrections, lists the corrections and checks the corrected suite.
     """
     corrected = corrected_suite(load_suite(suite), read_corrections(options))
     loaded = corrected.suite
@@ -181,7 +181,7 @@ def validate(suite: str, as_json: bool, **options: Any) -> None:
     "--from",
     "archive",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The archive, fetched by hand; nothing is downloaded.",
+    help="The archive, if you have downloaded it yourself; nothing is downloaded.",
 )
 @option("--url", multiple=True, help="Another address, such as a mirror; may be repeated.")
 @option("--again", is_flag=True, help="Fetch it even if it already exists.")
@@ -191,7 +191,7 @@ def fetch(
 ) -> None:
     """Download the published suite NAME, check it, and unpack it into the cache folder.
 
-    A download that was cut off is continued by the same command.
+    After an interrupted download, the same command continues it.
     """
     source = _source(name)
     with _progress("fetching", in_bytes=True) as on_progress:
@@ -297,7 +297,7 @@ def _task_record(task: Task, *, full: bool) -> dict[str, Any]:
 
 
 def _case_record(case: TestCase) -> dict[str, Any]:
-    """A case; ``input`` and ``gold`` are the files that most cases have one of, or null."""
+    """A case as JSON; ``input`` and ``gold`` are its first input file and gold file, or null."""
     golds: list[dict[str, Any]] = [
         {"value": gold.value} if gold.path is None else {"path": str(gold.path)}
         for gold in case.golds
@@ -321,7 +321,7 @@ def _print_json(value: object) -> None:
 
 @contextmanager
 def _progress(title: str, *, in_bytes: bool = False) -> Iterator[OnProgress]:
-    """A progress bar if standard error is a terminal; otherwise nothing."""
+    """Shows a progress bar if standard error is a terminal."""
     amount = progress.DownloadColumn() if in_bytes else progress.MofNCompleteColumn()
     speed = [progress.TransferSpeedColumn()] if in_bytes else []
     with progress.Progress(
@@ -362,22 +362,22 @@ _WRITE = click.Path(dir_okay=False, path_type=Path)
 @option("--jobs", type=click.IntRange(min=1), default=4, help="Requests at a time [4].")
 @option("--sheet", type=_WRITE, help="Write a CSV whose column `decision` is to be filled.")
 @option("--decide", type=_READ, metavar="FILE", help="Take the decisions of a filled CSV.")
-@option("--kept", type=_WRITE, help="Write the posts that somebody decided to keep.")
+@option("--kept", type=_WRITE, help="Write the posts that a person decided to keep.")
 @by_option()
 def triage(posts: Path, **options: Any) -> None:
     """Sort forum POSTS (.jsonl): which of them are worth a task?
 
-    The filters of the SpreadsheetBench paper: solved, about spreadsheets only, with a workbook,
-    not about parts of the software such as buttons and forms. Rules go first, then a chat model
-    if --model names one, and a person decides: --sheet writes a file to fill, --decide takes it
-    back. Answers and decisions are kept, and nothing is asked twice.
+    Applies the filters of the SpreadsheetBench paper: solved, about spreadsheets only, with a
+    workbook, not about parts of the software such as buttons and forms. Rules are applied first,
+    then a chat model if --model names one, and a person decides: --sheet writes a file to fill in,
+    --decide reads it back. Answers and decisions are kept, so that no question is asked twice.
     """
     lines = list(read_lines(posts, UsageError))
     read = read_posts(lines, posts.name)
     decide: Path | None = options["decide"]
     decisions = read_sheet(_read(decide), decide.name) if decide else {}
     for target in (options["sheet"], options["kept"]):
-        # Somebody may be filling it just now.
+        # Somebody may be filling it in at the moment.
         if target is not None and target.exists():
             raise UsageError(f"{target} already exists", hint="Name another file.")
     folder = options["folder"] or posts.with_suffix(".triage")
@@ -399,7 +399,7 @@ def triage(posts: Path, **options: Any) -> None:
 
 
 def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, Any]) -> None:
-    asked = InferOptions(
+    infer_options = InferOptions(
         model=options["model"], base_url=options["base_url"], api_key_env=options["api_key_env"]
     )
     template = load_template("triage")
@@ -413,7 +413,7 @@ def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, 
             lambda post, judgements: state.keep_judgements(post.post, judgements),
         )
 
-    failures = api.ask_model(asked, ask) if number else []
+    failures = api.ask_model(infer_options, ask) if number else []
     for line in failures:
         click.echo(f"no answer: {line}", err=True)
     click.echo(f"{options['model']}: {number - len(failures)} of {number} open posts answered")
@@ -423,7 +423,7 @@ def _write(
     triaged: Sequence[TriagedPost], options: dict[str, Any], lines: Sequence[tuple[int, bytes]]
 ) -> None:
     if options["sheet"]:
-        # With the mark by which spreadsheet programs know UTF-8.
+        # With the byte order mark by which spreadsheet programs recognise UTF-8.
         with naming_what_is_written(options["sheet"]):
             options["sheet"].write_text(write_sheet(triaged), encoding="utf-8-sig", newline="")
         click.echo(f"{options['sheet']}: {len(triaged)} rows; fill the column decision")

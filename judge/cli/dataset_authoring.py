@@ -1,6 +1,6 @@
 """``judge dataset new``, ``add-task``, ``edit-task``, ``review`` and ``export``.
 
-Where rules are proposed, a person keeps or drops them: on a terminal, by options, or in a file.
+If rules are proposed, a person keeps or drops them: on a terminal, by options, or in a file.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from judge.suites.locate import SHIPPED, data_folder, load_sources
 from judge.suites.validate import SuiteFinding
 
 harbor_options = together(
-    option("--agent-image", help="With harbor: image in which agents work, used as it is."),
+    option("--agent-image", help="With harbor: image in which agents work, used unchanged."),
     option(
         "--verifier-image",
         help="With harbor and codabench: image that judges. "
         "[that of `judge sandbox build --verifier`]",
     ),
 )
-"""The options that belong to the format."""
+"""Adds the options that only the export to Harbor has."""
 
 
 def export_tasks(
     suite: str, target: Path, agent_image: str | None, verifier_image: str | None
 ) -> None:
-    """Writes a suite as tasks of Harbor, and says what was written."""
+    """Writes a suite as tasks of Harbor, and prints what was written."""
     if verifier_image is None:
         verifier_image = api.verifier_tag()
     made = export_harbor(load_suite(suite), HarborImages(verifier_image, agent_image), target)
@@ -80,17 +80,17 @@ proposal_options = together(
         help="Write the proposed rules to FILE, and add nothing.",
     ),
 )
-"""The options that say what of the proposals is kept."""
+"""Adds the options that select which proposals to keep."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The selection that the options make.
+    """Which proposals to keep, according to the options.
 
     Attributes:
         yes: whether all proposals are kept.
-        keep: the numbers of those that are kept.
-        propose: where the proposals are written to, if nothing is to be added.
+        keep: numbers of the proposals to keep, as typed, such as ``1,3``; None if not given.
+        propose: the file that the proposals are written to, instead of adding anything.
     """
 
     yes: bool
@@ -98,10 +98,10 @@ class Choice:
     propose: Path | None
 
     def refuse(self) -> None:
-        """Refuses the options where nothing is proposed.
+        """Refuses these options in a command that proposes nothing.
 
         Raises:
-            UsageError: one was given.
+            UsageError: one of the options was given.
         """
         if self.yes or self.keep is not None or self.propose is not None:
             raise UsageError(
@@ -113,17 +113,18 @@ class Choice:
         """Shows the proposals; returns the kept ones, or None if they were only written down.
 
         Args:
-            proposals: what is proposed.
-            terminal: whether a person is there to answer.
+            proposals: the proposals.
+            terminal: whether there is a terminal, so that a person can be asked.
 
         Raises:
-            UsageError: there are none, none is kept, or nobody says which.
+            UsageError: there are no proposals, none is kept, or no option says which to keep.
         """
         listed = proposals.listed
         if not listed:
-            unsaid = f" that a rule says ({', '.join(proposals.unsaid)})" * bool(proposals.unsaid)
+            uncovered = proposals.uncovered
+            gaps = f" that a rule says ({', '.join(uncovered)})" * bool(uncovered)
             raise UsageError(
-                f"nothing differs between input and gold{unsaid}, so there is no rule to propose",
+                f"nothing differs between input and gold{gaps}, so there is no rule to propose",
                 hint="State the rules with --rules FILE.",
             )
         if self.propose is not None:
@@ -133,7 +134,7 @@ class Choice:
             noun = proposals.noun
             click.echo(f"{self.propose}: {len(listed)} {noun}; edit it and give it as --{noun}")
             return None
-        for line in proposals.unsaid:
+        for line in proposals.uncovered:
             click.echo(f"no {proposals.noun.removesuffix('s')} says: {line}")
         asks = terminal and not self.yes and self.keep is None
         kept = tuple(
@@ -148,7 +149,7 @@ class Choice:
         return kept
 
     def _chosen(self, listed: Sequence[Proposal]) -> tuple[Proposal, ...]:
-        """Proposals that the options select."""
+        """Returns the proposals that the options select."""
         if self.yes:
             return tuple(listed)
         if self.keep is None:
@@ -164,7 +165,7 @@ class Choice:
 
 
 def _shown(line: str, *, asks: bool) -> bool:
-    """Shows a proposal; whether it is kept, if somebody is asked."""
+    """Shows a proposal; if ``asks``, asks the user, and returns whether to keep it."""
     click.echo(line)
     return asks and click.confirm("   Keep it?", default=True, err=True)
 
@@ -175,7 +176,7 @@ _ANSWERS: dict[str, tuple[str, dict[bool | None, str]]] = {
     "multiple_tables": ("tables", {True: "several", False: "one", None: "?"}),
     "non_standard_table": ("non-standard", {True: "yes", False: "no", None: "?"}),
 }
-"""Note that a review needs -> its heading, and what its values are called."""
+"""Name of a note that reviews require -> its column heading, and how its values are shown."""
 
 
 _field_options = together(
@@ -189,14 +190,16 @@ _field_options = together(
         multiple=True,
         metavar="TYPE",
         section=Section.QUESTION,
-        help="What it changes: cell or sheet. Of a typed answer: NAME=TYPE, where the type is "
-        "int, float, bool, text, list or expression; may be repeated.",
+        help="What the task changes: cell or sheet. For a typed answer: NAME=TYPE, where the type "
+        "is int, float, bool, text, list or expression; may be repeated.",
     ),
     option("--position", section=Section.QUESTION, help="The answer: \"'Sheet 1'!B2:B9\"."),
     option(
-        "--answer-sheet", section=Section.QUESTION, help="Its sheet, if the position names none."
+        "--answer-sheet",
+        section=Section.QUESTION,
+        help="Sheet of the answer, if the position names none.",
     ),
-    option("--data-position", section=Section.QUESTION, help="Where the input's data is."),
+    option("--data-position", section=Section.QUESTION, help="Range of the input's data."),
     option(
         "--style",
         multiple=True,
@@ -207,7 +210,7 @@ _field_options = together(
         "--kind",
         "task_kind",
         section=Section.QUESTION,
-        help="What sort of question a typed one is.",
+        help="What sort of question it is, if its answer is typed.",
     ),
     option(
         "--group",
@@ -231,29 +234,29 @@ _field_options = together(
     option(
         "--original-question",
         section=Section.ORIGIN,
-        help="The post as written; @FILE takes a file.",
+        help="The original post, word for word; @FILE takes it from a file.",
     ),
-    option("--source-url", section=Section.ORIGIN, help="Where the post stands."),
+    option("--source-url", section=Section.ORIGIN, help="Address of the post."),
     option(
         "--answer",
         multiple=True,
         metavar="NAME=VALUE",
         section=Section.TYPED_ANSWER,
-        help="A variable of a typed answer and its right value; may be repeated.",
+        help="A variable of a typed answer and its correct value; may be repeated.",
     ),
     option(
         "--tolerance",
         multiple=True,
         metavar="NAME=NUMBER",
         section=Section.TYPED_ANSWER,
-        help="How far a number may be from the right one; may be repeated.",
+        help="How far a number may be from the correct one; may be repeated.",
     ),
     option(
         "--match",
         multiple=True,
         metavar="NAME=MATCH",
         section=Section.TYPED_ANSWER,
-        help="How it is compared: exact, fuzzy, one_of or any_order; may be repeated.",
+        help="How the variable is compared: exact, fuzzy, one_of or any_order; may be repeated.",
     ),
     option(
         "--variables",
@@ -279,11 +282,11 @@ _field_options = together(
         "--checker",
         type=_FILE,
         section=Section.FILES,
-        help="What judges a task with workbooks in place of rules: JSON or YAML with name and "
+        help="The checker of a task with workbooks, instead of rules: JSON or YAML with name and "
         "options.",
     ),
 )
-"""The options that set the fields of a task."""
+"""Adds the options that set the fields of a task."""
 
 
 @click.command(cls=HelpCommand, examples=("dataset new mysuite/",))
@@ -293,7 +296,7 @@ _field_options = together(
     type=OneOf(kind_names()),
     default=kind_names()[0],
     show_default=True,
-    help="What its tasks ask for: cells of a workbook, a typed answer, a workbook with a "
+    help="What the suite's tasks ask for: cells of a workbook, a typed answer, a workbook with a "
     "checklist, or a workbook that keeps rules.",
 )
 @by_option()
@@ -339,8 +342,8 @@ def new(folder: Path, kind: str, by: str | None) -> None:
     type=_FILE,
     metavar="GOLD",
     section=Section.FILES,
-    help="The gold workbook of a task that is judged by rules: they are proposed from what differs "
-    "between --input and it.",
+    help="The gold workbook of a task that is judged by rules; rules are proposed from its "
+    "differences to --input.",
 )
 @proposal_options
 @_field_options
@@ -349,9 +352,9 @@ def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
     """Add a task to SUITE, as a draft; its files are copied.
 
     With --from GOLD --input INPUT, in a suite of the judge's own format, rules are proposed: one
-    for each thing that differs between input and gold. On a terminal it asks which of them to
-    keep. Elsewhere --yes keeps all, --keep 1,3 some, and --propose FILE writes them down, to be
-    edited and given back with --rules FILE.
+    for each difference between input and gold. On a terminal, the command asks which of them to
+    keep. Otherwise, --yes keeps all and --keep 1,3 some; --propose FILE writes them to a file, to
+    be edited and given to --rules FILE.
     """
     is_number = task_id.isascii() and task_id.isdigit() and str(int(task_id)) == task_id
     choice = Choice(options.pop("yes"), options.pop("keep"), options.pop("propose"))
@@ -384,7 +387,7 @@ def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
 @_field_options
 @by_option(Section.ORIGIN)
 def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
-    """Change fields of a task of SUITE. Reviews of its earlier version no longer count."""
+    """Change fields of a task of SUITE. Reviews of the earlier version no longer count."""
     given = _read(options)
     draft = SuiteDraft(suite, given_options(given))
     if not given_options(given):
@@ -406,11 +409,11 @@ def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None
 def review(
     suite: Path, task_id: str | None, state: str | None, note: str, by: str | None, as_json: bool
 ) -> None:
-    """Show the states of SUITE's tasks, or bring one of them into another state.
+    """Show the states of SUITE's tasks, or change the state of one of them.
 
-    A task is a draft until somebody other than its authors has checked it (--state checked), and
-    accepted once a third person has (--state accepted). --state draft sends it back. A review
-    applies to what was reviewed: when the task changes, it is a draft again.
+    A task is a draft until somebody other than its authors has checked it (--state checked); it is
+    accepted once a third person has reviewed it (--state accepted). --state draft sends it back. A
+    review only covers the version that was reviewed: when the task changes, it is a draft again.
     """
     draft = SuiteDraft(suite)
     if state is not None:
@@ -456,7 +459,7 @@ def review(
 @option(
     "--state",
     type=OneOf([member.value for member in State]),
-    help="Tasks that have come at least so far. [accepted]",
+    help="Tasks that have reached at least this state. [accepted]",
 )
 @option(
     "--format",
@@ -464,12 +467,12 @@ def review(
     type=OneOf(["suite", "dataset-card", "harbor", "codabench", "huggingface"]),
     default="suite",
     show_default=True,
-    help="A suite to judge with, a dataset folder with a card and no golds, tasks of Harbor, a "
-    "bundle of Codabench, or eval.yaml of Hugging Face.",
+    help="What to write: a suite to judge with, a dataset folder with a card and no golds, tasks "
+    "for Harbor, a bundle for Codabench, or eval.yaml for Hugging Face.",
 )
 @harbor_options
 @option("--licence", help="Licence of the data, for the card. [that of a published suite]")
-@option("--source", help="Where the data are from, for the card. [likewise]")
+@option("--source", help="Source of the data, for the card. [that of a published suite]")
 @corrections_options
 def export(suite: str, target: Path, state: str | None, form: str, **options: Any) -> None:
     """Write SUITE to TARGET: a folder, or a .tar.gz.
@@ -494,7 +497,7 @@ def export(suite: str, target: Path, state: str | None, form: str, **options: An
         _export_codabench(suite, target, images[1], licence)
         return
     if form != "harbor" and any(images):
-        raise UsageError("--agent-image and --verifier-image belong to --format harbor")
+        raise UsageError("--agent-image and --verifier-image can only be used with --format harbor")
     if form == "huggingface":
         _refuse_others(form, state, corrections, licence, source)
         _export_eval_yaml(suite, target)
@@ -518,7 +521,7 @@ def export(suite: str, target: Path, state: str | None, form: str, **options: An
         _export_card(suite, target, licence, source)
         return
     if licence is not None or source is not None:
-        raise UsageError("--licence and --source belong to --format dataset-card")
+        raise UsageError("--licence and --source can only be used with --format dataset-card")
     if corrections is not None:
         _export_corrected(suite, target, state, corrections)
         return
@@ -570,7 +573,7 @@ def _export_card(suite: str, target: Path, licence: str | None, source: str | No
         )
     if not origin.licence:
         raise UsageError(
-            f"{suite}: the licence of its data is not on record, and a card has to name it",
+            f"{suite}: the licence of its data is unknown, and a card has to name it",
             hint="--licence NAME, such as --licence 'CC BY-SA 4.0'",
         )
     made = card.export_card(loaded, origin, target)
@@ -599,7 +602,7 @@ def _export_corrected(suite: str, target: Path, state: str | None, corrections: 
 
 
 def _read(options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with what they take from files."""
+    """Replaces the options that name files by the contents of these files."""
     for name in ("instruction", "original_question"):
         options[name] = _text(name, options[name])
     path = options["variables"]

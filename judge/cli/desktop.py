@@ -1,4 +1,4 @@
-"""``judge desktop TASK``: a person, or a step list, solves a task at a desktop."""
+"""``judge desktop TASK``: lets a person, or a step list, solve a task at a desktop."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def desktop(
 ) -> None:
     """Solve TASK (an id of the suite) in LibreOffice Calc, in the browser, only on 127.0.0.1.
 
-    The desktop is the one that chat models work in. What was done is on record as their episodes
-    are: time, steps, pictures and verdict, for `judge score` and `judge report`. Without --out
-    nothing is kept. Exits with 0 if the answer is accepted and with 1 if it is not, or if there is
-    none. Ctrl-C ends it.
+    The desktop is the one that chat models work in, and the session is recorded like one of their
+    episodes: time, steps, pictures and verdict, for `judge score` and `judge report`. Without
+    --out, nothing is kept. Exits with 0 if the answer is accepted and with 1 if it is not, or if
+    there is no answer. Ctrl-C ends the session.
     """
     options = api.TrialOptions(task_id=task, dataset=dataset, case=case, out=out, sandbox=sandbox)
     result = (

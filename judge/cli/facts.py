@@ -1,4 +1,4 @@
-"""``judge facts``: what a workbook holds besides the values of its cells."""
+"""``judge facts``: shows what a workbook contains besides the values of its cells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judge.errors import WorkbookError
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option("all facts")
 def facts(file: Path, as_json: bool) -> None:
-    """Show what the workbook FILE holds besides the values of its cells.
+    """Show what the workbook FILE contains besides the values of its cells.
 
     Charts, pivot tables, tables, filters, frozen panes, validations, conditional formats,
     hyperlinks, sparklines, hidden rows and columns, merged cells, names. Exits with 6 if the file

@@ -1,6 +1,6 @@
 """Groups of commands whose modules are imported when one of their commands is called.
 
-The help of a group shows the lines that stand here, and imports none of the modules.
+The help of a group shows the lines that are written here, and imports none of the modules.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ _OPERATIONS = "judge.cli.serve_operations"
             "list": (
                 _DATASET,
                 "list_",
-                "List the tasks of SUITE; without SUITE, the suites that have a name.",
+                "List the tasks of SUITE; without SUITE, list the suites that have a name.",
             ),
             "new": (_AUTHORING, "new", "Make an empty suite in FOLDER."),
             "review": (
                 _AUTHORING,
                 "review",
-                "Show the states of SUITE's tasks, or bring one of them into another state.",
+                "Show the states of SUITE's tasks, or change the state of one of them.",
             ),
             "show": (
                 _DATASET,
@@ -91,15 +91,15 @@ def dataset() -> None:
 
 
 class AnnotateGroup(LazyGroup):
-    """The commands of `judge annotate`, of which none has to be named."""
+    """The commands of `judge annotate`; without a command, it opens the page."""
 
     default = "page"
-    """The command that ``judge annotate SUITE TASK`` runs."""
+    """Name of the command that ``judge annotate SUITE TASK`` runs."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Treats a first word that is not a command as a suite, and opens its page."""
+        """Runs the command that opens the page if the first word is not a command but a suite."""
         if args and args[0] not in self.lazy:
             args = [self.default, *args]
         return super().resolve_command(ctx, args)
@@ -112,10 +112,10 @@ class AnnotateGroup(LazyGroup):
             "page": (_ANNOTATE, "page", "Open the page for a task (or: SUITE TASK)."),
             "add": (_ANNOTATE, "add", "Make a new case from an old one."),
             "set": (_ANNOTATE, "set_cells", "Change cells of a case or a draft."),
-            "drafts": (_ANNOTATE, "drafts", "Show what is being worked on."),
+            "drafts": (_ANNOTATE, "drafts", "List the drafts."),
             "discard": (_ANNOTATE, "discard", "End a draft without saving it."),
-            "remove": (_ANNOTATE, "remove", "Take back the last save of a case."),
-            "log": (_ANNOTATE, "log", "Show who saved what, and what moved."),
+            "remove": (_ANNOTATE, "remove", "Undo the last save of a case."),
+            "log": (_ANNOTATE, "log", "Show who saved what, and what changed."),
             "check": (_ANNOTATE, "check", "Check cases against the manual's rules."),
             "suggest": (
                 "judge.cli.annotate_suggest",
@@ -133,13 +133,13 @@ class AnnotateGroup(LazyGroup):
 def annotate() -> None:
     """Make test cases for the tasks of a suite, and measure how strong they are.
 
-    SUITE is the folder that the cases are saved in. A name such as `sample` will do where nothing
-    is saved.
+    SUITE is the folder that the cases are saved in. For commands that save nothing, a name such as
+    `sample` will do.
     """
 
 
 class AdminGroup(LazyGroup):
-    """Commands that need the packages of the server to be imported."""
+    """A group of commands whose modules need the packages of the server."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports a command by its name.
@@ -161,7 +161,7 @@ class AdminGroup(LazyGroup):
             "set": (
                 _ADMIN,
                 "account_set",
-                "Block or activate an account, or change how many judgings of it go on at a time.",
+                "Block or activate an account, or change how many judgings it may have at a time.",
             ),
         }
     },
@@ -185,7 +185,7 @@ def account() -> None:
             "set": (
                 _OPERATIONS,
                 "suite_set",
-                "Say how many reviewers have to agree before a gold of suite NAME is corrected.",
+                "Set how many reviewers have to agree before a gold of suite NAME is corrected.",
             ),
         }
     },
@@ -204,7 +204,7 @@ def suite() -> None:
             "set": (
                 _ADMIN,
                 "phase_set",
-                "Open, close or publish a phase by hand, or leave it to its times again.",
+                "Open, close or publish a phase by hand, or let its times decide again.",
             ),
         }
     },
@@ -221,7 +221,7 @@ def phase() -> None:
             "add": (
                 _ADMIN,
                 "board_add",
-                "Add the board NAME of PHASE; its conditions are those of now.",
+                "Add the board NAME to PHASE; it takes over the current conditions.",
             )
         }
     },
@@ -243,7 +243,7 @@ def board() -> None:
             "revoke": (
                 _OPERATIONS,
                 "keys_revoke",
-                "Say that KEY is not to be trusted since a time.",
+                "Declare KEY untrusted from a given time on.",
             ),
             "rotate": (
                 _OPERATIONS,
@@ -279,22 +279,25 @@ _GROUPS = __name__
                 _ADMIN,
                 "check",
                 (
-                    "Check what must always hold, and list what does not; exit code 1 if there "
-                    "is anything."
+                    "Check the data for inconsistencies and list them; exits with 1 if there are "
+                    "any."
                 ),
             ),
             "keys": (_GROUPS, "keys", "Keys that sign results and boards."),
             "leak": (
                 _ADMIN,
                 "leak",
-                "Say what each feedback level can give away of a suite's splits.",
+                "Show how much each feedback level can give away of a suite's splits.",
             ),
             "link": (_ADMIN, "link", "Print a link that signs ACCOUNT in once, within 30 minutes."),
             "log": (_OPERATIONS, "log", "Print the audit log: who did what, from where."),
             "maintenance": (
                 _ADMIN,
                 "maintenance",
-                "Take nothing in and begin nothing, or go on; what is under way is finished.",
+                (
+                    "Stop accepting submissions and starting judgings (running ones finish), or "
+                    "resume."
+                ),
             ),
             "migrate": (
                 _OPERATIONS,
@@ -304,26 +307,26 @@ _GROUPS = __name__
             "oidc": (
                 _ADMIN,
                 "oidc",
-                "Let people sign in at the OpenID Connect provider ISSUER, or at none: `off`.",
+                "Let people sign in at the OpenID Connect provider ISSUER; `off` ends it.",
             ),
             "outvoted": (
                 _OPERATIONS,
                 "outvoted",
                 (
-                    "Dispute the golds of SUITE that submissions of several accounts outvote; "
-                    "run it each night."
+                    "Open disputes over golds of SUITE that several accounts' submissions outvote; "
+                    "run it nightly."
                 ),
             ),
             "phase": (_GROUPS, "phase", "Phases: when, and how often, a suite takes submissions."),
             "probing": (
                 _ADMIN,
                 "probing",
-                "List signs that somebody submits to SUITE in order to learn golds.",
+                "List signs that somebody uses submissions to SUITE to find out its golds.",
             ),
             "restore": (
                 _OPERATIONS,
                 "restore",
-                "Make a new data folder of the backup FILE, and check it.",
+                "Make a new data folder from the backup FILE, and check it.",
             ),
             "suite": (_GROUPS, "suite", "Suites and their revisions."),
             "sweep": (
@@ -331,11 +334,11 @@ _GROUPS = __name__
                 "sweep",
                 "Remove files that no row of the database names and that are older than a day.",
             ),
-            "token": (_ADMIN, "token", "Make a token of ACCOUNT, and print it; it is not kept."),
+            "token": (_ADMIN, "token", "Make a token for ACCOUNT, and print it; it is not stored."),
             "webhooks": (
                 _OPERATIONS,
                 "webhooks",
-                "Allow hosts that webhooks are sent to, and list them; at first there are none.",
+                "Allow hosts for webhooks, and list them; at first, no host is allowed.",
             ),
         }
     },

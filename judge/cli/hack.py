@@ -1,4 +1,4 @@
-"""``judge hack``: a workbook that should break accepted solutions."""
+"""``judge hack``: tries to break accepted solutions with a workbook."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     help="Solutions (.jsonl) or a run, of which the accepted ones are judged again; may be "
     "repeated.",
 )
-@option("--from", "base", type=click.IntRange(min=1), help="Case it was made from [first].")
+@option(
+    "--from", "base", type=click.IntRange(min=1), help="Case that WORKBOOK was made from [first]."
+)
 @option("--dry-run", is_flag=True, help="Save nothing.")
 @author_option
 @sandbox_option
@@ -45,10 +47,11 @@ def hack(suite: str, task: str, workbook: Path, **options: Any) -> None:
     """Try to break accepted solutions of TASK with the input WORKBOOK.
 
     The workbook is validated, and its gold computed from at least two references that agree and
-    do not repeat each other. The formulas of the gold count as one, together with every reference
-    that writes them. Every solution that all cases accept so far is judged on the workbook. It
-    becomes a case if it kills at least one; otherwise the command exits with 1. SUITE is the folder
-    that the case is saved in; with --dry-run, a name such as `sample` will do.
+    do not repeat each other. The formulas of the gold count as one reference, together with every
+    reference that writes the same formulas. Every solution that all cases accept so far is judged
+    on the workbook. The workbook becomes a case if at least one of them fails on it; otherwise the
+    command exits with 1. SUITE is the folder that the case is saved in; with --dry-run, a name such
+    as `sample` will do.
     """
     data = _workbook(workbook)
     with annotation.Annotator(suite, sandbox=options["sandbox"], ids=[task]) as annotator:

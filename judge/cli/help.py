@@ -1,7 +1,7 @@
-"""Help pages: examples first, then the options in sections, those that people use first on top.
+"""Help pages: examples first, then the options in sections, starting with the most used ones.
 
-An option names its section (:class:`judge.core.option.Section`); a command states its examples, and
-which options people use first (:class:`HelpCommand`).
+An option names its section (:class:`judge.core.option.Section`); a command names its examples and
+its most used options (:class:`HelpCommand`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from judge.core.option import Section
 from judge.errors import did_you_mean
 
 MAX_FLAT = 12
-"""A command with more options than this has them in sections."""
+"""The most options that a command may have without dividing them into sections."""
 
 FIRST = "Used most"
 OTHER = "Other"
-"""Where an option is that no section names; a test keeps it empty."""
+"""Section of the options that name no section; a test makes sure that it stays empty."""
 
 _COLUMN = 30
 _SENTENCE = 200
@@ -31,11 +31,11 @@ _METAVARS = {"INTEGER RANGE": "N", "FLOAT RANGE": "NUMBER", "INTEGER": "N", "FLO
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Parts of a command's help besides its description and its options' own help.
+    """Additions to the help page of a command, besides its description and its options.
 
     Attributes:
         examples: commands as typed in a shell, without the leading ``judge``.
-        first: names of the parameters that people use first, separated by spaces, in that order.
+        first: names of the most used parameters, in the order shown, separated by spaces.
     """
 
     examples: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Page:
 
 
 class SectionedOption(click.Option):
-    """An option that says in which section of a long help page it is shown.
+    """An option that knows the section of the help page in which it is shown.
 
     Args:
         names: as for ``click.Option``.
@@ -57,12 +57,12 @@ class SectionedOption(click.Option):
 
 
 class OneOf(click.Choice[str]):
-    """A choice that names the nearest one if it is misspelt.
+    """A choice between names; the error for a misspelt name suggests the nearest one.
 
     Args:
-        names: the choices, or what gives them when they are needed: a registry may have to be
-            imported for it.
-        noun: what a name stands for, for the message about one that does not exist.
+        names: the names, or a function that returns them, for names that come from a registry
+            whose import is to be put off until they are needed.
+        noun: what the names are names of, for the error message.
     """
 
     def __init__(self, names: Iterable[str] | Callable[[], Iterable[str]], noun: str = "") -> None:
@@ -72,14 +72,14 @@ class OneOf(click.Choice[str]):
 
     @cached_property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The choices."""
+        """The names that can be chosen."""
         return tuple(self._names() if callable(self._names) else self._names)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The choice.
+        """Returns the chosen name.
 
         Raises:
-            click.BadParameter: there is no such choice.
+            click.BadParameter: it is not one of the names.
         """
         try:
             return super().convert(value, param, ctx)
@@ -95,11 +95,11 @@ class HelpCommand(click.Command):
     """A command whose options are shown in sections, after its examples.
 
     Args:
-        examples, first: its :class:`Page`.
+        examples, first: the attributes of its :class:`Page`.
         attributes: as for ``click.Command``.
 
     Attributes:
-        page: what help shows besides its description and its options.
+        page: what the help page shows besides the description and the options.
     """
 
     def __init__(
@@ -119,10 +119,10 @@ class HelpCommand(click.Command):
 
 
 class HelpGroup(HelpCommand, click.Group):
-    """A group of such commands; a command that does not exist is answered with the nearest.
+    """A group of such commands; the error for an unknown command suggests the nearest one.
 
     Args:
-        examples, first: its :class:`Page`.
+        examples, first: the attributes of its :class:`Page`.
         attributes: as for ``click.Group``.
     """
 
@@ -130,12 +130,12 @@ class HelpGroup(HelpCommand, click.Group):
     group_class = type
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the options, in sections if they are many, and the commands."""
+        """Writes the commands and the options, in sections if there are many options."""
         _write_options(self, ctx, formatter)
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes one whole sentence about each command."""
+        """Writes the first sentence of the help of each command, in full."""
         named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(
@@ -149,10 +149,10 @@ class HelpGroup(HelpCommand, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names.
+        """Finds the command that the first word names.
 
         Raises:
-            click.UsageError: there is none.
+            click.UsageError: there is no such command.
         """
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
@@ -162,11 +162,11 @@ class HelpGroup(HelpCommand, click.Group):
 
 
 class LazyGroup(HelpGroup):
-    """A group whose commands are imported when they are called, not for its own help.
+    """A group whose commands are imported when they are called, and not to show the group's help.
 
     Args:
-        rows: title of the overview -> name of a command -> its module, its attribute there, and
-            one line for the overview.
+        rows: section title in the overview -> name of a command -> its module, its attribute in
+            the module, and its line in the overview.
         attributes: as for :class:`HelpGroup`.
     """
 
@@ -181,11 +181,11 @@ class LazyGroup(HelpGroup):
 
     @property
     def lazy(self) -> dict[str, tuple[str, str, str]]:
-        """Name of a command -> its module, its attribute there, and one line for the overview."""
+        """Name of a command -> its module, its attribute there, and its line in the overview."""
         return {name: row for rows in self._rows.values() for name, row in rows.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands."""
+        """Returns the names of all commands."""
         del ctx
         return list(self.lazy)
 
@@ -212,12 +212,12 @@ class LazyGroup(HelpGroup):
 
 
 def page_of(command: click.Command) -> Page:
-    """The page of a command; an empty one if it has none."""
+    """Returns the page of a command; an empty page if the command has none."""
     return command.page if isinstance(command, HelpCommand) else Page()
 
 
 def sections_of(command: click.Command) -> dict[str, list[click.Option]]:
-    """The options of a command by the title of their section, in the order in which they are shown.
+    """Returns the options of a command by section title, in the order in which they are shown.
 
     Args:
         command: the command.

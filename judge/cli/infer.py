@@ -1,6 +1,6 @@
-"""``judge infer``: ask a chat model for solutions, and show how it goes.
+"""``judge infer``: asks a chat model for solutions, and shows the progress.
 
-The options of a run that somebody else started are shown, and the user confirms them.
+If somebody else started the run, its options are shown, and the user has to confirm them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from judge.inference.run_records import BatchEvent, InferenceEvent, InferenceSummary
 
 
-# What the command does besides, or instead of, asking.
+# Options for what the command does in addition to, or instead of, asking a model.
 _NOT_INFERENCE = (
     *("score", "dry_run", "import_log", "import_inspect", "import_trajectory", "import_outputs"),
     *("export_log", "as_json", "quiet"),
@@ -59,14 +59,14 @@ _PATH = click.Path(path_type=Path)
     first="model mode dataset out ids limit base_url api_key_env dry_run score",
 )
 @option("--import-log", type=_PATH, section=Section.ELSEWHERE,
-        help="Make a run out of a conv_*.jsonl; ask nothing.")  # fmt: skip
+        help="Make a run out of a conv_*.jsonl; no model is asked.")  # fmt: skip
 @option("--import-inspect", type=_PATH, metavar="LOG", section=Section.ELSEWHERE,
-        help="Make a run out of a log of Inspect (.eval); ask nothing.")  # fmt: skip
+        help="Make a run out of a log of Inspect (.eval); no model is asked.")  # fmt: skip
 @option("--import-trajectory", metavar="PATTERN", section=Section.ELSEWHERE,
-        help="Make a run out of what another agent did, such as 'runs/{task}/{task}.traj'; ask "
-        "nothing.")  # fmt: skip
+        help="Make a run out of what another agent did, such as 'runs/{task}/{task}.traj'; no "
+        "model is asked.")  # fmt: skip
 @option("--import-outputs", metavar="PATTERN", section=Section.ELSEWHERE,
-        help="Where the workbooks are that it left [next to the trajectories, named like outputs]."
+        help="The workbooks that the agent left [next to the trajectories, named like outputs]."
         )  # fmt: skip
 @option("--export-log", type=_PATH, section=Section.ELSEWHERE,
         help="Write the run in --out as a conv_*.jsonl.")  # fmt: skip
@@ -74,24 +74,23 @@ _PATH = click.Path(path_type=Path)
 @limit_options
 @option("--score", is_flag=True, section=Section.SHOWN, help="Grade submissions as they arrive.")
 @option("--dry-run", is_flag=True, section=Section.SHOWN,
-        help="Show prompts, tokens and cost; ask nothing.")  # fmt: skip
+        help="Show prompts, tokens and cost; no model is asked.")  # fmt: skip
 @json_option("the summary")
 @option("--quiet", "-q", is_flag=True, section=Section.SHOWN, help="No progress.")
 @click.pass_context
 def infer(context: click.Context, /, **options: Any) -> None:
     """Ask a chat model for solutions, and write them where `judge score` finds them.
 
-    The same command with the same --out continues where it stopped; --out by itself is enough,
-    since a run remembers its options. If you did not start the run on this machine, its options
-    are shown first and you are asked to confirm them; without a terminal the command ends with
-    exit code 9, unless --trust-folder is given. Keys are read from the environment and never
-    written anywhere.
+    The same command with the same --out continues where it stopped; --out is enough, since a run
+    remembers its options. If you did not start the run on this machine, its options are shown
+    first and you are asked to confirm them; without a terminal the command ends with exit code 9,
+    unless --trust-folder is given. Keys are read from the environment and never written anywhere.
     """
     shown = {name: options.pop(name) for name in _NOT_INFERENCE}
     if shown["export_log"]:
         _export(options["out"], shown["export_log"], as_json=shown["as_json"])
         return
-    for name in {*REMEMBERED} - given_options(context):  # the run's own, if there is one
+    for name in {*REMEMBERED} - given_options(context):  # None: use what the run remembers
         options[name] = None
     resumed = api.resume(InferOptions(limits=read_limits(options), **options))
     if resumed.dropped_key:
@@ -102,7 +101,7 @@ def infer(context: click.Context, /, **options: Any) -> None:
         )
     if resumed.taken:
         imports = any(value for name, value in shown.items() if name.startswith("import_"))
-        resumed = ask_for_word(resumed, asks_model=not imports)
+        resumed = confirm_options(resumed, asks_model=not imports)
     if shown["import_log"]:
         _import(resumed.options, shown["import_log"], as_json=shown["as_json"])
         return
@@ -113,7 +112,7 @@ def infer(context: click.Context, /, **options: Any) -> None:
         _import_trajectory(resumed.options, shown)
         return
     if shown["import_outputs"]:
-        raise UsageError("--import-outputs belongs to --import-trajectory")
+        raise UsageError("--import-outputs can only be used with --import-trajectory")
     planned = api.make_plan(resumed)
     if shown["dry_run"]:
         dry = api.dry_run(planned.plan)
@@ -202,12 +201,12 @@ def _check_complete(summary: InferenceSummary, out: Path) -> None:
     hint = f"judge infer --out {out}"
     if summary.stopped is not None:
         raise InferenceError(
-            f"{summary.stopped}: {summary.unasked} of {summary.total} tasks were not asked",
+            f"{summary.stopped}: {summary.unasked} of {summary.total} tasks were not begun",
             hint=f"Raise --max-cost or --max-tokens-total and continue with: {hint}",
         )
     if not summary.is_complete:
         raise IncompleteRunError(
-            f"{summary.failed} of {summary.total} tasks failed", hint=f"Ask them again: {hint}"
+            f"{summary.failed} of {summary.total} tasks failed", hint=f"To try them again: {hint}"
         )
 
 
@@ -242,7 +241,7 @@ def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
         source = api.source_of_digest(digest=named[1], name=named[0])
     if source is None:
         raise UsageError(
-            f"{log}: the suite that it answers is not known",
+            f"{log}: it is not known which suite the log is about",
             hint="Give --dataset SUITE (a folder or a name).",
         )
     suite = api.load_suite(source)
@@ -257,7 +256,7 @@ def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
         names = ", ".join(list(done.failed)[:5])
         lacking.append(f"{_samples(len(done.failed))} ended with an error ({names})")
     if done.missing:
-        lacking.append(f"{_samples(done.missing)} had no end yet when the evaluation stopped")
+        lacking.append(f"{_samples(done.missing)} had not ended when the evaluation stopped")
     if lacking:
         raise IncompleteRunError(
             f"{log}: {', and '.join(lacking)}; they have no submission",
@@ -314,7 +313,7 @@ _WORDS = {
 
 
 def show_start(plan: InferencePlan, out: str, pace: str) -> None:
-    """Says on stderr which model will be asked what, and how to continue after an interruption."""
+    """Prints to stderr which model is asked about which tasks, and how to continue the run."""
     model, setting = plan.model, plan.setting
     name = model.name if model.model in {None, model.name} else f"{model.name} ({model.model})"
     unit = "rounds" if plan.desktop is None else "turns"
@@ -336,7 +335,7 @@ def show_start(plan: InferencePlan, out: str, pace: str) -> None:
 
 
 class InferenceProgress:
-    """A live line on a terminal, a line every few seconds elsewhere.
+    """Shows progress: a live line on a terminal, otherwise a new line every few seconds.
 
     Args:
         quiet: show nothing.
@@ -370,7 +369,7 @@ class InferenceProgress:
             self._bar.stop()
 
     def __call__(self, event: InferenceEvent) -> None:
-        """Counts a task and shows the progress."""
+        """Counts a finished task and shows the progress."""
         self._counts[event.state] += 1
         self._asked += not event.reused
         line = self._line(event)
@@ -383,7 +382,7 @@ class InferenceProgress:
             click.echo(line, err=True)
 
     def batch(self, event: BatchEvent) -> None:
-        """Shows how a batch is getting on."""
+        """Shows the progress of a batch."""
         line = f"batch {event.batch_id}: {event.status}, {event.answered}/{event.total} requests"
         if self._bar is not None:
             self._bar.update(
@@ -417,7 +416,7 @@ def _span_of(seconds: float) -> str:
 
 
 def show_summary(summary: InferenceSummary, path: str) -> None:
-    """Prints how a run ended."""
+    """Prints the outcome of a run: counts, tokens, cost, time, notes and failures."""
     reused = f" ({summary.reused} of them before)" if summary.reused else ""
     click.echo(
         f"{summary.finished} of {summary.total} finished{reused}, {summary.failed} failed, "
@@ -426,7 +425,7 @@ def show_summary(summary: InferenceSummary, path: str) -> None:
     if summary.unasked:
         click.echo(f"  not asked: {summary.unasked}")
     if summary.not_alone:
-        click.echo(f"  programs that do not stand alone: {summary.not_alone}")
+        click.echo(f"  programs that only work after earlier rounds: {summary.not_alone}")
     retries = f", {summary.retries} retries" if summary.retries else ""
     click.echo(f"  calls: {summary.calls}{retries}")
     click.echo(
@@ -445,7 +444,7 @@ def show_summary(summary: InferenceSummary, path: str) -> None:
 
 
 def show_requests(summary: InferenceSummary, requests: str, path: str) -> None:
-    """Says how to continue with a file of requests."""
+    """Prints how to continue after the requests were written to a file."""
     done = f"; {summary.finished} finished before" if summary.finished else ""
     click.echo(f"{requests}: the requests of {summary.unasked} tasks{done}")
     click.echo(f"to answer them: vllm run-batch -i {requests} -o RESULTS --model MODEL")
@@ -471,8 +470,8 @@ def show_dry_run(plan: InferencePlan, dry: DryRun) -> None:
             click.echo(f"no prompt for task {prompt.task_id}: {prompt.problem}")
     if plan.tool_tokens:
         click.echo(f"tools, about {plan.tool_tokens:,} tokens in each request:")
-        for each in plan.tool_definitions:
-            click.echo(f"  {tool_line(plan, each)}")
+        for definition in plan.tool_definitions:
+            click.echo(f"  {tool_line(plan, definition)}")
     click.echo(f"calls: {_span(dry.calls)}")
     click.echo(f"tokens in prompts: about {_span(dry.prompt_tokens)}")
     click.echo(f"tokens in replies: about {_span(dry.completion_tokens)}")
@@ -496,7 +495,7 @@ _SHOWN_CHARS = 200
 
 
 def tool_line(plan: InferencePlan, definition: Mapping[str, Any]) -> str:
-    """A tool with its arguments, what it costs in each request, and the beginning of its words."""
+    """Describes a tool on one line: arguments, tokens in each request, start of its description."""
     function = definition["function"]
     properties = function["parameters"].get("properties")
     names = ", ".join(properties) if isinstance(properties, dict) else ""
@@ -506,11 +505,13 @@ def tool_line(plan: InferencePlan, definition: Mapping[str, Any]) -> str:
     return f"{shown[0]}, about {tokens:,} tokens: {shown[1]}"
 
 
-def ask_for_word(resumed: Resumed, *, asks_model: bool) -> Resumed:
-    """Shows the options of a folder and asks to continue, unless ``--trust-folder`` is given.
+def confirm_options(resumed: Resumed, *, asks_model: bool) -> Resumed:
+    """Shows the options taken from a folder, and asks whether to continue with them.
+
+    With ``--trust-folder``, nothing is asked.
 
     Args:
-        resumed: the options, with what was taken from the folder.
+        resumed: the options, with the names of those that were taken from the folder.
         asks_model: whether a chat model will be asked.
 
     Returns:
@@ -537,7 +538,7 @@ def _lines(resumed: Resumed, *, asks_model: bool) -> list[str]:
     options = resumed.options
     values = {name: getattr(options, name) for name in resumed.taken}
     if asks_model and options.model:
-        # As it will be: an alias or a models file may say more than the options do.
+        # Show the values in effect: an alias or a models file may add to the options.
         spec = api.find_spec(options, key_said=False)
         values |= {
             "model": spec.name

@@ -33,7 +33,7 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
     },
     "Online": {
         "serve": ("judge.cli.serve", "serve", "Run the online judge: queue, boards, disputes."),
-        "submit": ("judge.cli.submit", "submit", "Hand solutions in to an online judge."),
+        "submit": ("judge.cli.submit", "submit", "Submit solutions to an online judge."),
     },
     "Look at runs": {
         "report": (
@@ -95,14 +95,14 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
         "doctor": ("judge.cli.sandbox", "doctor", "Show what this machine has and lacks."),
     },
 }
-"""Title of the overview -> name of a command -> its module, its attribute, a line for the overview.
+"""Section title -> name of a command -> its module, its attribute, its line in the overview.
 
 Modules are imported when they are used: `judge --help` must not pay for Docker, the readers, or an
 HTTP client.
 """
 
 COMMANDS = {name: row for rows in COMMANDS_BY_TITLE.values() for name, row in rows.items()}
-"""The same by name alone."""
+"""The same without the section titles: name of a command -> its row."""
 
 
 @click.group(
@@ -118,19 +118,20 @@ def judge() -> None:
     Exit codes: 0 done; 1 any other failure; 2 wrong use; 3 broken suite; 4 broken solutions file;
     5 no sandbox; 6 unreadable workbook; 7 unreadable answer position; 8 calculation engine;
     9 results directory; 10 inference; 11 incomplete run, can be continued; 12 no usable cluster;
-    129, 130, 143 ended by a signal; 141 the reader of the output has gone.
+    129, 130, 143 ended by a signal; 141 the output pipe was closed.
     """
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Runs the command line and exits."""
-    # Workbooks are many objects without cycles, in which the collector searches in vain: with the
-    # thresholds of the interpreter, a tenth of a run's processor time (`benchmarks/pipeline.py`).
+    # A workbook consists of many objects without reference cycles, so that the garbage collector
+    # finds nothing: with Python's default thresholds, it takes a tenth of a run's processor time
+    # (`benchmarks/pipeline.py`).
     gc.set_threshold(50_000, 20, 20)
     with shown_streams(), ending_by_signals():
         try:
             code = _run(arguments)
-        except BrokenPipeError:  # of standard error, while something was told there
+        except BrokenPipeError:  # standard error was closed while something was written to it
             code = _leave_quietly()
         sys.exit(code)
 
@@ -138,7 +139,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def _run(arguments: list[str] | None) -> int:
     stdout = sys.stdout
     try:
-        # With `color`, click leaves what looks like a colour to the stream, which spells it out.
+        # With `color`, click does not strip colour codes; our stream shows them escaped instead.
         code = judge.main(arguments, prog_name="judge", standalone_mode=False, color=True)
         sys.stdout.flush()
     except JudgeError as error:
@@ -150,7 +151,7 @@ def _run(arguments: list[str] | None) -> int:
     except BrokenPipeError:
         return _leave_quietly()
     except SystemExit as ending:
-        # Both libraries that print end the program themselves then; click changes stdout before.
+        # On a broken pipe, both printing libraries exit by themselves; click replaces stdout first.
         if isinstance(ending.__context__, BrokenPipeError) or sys.stdout is not stdout:
             return _leave_quietly()
         raise
@@ -165,9 +166,9 @@ def _run(arguments: list[str] | None) -> int:
 
 
 def _leave_quietly() -> int:
-    """Ends where the reader of our output (`head`, a pager) has gone, which is its right.
+    """Ends quietly if the reader of our output (`head`, a pager) has closed the pipe.
 
-    What the command would have said by its exit code is not known then: 0 would be a lie.
+    The command did not finish, so that its real exit code is unknown; 0 would be wrong.
     """
     drop_output()
     return BROKEN_PIPE_EXIT_CODE

@@ -1,4 +1,4 @@
-"""``judge mcp``: tools for spreadsheets as an MCP server, for other people's agents."""
+"""``judge mcp``: offers tools for spreadsheets as an MCP server, for other people's agents."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from judge.errors import UsageError
     help="The only folder whose workbooks are read and written [the current one].",
 )
 @option("--read-only", is_flag=True, help="Offer no tool that writes a file.")
-@option("--tools", "names", metavar="NAMES", help="Only these, with commas between [all].")
+@option("--tools", "names", metavar="NAMES", help="Only these tools, separated by commas [all].")
 @sandbox_option
 def mcp(folder: Path, read_only: bool, names: str | None, sandbox: str) -> None:
     """Offer tools for the workbooks of a folder as an MCP server on stdin and stdout.
 
-    List, view, find, set cells, compute formulas, compare with an earlier version. No tool judges.
-    An agent's program starts this command; it ends when its input ends. Engines are started in the
-    sandbox when the first formula is computed.
+    The tools list, view, find and set cells, compute formulas, and compare with an earlier version.
+    No tool judges. The agent's program starts this command, which ends when its input ends. Engines
+    are started in the sandbox when the first formula is computed.
     """
     with contextlib.ExitStack() as stack:
 
@@ -42,15 +42,15 @@ def mcp(folder: Path, read_only: bool, names: str | None, sandbox: str) -> None:
         tools = api.WorkbookTools(api.ToolFolder(folder, read_only=read_only), calculator).tools()
         if names is not None:
             chosen = [name.strip() for name in names.split(",")]
-            known = {tool.name for tool in tools}
+            offered = {tool.name for tool in tools}
             for name in chosen:
-                if name not in known:
+                if name not in offered:
                     raise UsageError(
-                        f"there is no tool {name!r}", hint=f"Tools: {', '.join(sorted(known))}."
+                        f"there is no tool {name!r}", hint=f"Tools: {', '.join(sorted(offered))}."
                     )
             tools = tuple(tool for tool in tools if tool.name in chosen)
         outgoing = sys.stdout.buffer
         with contextlib.redirect_stdout(sys.stderr):
-            # Whatever prints meanwhile must not be read as a message.
+            # Other output to stdout must not be mistaken for a message of the protocol.
             server = api.ToolServer(tools, lambda line: click.echo(line, err=True))
             server.serve(sys.stdin.buffer, outgoing)

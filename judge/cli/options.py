@@ -1,7 +1,8 @@
-"""Options of commands, made from where they are declared, and how their values are read.
+"""Options of commands: how they are made, and how their values are read.
 
-The options of a dataclass (:mod:`judge.core.option`) become options of a command by
-:func:`options_of`. What only commands have is declared here or at the command, by :func:`option`.
+:func:`options_of` turns the options that a dataclass declares (:mod:`judge.core.option`) into
+options of a command. Options that only commands have are declared here or at the command, with
+:func:`option`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _LIMIT_FIELDS = {
     declared.option.flag.replace("-", "_") if declared.option.size else name: name
     for name, declared in options_in(Limits).items()
 }
-"""Name of a limit in a YAML file -> its field of :class:`Limits`, whose names are taken as well."""
+"""Name of a limit in a YAML file -> field of :class:`Limits`; field names are accepted as well."""
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 _UNITS |= {"k": 2**10, "kib": 2**10, "m": 2**20, "mib": 2**20, "g": 2**30, "gib": 2**30}
@@ -62,7 +63,7 @@ class _Bytes(click.ParamType[int]):
 
 
 class _Names(click.ParamType[tuple[str, ...]]):
-    """Several names, separated by commas, in upper or lower case."""
+    """Several names, separated by commas; case is ignored."""
 
     name = "names"
 
@@ -77,7 +78,7 @@ class _Names(click.ParamType[tuple[str, ...]]):
 
 
 def together(*decorators: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
-    """Several options as one decorator."""
+    """Combines several options into one decorator."""
 
     def add(command: _Command) -> _Command:
         for decorator in reversed(decorators):
@@ -90,11 +91,11 @@ def together(*decorators: Callable[[Any], Any]) -> Callable[[_Command], _Command
 def option(
     *names: str, section: Section | None = None, **attributes: Any
 ) -> Callable[[_Command], _Command]:
-    """An option that only this command has.
+    """Adds an option that no dataclass declares.
 
     Args:
         names: as for ``click.option``.
-        section: where the help of a command with many options shows it.
+        section: the section of the help page in which it is shown, if there are many options.
         attributes: as for ``click.option``.
     """
     return click.option(*names, cls=SectionedOption, section=section, **attributes)
@@ -108,14 +109,14 @@ def options_of(
     unset: bool = False,
     **helps: str,
 ) -> Callable[[_Command], _Command]:
-    """The options that a dataclass declares, as options of a command.
+    """Adds the options that a dataclass declares to a command.
 
     Args:
         holder: the dataclass.
         names: only these fields, separated by spaces; all if it is empty.
         beyond: a base class, whose fields are left out.
-        unset: what the command line does not give has the value None, whatever the default.
-        helps: for a field, the help of this command in place of the declared one.
+        unset: whether options that are not on the command line get None instead of their default.
+        helps: name of a field -> the help text that replaces the declared one in this command.
     """
     declared = options_in(holder)
     left_out = () if beyond is None else options_in(beyond)
@@ -171,14 +172,14 @@ def _whole(bound: float | None) -> int | None:
 
 
 def _written(value: object) -> str:
-    """A default as help shows it in the text of an option."""
+    """Returns a default value as the help text of an option shows it."""
     if isinstance(value, int) and value and value % MIB == 0:
         return f"{value // GIB}GiB" if value % GIB == 0 else f"{value // MIB}MiB"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def given_options(context: click.Context) -> set[str]:
-    """The names of the options that the command line gives, as opposed to defaults."""
+    """Returns the names of the options that are given on the command line, not by default."""
     default = click.core.ParameterSource.DEFAULT
     return {name for name in context.params if context.get_parameter_source(name) is not default}
 
@@ -186,12 +187,12 @@ def given_options(context: click.Context) -> set[str]:
 # -- groups of options -----------------------------------------------------------------------------
 
 grading_options = options_of(GradingOptions)
-"""The options that decide what counts as equal, and what computes and isolates."""
+"""Adds the options for what counts as equal, and for the engine and the sandbox."""
 
 sandbox_option = options_of(GradingOptions, "sandbox")
 
 checker_options = options_of(CheckOptions, unset=True)
-"""The options of the comparison that a task can set too; the command's override them."""
+"""Adds the options of the comparison; a task can set them too, but those of the command win."""
 
 
 limit_options = together(
@@ -204,7 +205,7 @@ limit_options = together(
         help=f"YAML file with any of: {', '.join(_LIMIT_FIELDS)}.",
     ),
 )
-"""The options that bound a run."""
+"""Adds the options that limit the resources of a run."""
 
 corrections_options = together(
     option(
@@ -224,14 +225,14 @@ corrections_options = together(
         "--certified",
         is_flag=True,
         section=Section.FAULTS,
-        help="Correct what certified tasks correct; leave out faulty and ambiguous ones.",
+        help="Apply the corrections of the certified tasks; leave out faulty and ambiguous tasks.",
     ),
 )
-"""The options that correct known faults of published suites."""
+"""Adds the options that correct known faults of published suites."""
 
 bootstrap_options = together(
     option("--seed", type=int, help="Seed of the bootstrap. [20240624]"),
-    option("--resamples", type=click.IntRange(min=100), help="Of the bootstrap. [10000]"),
+    option("--resamples", type=click.IntRange(min=100), help="Resamples of the bootstrap. [10000]"),
 )
 
 page_options = together(
@@ -244,11 +245,11 @@ page_options = together(
     ),
     option("--no-browser", is_flag=True, section=Section.SHOWN, help="Only print the address."),
 )
-"""The options of commands that serve a page."""
+"""Adds the options of commands that serve a page."""
 
 
 def by_option(section: Section = Section.BY_HAND) -> Callable[[_Command], _Command]:
-    """Adds ``--by``: who does it."""
+    """Adds ``--by``, the name of the person who does it."""
     return option(
         "--by",
         metavar="NAME",
@@ -276,7 +277,7 @@ def json_option(what: str = "") -> Callable[[_Command], _Command]:
 
 
 def judging_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a command as the fields of :class:`judge.JudgingOptions` and its subclasses.
+    """Converts options of a command to fields of :class:`judge.JudgingOptions` and its subclasses.
 
     Raises:
         UsageError: the YAML file of limits holds an unknown field or a value that is not a number.
@@ -292,10 +293,10 @@ def judging_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def who(by: str | None) -> str:
-    """The name for the record.
+    """Returns the user's name, for the record: ``by``, JUDGE_AUTHOR, or the name of the account.
 
     Raises:
-        UsageError: no name is known.
+        UsageError: none of them gives a name.
     """
     name = " ".join((by or os.environ.get("JUDGE_AUTHOR") or _account()).split())
     if not name:
@@ -306,18 +307,18 @@ def who(by: str | None) -> str:
 def _account() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # an account without a name, as in some containers
+    except (OSError, KeyError):  # the account has no name, as in some containers
         return ""
 
 
 def read_corrections(options: dict[str, Any]) -> Path | None:
-    """Takes the options of :func:`corrections_options` out of a command's options."""
+    """Removes the options of :func:`corrections_options`; returns the corrections to apply."""
     own, certified = options.pop("corrections"), options.pop("certified")
     given: Path | None = options.pop("corrections_from")
     if certified:
         if own or given is not None:
             raise UsageError(
-                "--certified brings corrections of its own",
+                "--certified already includes corrections",
                 hint="Leave out --corrections and --corrections-from.",
             )
         from judge.suites.certified import certified_folder  # noqa: PLC0415 - seldom needed
@@ -331,13 +332,13 @@ def read_corrections(options: dict[str, Any]) -> Path | None:
 
 
 def read_checker_options(options: dict[str, Any]) -> dict[str, object]:
-    """Takes the options of :func:`checker_options` out of a command's options."""
+    """Removes the options of :func:`checker_options` from ``options`` and returns those given."""
     given = {name: options.pop(name) for name in options_in(CheckOptions)}
     return {name: value for name, value in given.items() if value not in {None, ()}}
 
 
 def read_limits(options: dict[str, Any]) -> Limits:
-    """Takes the limit options out of a command's options; options win over the YAML file.
+    """Removes the limit options and returns the limits; options win over the YAML file.
 
     Raises:
         UsageError: the YAML file holds an unknown field or a value that is not a number.
@@ -370,7 +371,7 @@ def _limits_of_yaml(path: Path) -> dict[str, Any]:
         if field_name.endswith("_bytes"):
             values[field_name] = parse_bytes(str(value))
         elif isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            raise UsageError(f"{path}: {name} must be a number above 0, and is {written(value)}")
+            raise UsageError(f"{path}: {name} must be a number above 0, but is {written(value)}")
         else:
             values[field_name] = int(value) if field_name == "processes" else float(value)
     return values

@@ -1,4 +1,4 @@
-"""How commands print tables, and write what ``--out`` names."""
+"""Prints tables, and writes the files that ``--out`` names."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _WIDEST = 10_000
 
 
 def table(*columns: str) -> Table:
-    """A table.
+    """Makes an empty table.
 
     Args:
-        columns: headings. ``>`` before one puts its column to the right; ``!`` keeps its
-            cells whole, since names and files are there to be copied.
+        columns: headings. A leading ``>`` aligns the column to the right; a leading ``!`` keeps
+            its cells on one line, so that names and paths can be copied.
     """
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415  `--help` and `--json` draw no tables
     from rich.table import Table  # noqa: PLC0415
@@ -41,7 +41,7 @@ def table(*columns: str) -> Table:
 
 
 def print_table(shown: Table, console: Console | None = None) -> None:
-    """Prints a table on standard output; rather than break names, it is wider than the terminal."""
+    """Prints a table; it may become wider than the terminal, so that names are not broken."""
     from rich.measure import Measurement  # noqa: PLC0415  as above
 
     console = console or make_console()
@@ -60,23 +60,23 @@ def print_table(shown: Table, console: Console | None = None) -> None:
 
 
 def write_text(text: str, out: Path | None) -> None:
-    """Writes text to a file and names it on stderr; to stdout if there is none, or for ``-``.
+    """Writes text to a file and prints its name to stderr; for None or ``-``, writes to stdout.
 
     Raises:
-        JudgeError: it cannot be written.
+        JudgeError: the file cannot be written.
     """
     if out is None or str(out) == "-":
         click.echo(text, nl=False)
         return
-    # Conversations and workbooks can hold halves of surrogate pairs, which no file can.
+    # Conversations and workbooks can hold lone surrogates, which UTF-8 cannot encode.
     write_file(text.encode("utf-8", "replace"), out)
 
 
 def write_file(data: bytes, out: Path) -> None:
-    """Writes a file and names it on stderr.
+    """Writes a file and prints its name to stderr.
 
     Raises:
-        JudgeError: it cannot be written.
+        JudgeError: the file cannot be written.
     """
     with naming_what_is_written(out):
         out.write_bytes(data)

@@ -1,4 +1,4 @@
-"""``judge recalc`` and ``judge engines``: compute a workbook's formulas; see what computes."""
+"""``judge recalc`` and ``judge engines``: computes a workbook's formulas; lists the engines."""
 
 from __future__ import annotations
 
@@ -42,15 +42,17 @@ SHOWN_CELLS = 40
 @option(
     "--explain",
     metavar="CELL",
-    help="Say what each engine computed for one cell, which is believed and why.",
+    help="Show what each engine computed for one cell, and which one is believed and why.",
 )
 @option(
     "--serve",
     is_flag=True,
-    help='Compute one workbook a line: JSON such as {"path": FILE} on stdin, JSON on stdout.',
+    help='Compute one workbook per line: JSON such as {"path": FILE} on stdin, JSON on stdout.',
 )
 @options_of(
-    GradingOptions, "engine", engine="What computes; auto takes each engine where it is right."
+    GradingOptions,
+    "engine",
+    engine="What computes; auto takes each engine for what it computes correctly.",
 )
 @option(
     "--output",
@@ -102,9 +104,9 @@ def _check_together(
     beside = {"--at": at, "--output": output, "--explain": explain}
     together = [flag for flag, value in beside.items() if value is not None]
     if serve and together:
-        raise UsageError(f"{together[0]} does not go with --serve; each request has its own")
+        raise UsageError(f"{together[0]} cannot be used with --serve; each request states its own")
     if explain is not None and len(together) > 1:
-        raise UsageError(f"{together[0]} does not go with --explain, which computes one cell")
+        raise UsageError(f"{together[0]} cannot be used with --explain, which computes one cell")
 
 
 def _serve(recalculating: Recalculating) -> None:
@@ -178,11 +180,11 @@ def _print(result: Recalculation) -> None:
 @sandbox_option
 @json_option("the findings")
 def engines(function: str | None, sandbox: str, as_json: bool) -> None:
-    """Show the calculation engines: availability, versions, and what they are trusted with.
+    """Show the calculation engines: availability, versions, functions that they are trusted with.
 
-    Trusted: right in at least nine of ten cells that call the function, as
-    `benchmarks/records.py` measured it. With the name of a FUNCTION, shows its records: how many
-    of the cells that each engine had right, as a whole and by the shape of the arguments.
+    An engine is trusted with a function if it was right in at least nine of ten cells that call it,
+    as measured by `benchmarks/records.py`. With the name of a FUNCTION, shows how many of its cells
+    each engine computed correctly, in total and by the shape of the arguments.
     """
     if function is not None:
         _print_records(function, as_json=as_json)

@@ -1,4 +1,4 @@
-"""``judge rejudge``: verdicts again from stored outputs, and verdicts changed by hand."""
+"""``judge rejudge``: judges stored outputs again, or changes a verdict by hand."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ _MAX_CASES = 40
 @option("--case", metavar="ID/N", section=Section.JUDGED,
         help="Change the verdict of case N of task ID by hand.")  # fmt: skip
 @option("--sample", type=click.IntRange(min=0), default=0, section=Section.JUDGED,
-        help="Which solution of the task.")  # fmt: skip
+        help="Which of the task's solutions, from 0.")  # fmt: skip
 @option(
     "--as-recorded",
     is_flag=True,
     section=Section.JUDGED,
-    help="Take rules, options, corrections and trust that are not given from RUN's run.json.",
+    help="Take rules, options, corrections and trust from RUN's run.json, if not given here.",
 )
 @option("--verdict", metavar="CODE", section=Section.BY_HAND,
-        help="The verdict from now on; `auto` takes it back.")  # fmt: skip
+        help="The new verdict; `auto` restores the judge's own.")  # fmt: skip
 @option("--by", section=Section.BY_HAND, help="Who changes it.")
 @option("--why", section=Section.BY_HAND, help="Why.")
 @json_option("what changes")
@@ -87,18 +87,19 @@ def rejudge(
 ) -> None:
     """Judge the stored outputs of RUN again; no code runs.
 
-    Every output is compared again, so that a record that was edited shows; so are verdicts that
-    change under another profile or engine. --apply writes them. The earlier records are kept.
+    Every output is compared again. This reveals records that were edited, and verdicts that change
+    under another profile or engine. --apply writes the new verdicts; the earlier records are kept.
     Exits with 11 if an accepted case cannot be checked because its output is missing.
 
-    Rules, options and corrections are those of this command and of the suite as published; what
-    RUN's own run.json says of them is listed, and counts only with --as-recorded.
+    Rules, options and corrections are those of this command and of the suite as published. Those in
+    RUN's own run.json are listed, but apply only with --as-recorded.
 
-    With --rerun, the programs are run again as well, here and within the limits of this command:
-    in a folder that somebody else made, outputs are claims like verdicts. Name the suite too.
+    With --rerun, the programs are also run again, on this machine and within the limits of this
+    command. Use it if somebody else made the folder: its outputs could be forged as easily as its
+    verdicts. In that case, name the suite too.
 
     With --case, --verdict, --by and --why, changes one verdict by hand. Such a change survives
-    re-scoring, and every report says who made it and why.
+    re-scoring, and every report shows who made it and why.
     """
     by_hand = {name: options.pop(name) for name in ("sample", "verdict", "by", "why")}
     if case is not None:
@@ -107,7 +108,7 @@ def rejudge(
     if any(by_hand.values()):
         raise UsageError("which case should be changed?", hint="Add --case ID/N.")
 
-    for name in {*options_in(GradingOptions)} - given_options(context):  # perhaps the run's own
+    for name in {*options_in(GradingOptions)} - given_options(context):  # the run's own may apply
         options[name] = None
     done = api.rejudge(run, **judging_options(options))
     if as_json:
@@ -150,11 +151,11 @@ def _change(
     elif change is None:
         click.echo(f"{case}: the judge's own verdict counts again")
     else:
-        click.echo(f"{case}: {change.automatic} is {change.verdict} now, said {change.by}")
+        click.echo(f"{case}: {change.automatic} is now {change.verdict}, changed by {change.by}")
 
 
 def _about(case: RejudgedCase) -> str:
-    """A case whose record changes or cannot be checked."""
+    """Describes on one line a case whose record changes or cannot be checked."""
     after = case.after
     sample = f", sample {after.sample}" if after.sample else ""
     where = f"task {after.task_id}{sample}, case {after.case}:"
@@ -200,7 +201,7 @@ def _lines(done: Rejudgement) -> list[str]:
         f"  run.json has options that do not apply here: {setting}" for setting in done.not_taken
     ]
     if done.not_taken:
-        lines.append("  (--as-recorded has it count)")
+        lines.append("  (--as-recorded applies them)")
     lines += [f"  not in these scores: {gap}" for gap in done.missing]
     before, after = done.before["overall"], done.after["overall"]
     for label, was, now in (
@@ -216,15 +217,17 @@ def _lines(done: Rejudgement) -> list[str]:
         for (before, after), count in api.count_changes(done.cases).items()
     ]
     if wrong := sum(case.contradicted for case in done.cases):
-        lines.append(f"  {wrong} records are wrong: by the same rules, the verdict is another one")
+        lines.append(f"  {wrong} records are wrong: the same rules give another verdict")
     listed = [case for case in done.cases if case.changed or case.unproven]
-    # What speaks against the records comes first.
+    # Cases that contradict the records, or cannot be proven, come first.
     listed.sort(key=lambda case: not (case.contradicted or case.unproven))
     lines += [f"  {_about(case)}" for case in listed[:_MAX_CASES]]
     if len(listed) > _MAX_CASES:
         lines.append(f"  and {len(listed) - _MAX_CASES} more (--json lists all)")
     if by_hand := done.manual:
-        lines.append(f"  {by_hand} verdicts were changed by hand, and count so before and after")
+        lines.append(
+            f"  {by_hand} verdicts were changed by hand; they count as changed before and after"
+        )
     if done.automatic is not None:
         overall = done.automatic["overall"]
         lines.append(

@@ -1,4 +1,4 @@
-"""``judge report``: a run as HTML, Markdown, JSON or CSV; an episode as a moving picture."""
+"""``judge report``: writes a run as HTML, Markdown, JSON or CSV, and an episode as an animation."""
 
 from __future__ import annotations
 
@@ -58,8 +58,10 @@ ATIF_FOLDER = "atif"
     show_default=True,
     help="Which table to write as CSV.",
 )
-@option("--case", metavar="ID/N", help="Desktop episode that gif and webp show.")
-@option("--sample", type=click.IntRange(min=0), default=0, help="Which solution of the task.")
+@option("--case", metavar="ID/N", help="Desktop episode to show with gif or webp.")
+@option(
+    "--sample", type=click.IntRange(min=0), default=0, help="Which of the task's solutions, from 0."
+)
 @options_of(ScoreOptions, "dataset suspects")
 @sandbox_option
 @bootstrap_options
@@ -78,10 +80,10 @@ def report(
 ) -> None:
     """Report on RUN: scores with intervals, subsets, verdicts, differences, time and cost.
 
-    HTML is one file that opens from disk, with a page for each task and its workbooks, on which
-    desktop episodes are watched turn by turn. Nothing is run and nothing is judged.
+    HTML is one file that opens from disk. It has a page for each task and its workbooks, on which
+    desktop episodes can be watched turn by turn. Nothing is run and nothing is judged.
 
-    With --format gif or webp, shows the desktop episode of one --case as a moving picture; with
+    With --format gif or webp, writes the desktop episode of one --case as an animation; with
     --format atif, writes each episode of tools as a trajectory that Harbor reads.
     """
     if form != "atif" and out is not None and out.is_dir():
@@ -113,14 +115,14 @@ def report(
 def _write_film(
     run: Path, case: str | None, sample: int, form: str, sandbox: str, out: Path | None
 ) -> None:
-    """One episode as a GIF or a WebP."""
+    """Writes one episode as a GIF or a WebP."""
     if case is None:
         raise UsageError("which episode should be shown?", hint="Add --case ID/N.")
     task_id, slash, number = case.rpartition("/")
     if not slash or not number.isdecimal():
         raise UsageError(f"--case {case}: write the task and the number of the case, as 59196/1")
     if str(out) == "-":
-        raise UsageError("a moving picture is not for a terminal", hint="Give --out FILE.")
+        raise UsageError("an animation cannot be written to stdout", hint="Give --out FILE.")
     data = api.film_of_case(run, task_id, int(number), sample=sample, form=form, sandbox=sandbox)
     out = (
         out or run / f"{quote(task_id, safe=' ', errors='surrogatepass')}.{sample}.{number}.{form}"
@@ -131,7 +133,7 @@ def _write_film(
 def _html(
     run: Path, dataset: str | None, suspects: Path | None, method: Method, sandbox: str
 ) -> str:
-    """The HTML report, with a progress bar if stderr is a terminal."""
+    """Returns the HTML report; shows a progress bar if stderr is a terminal."""
     from rich.progress import (  # noqa: PLC0415  as above
         BarColumn,
         MofNCompleteColumn,

@@ -1,4 +1,4 @@
-"""``judge run``: grade one program on one task and show each case."""
+"""``judge run``: grades one program on one task and shows each case."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 def run(task: str, solution: Path, as_json: bool, show: int, **options: Any) -> None:
     """Grade the program SOLUTION on TASK (an id of the suite).
 
-    Exits with 0 if every case is accepted and with 1 if one is not.
+    Exits with 0 if every case is accepted, otherwise with 1.
     """
     results = api.run(task, solution, **judging_options(options))
     if as_json:

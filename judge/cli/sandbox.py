@@ -1,4 +1,4 @@
-"""``judge sandbox`` and ``judge doctor``: build sandboxes, test them, show what a machine has."""
+"""``judge sandbox`` and ``judge doctor``: builds and tests sandboxes, shows what a machine has."""
 
 from __future__ import annotations
 
@@ -53,60 +53,60 @@ def sandbox() -> None:
     type=OneOf(_what_to_build_for),
     default="auto",
     show_default=True,
-    help="What to build for; auto: bubblewrap, and Docker if its daemon answers.",
+    help="Backend to build for; auto: bubblewrap, and Docker if its daemon answers.",
 )
 @option(
     "--office/--no-office",
     section=Section.ISOLATION,
     default=None,
-    help="With or without LibreOffice [with it if mmdebstrap is installed].",
+    help="Build with or without LibreOffice [with it if mmdebstrap is installed].",
 )
 @option(
     "--desktop",
     section=Section.ISOLATION,
     is_flag=True,
-    help="With LibreOffice Calc on a desktop [needs mmdebstrap].",
+    help="Also build a desktop with LibreOffice Calc [needs mmdebstrap].",
 )
 @option(
     "--agent",
     section=Section.ISOLATION,
     is_flag=True,
-    help="With what tools of agents run in [needs mmdebstrap].",
+    help="Also build the root in which tools of agents run [needs mmdebstrap].",
 )
 @option(
     "--mcp",
     "server",
     section=Section.TOOLS,
     metavar="NAME",
-    help="Only the root of an MCP server, of this name.",
+    help="Build only the root of an MCP server, under this name.",
 )
 @option(
     "--wheels",
     section=Section.TOOLS,
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="The server's wheels, with all that they need; installed without a network.",
+    help="The server's wheels and all their dependencies; installed without a network.",
 )
 @option(
     "--entry",
     section=Section.TOOLS,
     default="",
     metavar="MODULE:NAME",
-    help="What of them is called.",
+    help="Function in the wheels that starts the server.",
 )
 @option(
     "--files",
     section=Section.TOOLS,
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Or its files, such as a static binary.",
+    help="The server's files, such as a static binary, instead of wheels.",
 )
 @option(
     "--command",
     section=Section.TOOLS,
     default="",
     metavar="COMMAND",
-    help="What of them is run, such as bin/server.",
+    help="File among them that starts the server, such as bin/server.",
 )
 @option(
     "--args",
@@ -128,7 +128,7 @@ def sandbox() -> None:
     "--verifier",
     section=Section.ISOLATION,
     is_flag=True,
-    help="Only the Docker image that judges finished workbooks offline (docs/agents.md).",
+    help="Build only the Docker image that judges finished workbooks offline (docs/agents.md).",
 )
 @option(
     "--base", section=Section.ISOLATION, metavar="IMAGE", help="Image to build the Docker image on."
@@ -150,9 +150,9 @@ def build(
     base: str | None,
     as_json: bool,
 ) -> None:
-    """Build what solutions run in: a root for bubblewrap, images for Docker.
+    """Build the sandboxes that solutions run in: a root for bubblewrap, images for Docker.
 
-    What already exists is left as it is.
+    Roots and images that already exist are left unchanged.
     """
 
     def report(line: str) -> None:
@@ -173,7 +173,7 @@ def build(
         if folder is None or (wheels is not None and files is not None):
             raise UsageError("--mcp takes --wheels FOLDER or --files FOLDER")
         if (wheels is None and entry) or (files is None and command):
-            raise UsageError("--wheels goes with --entry, and --files with --command")
+            raise UsageError("--entry can only be used with --wheels, and --command with --files")
         source = api.ServerSource(server, folder, entry, command, arguments, variables)
         built = api.build_servers(source, backend, report)
     elif verifier:
@@ -232,7 +232,7 @@ def info(sandbox: str, as_json: bool) -> None:
 def attack(sandbox: str, as_json: bool) -> None:
     """Run hostile programs against this machine's sandbox and show which attacks it withstood.
 
-    Exits with 5 if it did not withstand one of them.
+    Exits with 5 if an attack succeeded.
     """
     attacked = attack_backend(sandbox, show=not as_json)
     if as_json:
@@ -245,14 +245,14 @@ def attack(sandbox: str, as_json: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AttackedBackend:
-    """The outcome on one backend.
+    """The outcome of the attacks on one backend.
 
     Attributes:
         backend: ``docker`` or ``bubblewrap``.
         runtime: what the backend runs on, in words for people.
         outcomes: the outcome of each attack; attacks that were never tried are left out.
-        isolation: what isolates a run there: ``user`` -> ``without capabilities, …`` and so on.
-        problem: why the self-test could not be finished; empty if it was.
+        isolation: how a run is isolated, such as ``user`` -> ``without capabilities, …``.
+        problem: why the self-test could not be finished; empty if it was finished.
     """
 
     backend: str
@@ -267,7 +267,7 @@ class AttackedBackend:
         return not self.problem and all(outcome.held for outcome in self.outcomes)
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Returns the attributes as a dictionary for JSON."""
         return {
             "backend": self.backend,
             "runtime": self.runtime,
@@ -301,18 +301,20 @@ def attack_backend(kind: str, *, show: bool) -> AttackedBackend:
             outcomes.extend(selftest.attack(opened))
         except SandboxError as error:
             problem = error.message
-        isolation = opened.info.isolation  # what it really was shows after the first run
+        isolation = opened.info.isolation  # known only after the first run
     finally:
         opened.close()
     return AttackedBackend(info.backend, info.runtime, tuple(outcomes), problem, isolation)
 
 
 def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
-    """Prints a table: a line for each attack, a column for each backend."""
+    """Prints a table with a line for each attack and a column for each backend."""
     console = make_console()
     shown = table("!attack", "what must hold", *(result.backend for result in attacked))
     by_attack = [{outcome.name: outcome for outcome in result.outcomes} for result in attacked]
-    properties = {name: one.attacked for outcomes in by_attack for name, one in outcomes.items()}
+    properties = {
+        name: outcome.attacked for outcomes in by_attack for name, outcome in outcomes.items()
+    }
     for name, attacked_property in properties.items():
         cells = [_cell(outcomes.get(name)) for outcomes in by_attack]
         shown.add_row(name, attacked_property, *cells)
@@ -345,7 +347,7 @@ def _cell(outcome: AttackOutcome | None) -> Text:
 def doctor(attack: bool, as_json: bool) -> None:
     """Show what this machine has (sandboxes, engines, limits) and how to get what it lacks.
 
-    Exits with 5 if no sandbox is available, or if one did not withstand an attack.
+    Exits with 5 if no sandbox is available, or if an attack succeeded.
     """
     findings = api.probe_sandboxes()
     backends = [finding.backend for finding in findings if finding.backend and finding.ok]
@@ -374,7 +376,7 @@ def doctor(attack: bool, as_json: bool) -> None:
 
 
 def _attack(backend: str, *, show: bool) -> AttackedBackend:
-    """Attacks a backend; if it cannot be opened after all, it counts as failed."""
+    """Attacks a backend; a backend that cannot be opened counts as failed."""
     try:
         return attack_backend(backend, show=show)
     except SandboxError as error:

@@ -1,4 +1,4 @@
-"""``judge score``: grade a run, a folder of runs, a .jsonl of solutions, or finished outputs."""
+"""``judge score``: grades a run, a folder of runs, a .jsonl of solutions, or finished outputs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     "--replay",
     is_flag=True,
     section=Section.JUDGED,
-    help="Perform the episodes of a run again, and show what differs; write nothing.",
+    help="Perform the episodes of a run again and show the differences; write nothing.",
 )
 @json_option("the report")
 @option(
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     "-q",
     is_flag=True,
     section=Section.SHOWN,
-    help="No progress, and nothing after the table.",
+    help="Show no progress, and nothing after the table.",
 )
 def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: Any) -> None:
     """Grade RESULTS and write report.json next to the records.
@@ -68,13 +68,13 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
     optionally model, setting, conversation), or a folder of finished output workbooks named
     {n}_{id}_output.xlsx, which are compared without running anything. If the tasks ask for typed
     answers, each line has a response instead of a solution, and nothing is run either. A jobs
-    folder of Harbor is a folder of finished workbooks as well.
+    folder of Harbor also counts as a folder of finished workbooks.
 
     A run of `judge infer --mode desktop` or --mode tools holds the files that its episodes left,
     which are judged without running anything; --replay performs their actions or calls again, and
     exits with 11 if a verdict differs.
 
-    The same command again continues what was interrupted and judges nothing twice.
+    After an interruption, the same command continues and judges nothing twice.
     """
     from judge.cli import tables  # noqa: PLC0415  `judge score --help` needs none of it
 
@@ -129,7 +129,7 @@ def replay_and_show(run: Path, options: ScoreOptions, *, quiet: bool) -> list[di
         quiet: no progress, and no table.
 
     Returns:
-        The same as plain data.
+        The outcome of each episode, as dictionaries for JSON.
     """
     from judge.cli import tables  # noqa: PLC0415  as above
 
@@ -151,7 +151,7 @@ def check_replayed(run: Path, episodes: Sequence[dict[str, Any]]) -> None:
     """Checks that all episodes were performed again, with the verdicts that they had.
 
     Raises:
-        IncompleteRunError: some were not.
+        IncompleteRunError: an episode has another verdict, or was not performed again.
     """
     other = sum(not episode["agrees"] for episode in episodes)
     if other:

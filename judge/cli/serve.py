@@ -1,4 +1,4 @@
-"""``judge serve``: the online judge, as one process or as its parts."""
+"""``judge serve``: runs the online judge, as one process or as separate parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def of_kind(kind: type[Any], options: dict[str, Any]) -> Any:
-    """The options of one dataclass, of those that a command was given."""
+    """Makes an instance of an options dataclass from the options of a command."""
     return kind(**{name: options[name] for name in options_in(kind)})
 
 
@@ -45,8 +45,8 @@ def serve(context: click.Context, /, demo: bool, **options: Any) -> None:
     """Run the online judge: submissions over HTTP, a queue, boards, disputes and rejudgings.
 
     The first start makes the data folder and prints a link to sign in as its operator. Server and
-    dispatcher run in this process; `serve api` and `serve dispatch` run them apart, on PostgreSQL
-    on several machines (docs/serve.md).
+    dispatcher run in this process; `serve api` and `serve dispatch` run them separately and, with
+    PostgreSQL, on several machines (docs/serve.md).
     """
     if context.invoked_subcommand is not None:
         return
@@ -69,7 +69,7 @@ def serve(context: click.Context, /, demo: bool, **options: Any) -> None:
 @serve.command(examples=("serve api --database postgresql://judge@db/judge --data /srv/judge",))
 @options_of(ListenOptions)
 def api(**options: Any) -> None:
-    """Run the server alone; other processes judge (`serve dispatch`)."""
+    """Run only the server; other processes judge (`serve dispatch`)."""
     check_installed()
     from judge.serve.running import serve as run  # noqa: PLC0415  as above
 
@@ -81,7 +81,7 @@ def api(**options: Any) -> None:
 @options_of(PlaceOptions)
 @options_of(SlotOptions)
 def dispatch(**options: Any) -> None:
-    """Run a dispatcher alone, with access to the database and the data folder."""
+    """Run only a dispatcher, which needs access to the database and the data folder."""
     check_installed()
     from judge.serve.running import dispatch as run  # noqa: PLC0415  as above
 
@@ -96,7 +96,7 @@ def _tell(server: Server, code: str | None, address: str) -> None:
         lines = (
             *lines,
             f"Sign in as operator, once, within 30 minutes: {address}/sign-in?code={code}",
-            f"Later: judge serve admin link operator {server.where}",
+            f"Later: {server.program} serve admin link operator {server.where}",
         )
     for line in lines:
         click.echo(line)

@@ -1,4 +1,4 @@
-"""``judge serve admin``: accounts, suites, phases and boards of a server, on its own machine."""
+"""``judge serve admin``: manages accounts, suites, phases and boards, on the server's machine."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _PHASE_TIMES = together(
 
 @contextlib.contextmanager
 def server_of(options: dict[str, Any]) -> Iterator[Server]:
-    """The server that the options name, taken out of them."""
+    """Removes the place options from ``options`` and opens the server that they name."""
     place = PlaceOptions(data=options.pop("data"), database=options.pop("database"))
     try:
         with opened(place) as made:
@@ -78,7 +78,7 @@ def server_of(options: dict[str, Any]) -> Iterator[Server]:
 
 
 def acting() -> Actor:
-    """Who administers, for the audit log."""
+    """The user who runs the command, for the audit log."""
     return Actor(f"admin:{getpass.getuser()}"[:80])
 
 
@@ -92,7 +92,13 @@ def acting() -> Actor:
     multiple=True,
     help="Of the server.",
 )
-@option("--member", "members", multiple=True, metavar="ACCOUNT", help="Of a team; may be repeated.")
+@option(
+    "--member",
+    "members",
+    multiple=True,
+    metavar="ACCOUNT",
+    help="Member of a team; may be repeated.",
+)
 @_PLACE
 def account_add(
     name: str, kind: str, roles: tuple[str, ...], members: tuple[str, ...], **options: Any
@@ -118,10 +124,10 @@ def account_list(**options: Any) -> None:
 @click.command("set", cls=HelpCommand, examples=("serve admin account set ann --state blocked",))
 @click.argument("name")
 @option("--state", type=click.Choice(["pending", "active", "blocked"]))
-@option("--concurrency", type=click.IntRange(0, 1000), help="Judgings of it at a time.")
+@option("--concurrency", type=click.IntRange(0, 1000), help="Judgings of the account at a time.")
 @_PLACE
 def account_set(name: str, state: str | None, concurrency: int | None, **options: Any) -> None:
-    """Block or activate an account, or change how many judgings of it go on at a time."""
+    """Block or activate an account, or change how many judgings it may have at a time."""
     if state is None and concurrency is None:
         raise UsageError("nothing to set", hint="Give --state or --concurrency.")
     with server_of(options) as server, server.database.writing(acting()) as transaction:
@@ -138,13 +144,13 @@ def account_set(name: str, state: str | None, concurrency: int | None, **options
     multiple=True,
     default=("submit", "read"),
     show_default=True,
-    help="What it may be used for; may be repeated.",
+    help="What the token may be used for; may be repeated.",
 )
 @option("--days", type=click.IntRange(1, 366), default=90, show_default=True)
 @option("--name", default="command line", show_default=True)
 @_PLACE
 def token(account: str, scopes: tuple[str, ...], days: int, name: str, **options: Any) -> None:
-    """Make a token of ACCOUNT, and print it; it is not kept."""
+    """Make a token for ACCOUNT, and print it; it is not stored."""
     with server_of(options) as server, server.database.writing(acting()) as transaction:
         row = account_named(transaction.connection, account)
         chosen = [Scope(scope) for scope in scopes]
@@ -158,7 +164,7 @@ def token(account: str, scopes: tuple[str, ...], days: int, name: str, **options
 def link(account: str, **options: Any) -> None:
     """Print a link that signs ACCOUNT in once, within 30 minutes.
 
-    It has the address at which the server was last started.
+    The link has the address at which the server was last started.
     """
     with server_of(options) as server:
         with server.database.writing(acting()) as transaction:
@@ -166,7 +172,9 @@ def link(account: str, **options: Any) -> None:
             code = create_sign_in(transaction, row["id"])
         address = server.setting(ADDRESS)
     if address is None:
-        print_label("note:", "cyan", "the server has not been started: put its address in front")
+        print_label(
+            "note:", "cyan", "the server has not been started: put its address before the link"
+        )
     click.echo(f"{address or ''}/sign-in?code={code}")
 
 
@@ -188,7 +196,12 @@ def link(account: str, **options: Any) -> None:
 )
 @option("--hidden", multiple=True, metavar="ID", help="Task of the hidden split; or `all`.")
 @option("--level", multiple=True, metavar="SPLIT=LEVEL", help="Feedback level, as hidden=tasks.")
-@option("--options", metavar="JSON", default="{}", help='How it is judged: {"profile": "strict"}.')
+@option(
+    "--options",
+    metavar="JSON",
+    default="{}",
+    help='How the suite is judged, such as {"profile": "strict"}.',
+)
 @option("--note", default="", help="Why there is a new revision.")
 @option("--unchecked", is_flag=True, help="Skip `judge verify` of the suite.")
 @_PLACE
@@ -263,7 +276,7 @@ def phase_add(name: str, suite: str, **options: Any) -> None:
 @click.argument("state", type=click.Choice(["planned", "open", "closed", "published", "by-time"]))
 @_PLACE
 def phase_set(name: str, state: str, **options: Any) -> None:
-    """Open, close or publish a phase by hand, or leave it to its times again."""
+    """Open, close or publish a phase by hand, or let its times decide again."""
     with server_of(options) as server:
         chosen = None if state == "by-time" else PhaseState(state)
         with server.database.writing(acting()) as transaction:
@@ -294,10 +307,14 @@ def phase_list(**options: Any) -> None:
     show_default=True,
     help="Which submission of an account counts.",
 )
-@option("--frozen-at", metavar="TIME", help="From when the public sees that moment's version.")
+@option(
+    "--frozen-at",
+    metavar="TIME",
+    help="From this time on, the public sees the board as it was at this time.",
+)
 @_PLACE
 def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
-    """Add the board NAME of PHASE; its conditions are those of now."""
+    """Add the board NAME to PHASE; it takes over the current conditions."""
     with server_of(options) as server:
         new = NewBoard(name, phase, metric=Metric(metric), **options)
         with server.database.writing(acting()) as transaction:
@@ -312,19 +329,19 @@ def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
     ),
 )
 @click.argument("issuer")
-@option("--client", default="", metavar="ID", help="Of this server at the provider.")
+@option("--client", default="", metavar="ID", help="Client ID of this server at the provider.")
 @option(
     "--secret-file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File with the secret that goes with it.",
+    help="File with the client's secret.",
 )
-@option("--title", default="", help="Of the provider, on the page to sign in [its host].")
+@option("--title", default="", help="Name of the provider on the sign-in page [its host].")
 @_PLACE
 def oidc(issuer: str, client: str, secret_file: Path | None, title: str, **options: Any) -> None:
-    """Let people sign in at the OpenID Connect provider ISSUER, or at none: `off`.
+    """Let people sign in at the OpenID Connect provider ISSUER; `off` ends it.
 
-    Who comes for the first time waits for an operator (`account set NAME --state active`). The
-    provider sends browsers back to /sign-in/provider.
+    An operator has to activate people who sign in for the first time (`account set NAME --state
+    active`). The provider sends browsers back to /sign-in/provider.
     """
     value = None
     if issuer != "off":
@@ -348,14 +365,14 @@ def oidc(issuer: str, client: str, secret_file: Path | None, title: str, **optio
     type=click.IntRange(1, 1_000_000),
     default=150,
     show_default=True,
-    help="That a team can make in a phase.",
+    help="Submissions that a team can make in a phase.",
 )
 @_PLACE
 def leak(suite: str, submissions: int, **options: Any) -> None:
-    """Say what each feedback level can give away of a suite's splits.
+    """Show how much each feedback level can give away of a suite's splits.
 
-    In bits, at most: of one submission, and of all submissions of a team in a phase; and how many
-    golds can be guessed (docs/leaderboards.md).
+    The figures are upper bounds in bits, for one submission and for all submissions of a team in a
+    phase, and the number of golds that can be guessed (docs/leaderboards.md).
     """
     with server_of(options) as server:
         for line in leak_lines(server, suite, submissions):
@@ -366,24 +383,26 @@ def leak(suite: str, submissions: int, **options: Any) -> None:
 @click.argument("suite")
 @_PLACE
 def probing(suite: str, **options: Any) -> None:
-    """List signs that somebody submits to SUITE in order to learn golds.
+    """List signs that somebody uses submissions to SUITE to find out its golds.
 
-    Answers of an account that differ in literals alone, and wrong answers that accounts have in
-    common. Authors see the same at /suites/NAME/probing.
+    The signs are answers of one account that differ only in literals, and wrong answers that
+    several accounts have in common. Authors see the same list at /suites/NAME/probing.
     """
     with server_of(options) as server, server.database.reading() as connection:
         row = suite_named(connection, suite)
-        found = probing_of(connection, server.folder, row["id"])
-    for line in probing_lines(found):
+        signs = probing_of(connection, server.folder, row["id"])
+    for line in probing_lines(signs):
         click.echo(line)
 
 
 @click.command(cls=HelpCommand, examples=("serve admin maintenance on --message 'back at noon'",))
 @click.argument("state", type=click.Choice(["on", "off"]))
-@option("--message", default="Maintenance.", show_default=True, help="For those who submit.")
+@option(
+    "--message", default="Maintenance.", show_default=True, help="Message to people who submit."
+)
 @_PLACE
 def maintenance(state: str, message: str, **options: Any) -> None:
-    """Take nothing in and begin nothing, or go on; what is under way is finished."""
+    """Stop accepting submissions and starting judgings (running ones finish), or resume."""
     with server_of(options) as server:
         value = {"message": message} if state == "on" else None
         with server.database.writing(acting()) as transaction:
@@ -394,7 +413,7 @@ def maintenance(state: str, message: str, **options: Any) -> None:
 @click.command(cls=HelpCommand, examples=("serve admin check",))
 @_PLACE
 def check(**options: Any) -> None:
-    """Check what must always hold, and list what does not; exit code 1 if there is anything."""
+    """Check the data for inconsistencies and list them; exits with 1 if there are any."""
     with server_of(options) as server:
         faults = faults_of(server.database, server.folder)
         faults += changed_revisions(server.database, server.folder)
@@ -417,14 +436,14 @@ def _list(options: dict[str, Any], name: str, columns: tuple[str, ...]) -> None:
 
 
 def _provider_host(issuer: str) -> str:
-    """The host of a provider's address."""
+    """Returns the host of a provider's address."""
     try:
         parts = urlsplit(issuer)
         host = parts.hostname or ""
     except ValueError as error:
         raise UsageError(f"{issuer[:200]}: cannot be read as an address") from error
     if not host or (parts.scheme != "https" and host not in LOOPBACK):
-        raise UsageError(f"{issuer[:200]}: a provider has an https address")
+        raise UsageError(f"{issuer[:200]}: a provider needs an https address")
     return host
 
 

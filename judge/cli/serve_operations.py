@@ -46,7 +46,7 @@ def backup(file: Path, **options: Any) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @_PLACE
 def restore(file: Path, data: Path, database: str | None) -> None:
-    """Make a new data folder of the backup FILE, and check it.
+    """Make a new data folder from the backup FILE, and check it.
 
     A backup of PostgreSQL goes into the empty database that --database names.
     """
@@ -83,8 +83,12 @@ def migrate(back: bool, data: Path, database: str | None) -> None:
     examples=("serve admin log --since 2026-01-31", "serve admin log --kind dispute"),
 )
 @option("--since", metavar="TIME", help="In UTC: 2026-01-31, or 2026-01-31T12:00:00Z [1 day ago].")
-@option("--kind", metavar="KIND", help="Of events, or its beginning, such as `dispute`.")
-@option("--json", "as_json", is_flag=True, help="One JSON object in a line.")
+@option(
+    "--kind",
+    metavar="KIND",
+    help="Kind of the events, or the beginning of a kind, such as `dispute`.",
+)
+@option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @_PLACE
 def log(since: str | None, kind: str | None, as_json: bool, **options: Any) -> None:
     """Print the audit log: who did what, from where."""
@@ -127,10 +131,15 @@ def keys_rotate(**options: Any) -> None:
     examples=("serve admin keys revoke KEY --since 2026-01-31T00:00:00Z",),
 )
 @click.argument("key")
-@option("--since", metavar="TIME", required=True, help="In UTC: what it signed later is not valid.")
+@option(
+    "--since",
+    metavar="TIME",
+    required=True,
+    help="In UTC; signatures that the key made later are not valid.",
+)
 @_PLACE
 def keys_revoke(key: str, since: str, **options: Any) -> None:
-    """Say that KEY is not to be trusted since a time."""
+    """Declare KEY untrusted from a given time on."""
     with server_of(options) as server:
         _, signing = _signing(server)
         signing.revoke(key, since)
@@ -148,11 +157,19 @@ def _signing(server: Any) -> tuple[str, Any]:
     cls=HelpCommand,
     examples=("serve admin webhooks --allow ci.example.org --allow '*.example.net:8443'",),
 )
-@option("--allow", "allowed", multiple=True, metavar="HOST", help="A host; may be repeated.")
-@option("--deny", "denied", multiple=True, metavar="HOST", help="One that was allowed.")
+@option(
+    "--allow", "allowed", multiple=True, metavar="HOST", help="A host to allow; may be repeated."
+)
+@option(
+    "--deny",
+    "denied",
+    multiple=True,
+    metavar="HOST",
+    help="An allowed host to remove; may be repeated.",
+)
 @_PLACE
 def webhooks(allowed: tuple[str, ...], denied: tuple[str, ...], **options: Any) -> None:
-    """Allow hosts that webhooks are sent to, and list them; at first there are none."""
+    """Allow hosts for webhooks, and list them; at first, no host is allowed."""
     with server_of(options) as server:
         for host in allowed:
             check_allowed_host(host)
@@ -170,9 +187,10 @@ def webhooks(allowed: tuple[str, ...], denied: tuple[str, ...], **options: Any) 
 @click.argument("name", metavar="SUITE")
 @_PLACE
 def outvoted(name: str, **options: Any) -> None:
-    """Dispute the golds of SUITE that submissions of several accounts outvote; run it each night.
+    """Open disputes over golds of SUITE that several accounts' submissions outvote; run it nightly.
 
-    It compares values that the workbooks store, and runs and computes nothing.
+    Reviewers decide the disputes. Only the values stored in the workbooks are compared; nothing is
+    run or computed.
     """
     with server_of(options) as server:
         made = dispute_outvoted(server, name, acting())
@@ -183,12 +201,17 @@ def outvoted(name: str, **options: Any) -> None:
 
 @click.command("set", cls=HelpCommand, examples=("serve admin suite set budget --reviewers 2",))
 @click.argument("name")
-@option("--reviewers", type=click.IntRange(1, 2), required=True, help="Who have to agree.")
+@option(
+    "--reviewers",
+    type=click.IntRange(1, 2),
+    required=True,
+    help="How many reviewers have to agree.",
+)
 @_PLACE
 def suite_set(name: str, reviewers: int, **options: Any) -> None:
-    """Say how many reviewers have to agree before a gold of suite NAME is corrected.
+    """Set how many reviewers have to agree before a gold of suite NAME is corrected.
 
-    With two, neither of them can apply the rejudging that follows.
+    With 2, neither of the two may apply the rejudging that follows.
     """
     with server_of(options) as server, server.database.writing(acting()) as transaction:
         set_reviewers(transaction, name, reviewers)

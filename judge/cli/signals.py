@@ -1,12 +1,13 @@
-"""Signals that end a command: what it opened is closed, and what it wrote is whole.
+"""Ends a command cleanly on a signal: everything it opened is closed, and no file is half written.
 
-Left alone, SIGTERM and SIGHUP end Python at once: containers, temporary folders and half-written
-files stay behind. They end a command as Ctrl-C does, by an exception in its main thread.
+By default, SIGTERM and SIGHUP end Python immediately and leave containers, temporary folders and
+half-written files behind. Here they end a command as Ctrl-C does, by an exception in its main
+thread.
 
-It comes wherever that thread is. Where a module is being imported, Python may raise another
-exception in its stead; where an object is being destroyed, or a callback of a weak reference runs,
-Python prints it and goes on. So the first is searched for what caused it (:func:`ending_in`), and
-after the second the signal is sent again.
+The exception is raised wherever that thread happens to be. During an import, Python may replace it
+with another exception; :func:`ending_in` therefore searches an exception's causes for the signal.
+While an object is being destroyed, or a callback of a weak reference runs, Python only prints the
+exception and continues; the signal is then sent again.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def ending_by_signals() -> Iterator[None]:
 
 
 def ending_in(error: BaseException) -> KeyboardInterrupt | None:
-    """The signal, or Ctrl-C, that an exception is about, or in whose handling it was raised."""
+    """Returns the signal or Ctrl-C that is, or led to, an exception; None if neither did."""
     seen: set[int] = set()
     todo: list[BaseException | None] = [error]
     while todo:
@@ -77,7 +78,7 @@ def ending_in(error: BaseException) -> KeyboardInterrupt | None:
 
 
 def _take_lost(lost: sys.UnraisableHookArgs, hook: Callable[[Any], object]) -> None:
-    """Sends a signal again whose exception could not be raised; others are printed."""
+    """Sends a signal again if its exception was lost; other lost exceptions are printed."""
     error = lost.exc_value
     if not isinstance(error, KeyboardInterrupt):
         hook(lost)
@@ -89,14 +90,14 @@ def _take_lost(lost: sys.UnraisableHookArgs, hook: Callable[[Any], object]) -> N
 
 
 def run_until_signal(main: Coroutine[Any, Any, T]) -> T:
-    """:func:`asyncio.run`, in which SIGTERM and SIGHUP end what is awaited, as Ctrl-C does.
+    """Runs a coroutine like :func:`asyncio.run`; SIGTERM and SIGHUP cancel it, as Ctrl-C does.
 
-    An exception raised by a handler can hit the event loop at any point. Cancelled, every task
-    comes to its end in order, and writes down what it has.
+    An exception raised by a signal handler could hit the event loop at any point. By cancelling,
+    every task ends in an orderly way, and saves what it has.
 
     Raises:
-        Ended: one of the two came.
-        KeyboardInterrupt: Ctrl-C.
+        Ended: SIGTERM or SIGHUP was received.
+        KeyboardInterrupt: Ctrl-C was pressed.
     """
     import asyncio  # noqa: PLC0415  half of the start of a command that needs no loop
 
@@ -126,7 +127,7 @@ def run_until_signal(main: Coroutine[Any, Any, T]) -> T:
 
 @contextlib.contextmanager
 def _handled(loop: asyncio.AbstractEventLoop, end: Callable[[int], None]) -> Iterator[None]:
-    """Makes the loop take the signals that :func:`ending_by_signals` takes, and gives them back."""
+    """Lets the loop handle the signals of :func:`ending_by_signals`, then restores the handlers."""
     handlers = {number: signal.getsignal(number) for number in _ENDING}
     taken = [number for number, handler in handlers.items() if handler is _end]
     for number in taken:

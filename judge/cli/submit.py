@@ -1,4 +1,4 @@
-"""``judge submit``: hands solutions in to an online judge, and shows the outcome."""
+"""``judge submit``: submits solutions to an online judge, and shows the outcome."""
 
 from __future__ import annotations
 
@@ -42,15 +42,22 @@ _ID = re.compile(r"sub_[0-9A-Z]{26}", re.ASCII)
 )
 @option("--phase", help="Phase to submit to.", section=Section.FILES)
 @option("--task", metavar="ID", help="Task that a single program solves.", section=Section.FILES)
-@option("--team", metavar="ACCOUNT", help="For which of your teams.", section=Section.ORIGIN)
-@option("--system", default="", help="What made it, for boards.", section=Section.ORIGIN)
+@option("--team", metavar="ACCOUNT", help="Which of your teams submits.", section=Section.ORIGIN)
+@option(
+    "--system",
+    default="",
+    help="Model that made the solutions, for boards.",
+    section=Section.ORIGIN,
+)
 @option("--model", default="", help="The chat model.", section=Section.ORIGIN)
-@option("--setting", default="", help="How it was asked.", section=Section.ORIGIN)
+@option(
+    "--setting", default="", help="Setting in which the model was asked.", section=Section.ORIGIN
+)
 @option("--note", default="", help="Anything else.", section=Section.ORIGIN)
 @option(
     "--again",
     is_flag=True,
-    help="Hand in the same content as a new submission.",
+    help="Submit the same content again, as a new submission.",
     section=Section.FILES,
 )
 @option("--wait", is_flag=True, help="Wait for the result.", section=Section.SHOWN)
@@ -63,7 +70,7 @@ _ID = re.compile(r"sub_[0-9A-Z]{26}", re.ASCII)
     type=click.Path(dir_okay=False, path_type=Path),
     help="File with the token, which only you can read [JUDGE_TOKEN].",
 )
-@json_option("what the server says")
+@json_option("the server's answer")
 def submit(
     solutions: Path | None,
     to: str,
@@ -77,17 +84,18 @@ def submit(
     as_json: bool,
     **claims: Any,
 ) -> None:
-    """Hand SOLUTIONS in to an online judge.
+    """Submit SOLUTIONS to an online judge.
 
     SOLUTIONS is a .jsonl of solutions or replies, one program (.py, with --task), a .zip of
-    finished workbooks or a folder of them. Sent twice, the same content is one submission.
+    finished workbooks or a folder of them. The same content sent twice is one submission.
 
-    With --wait, exits with 0 when it is judged, and with 11 when the judge failed.
+    With --wait, exits with 0 once it is judged, and with 11 if the judge failed.
     """
-    about = [one for one in (status, cancel, result) if one is not None]
+    about = [value for value in (status, cancel, result) if value is not None]
     if len(about) + (solutions is not None) != 1:
         raise UsageError("give SOLUTIONS, or one of --status, --cancel and --result")
-    from judge.serve.client import Client, Handed, read_token  # noqa: PLC0415  `--help` needs none
+    # `--help` needs none of these.
+    from judge.serve.client import Client, SubmissionContent, read_token  # noqa: PLC0415
 
     notice = lambda text: click.echo(visible(text), err=True)  # noqa: E731
     with contextlib.closing(Client(to, read_token(token_file), on_notice=notice)) as client:
@@ -99,9 +107,9 @@ def submit(
             return
         if solutions is not None:
             if phase is None:
-                raise UsageError("--phase says what is submitted to")
-            said = {name: text for name, text in claims.items() if text}
-            view = client.submit(Handed(solutions, phase, said, again=again))
+                raise UsageError("a submission needs --phase PHASE, the phase to submit to")
+            stated = {name: text for name, text in claims.items() if text}
+            view = client.submit(SubmissionContent(solutions, phase, stated, again=again))
         else:
             view = client.status(_checked(str(status)))
         if wait:
@@ -126,12 +134,21 @@ def _show(view: dict[str, Any], *, as_json: bool) -> None:
     click.echo(f"{view['id']}: {view['state']}")
     if "position" in view:
         ahead = view["ahead_cases"]
-        click.echo(f"place {view['position']} in the queue, {ahead} cases before it")
+        click.echo(f"position {view['position']} in the queue, {ahead} cases ahead of it")
     for name, value in (view.get("scores") or {}).items():
-        click.echo(f"{visible(str(name))}: {visible(str(value))}")
+        click.echo(f"{visible(str(name))}: {visible(_text(value))}")
     reason = (view.get("judging") or {}).get("reason")
     if reason:
         click.echo(visible(str(reason)))
+
+
+def _text(value: object) -> str:
+    """A score in per cent, counts of verdicts in words, anything else as JSON."""
+    if isinstance(value, float):
+        return f"{100 * value:.2f} %"
+    if isinstance(value, dict) and all(isinstance(count, int) for count in value.values()):
+        return ", ".join(f"{name} {count}" for name, count in value.items())
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _checked(submission: str) -> str:

@@ -1,4 +1,4 @@
-"""Tables for a terminal."""
+"""Prints tables of runs and episodes on a terminal."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _STYLES = {
 
 
 def verdict_piece(code: str | None) -> Piece:
-    """A verdict code with its colour; a dash if there is none."""
+    """Returns a verdict code with its colour; a dash for None."""
     if code is None:
         return "-", "dim"
     return code, _STYLES.get(Verdict(code), "yellow")
@@ -76,7 +76,7 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
 
 
 def print_ending(runs: Sequence[ScoredRun], console: Console | None = None) -> None:
-    """Prints which cases failed, the first of them with their cause, and what to do next."""
+    """Prints how many cases failed, the first of them with causes, and what to do next."""
     console = console or make_console()
     for run in runs:
         for line in _failures(run):
@@ -92,7 +92,7 @@ def print_ending(runs: Sequence[ScoredRun], console: Console | None = None) -> N
 
 
 def _failures(run: ScoredRun) -> Iterator[str | Text]:
-    """Counts by verdict, and the first few cases."""
+    """Prints counts by verdict, and the first few cases."""
     overall = run.report["overall"]
     counts = {
         code: count
@@ -125,12 +125,12 @@ def _failures(run: ScoredRun) -> Iterator[str | Text]:
 
 
 def _typed(path: Path) -> str:
-    """A path as it is typed in a shell."""
+    """Quotes a path for a shell."""
     return shlex.quote(str(path))
 
 
 def _without_suspects(report: ReportDocument) -> list[tuple[str, list[str]]]:
-    """The scores with suspected cases set aside, if the run has suspects."""
+    """Returns rows with the scores without suspected cases, if the run has suspects."""
     suspects = report.get("suspects")
     if suspects is None:
         return []
@@ -152,7 +152,7 @@ def _without_suspects(report: ReportDocument) -> list[tuple[str, list[str]]]:
 
 
 def _certified(report: ReportDocument) -> list[tuple[str, list[str]]]:
-    """The scores over certified tasks, if readers graded the golds of the run's suite."""
+    """Returns a row with the scores of certified tasks, if readers graded the suite's golds."""
     certified = report.get("certified")
     return [] if certified is None else [("certified tasks", _cells_without(certified["scores"]))]
 
@@ -193,7 +193,7 @@ def _cells(group: GroupReport) -> list[str | Text]:
 
 
 def percent(share: float | None) -> str:
-    """A share from 0 to 1 as a percentage with two decimals; a dash if there is none."""
+    """Formats a share from 0 to 1 as a percentage with two decimals; None as a dash."""
     return "-" if share is None else f"{100 * share:.2f}"
 
 
@@ -272,7 +272,7 @@ def _print_usage(console: Console, report: ReportDocument) -> None:
         shares = [f"pass@{k} {100 * share:.2f} %" for k, share in repeated["pass_at"].items()]
         console.print(f"{repeated['samples']} samples of each task: {', '.join(shares)}")
     if usage := report.get("usage"):
-        calls = usage["calls"]  # agents keep theirs to themselves
+        calls = usage["calls"]  # foreign agents do not report theirs
         parts = [
             *([f"{calls:,} calls"] if calls else []),
             f"{usage['prompt_tokens']:,} tokens in prompts",
@@ -282,8 +282,8 @@ def _print_usage(console: Console, report: ReportDocument) -> None:
             parts.append(f"${usage['cost_usd']:.4f}")
         if latency := usage["latency_s"]:
             parts.append(f"{latency['median']:.1f} s a call (median)")
-        asked = "chat model" if calls else "agents"
-        console.print(styled((f"{asked}: {', '.join(parts)}", "dim")))
+        who = "chat model" if calls else "agents"
+        console.print(styled((f"{who}: {', '.join(parts)}", "dim")))
 
 
 def _print_expectations(console: Console, run: ScoredRun) -> None:
@@ -305,7 +305,7 @@ def _print_expectations(console: Console, run: ScoredRun) -> None:
 
 
 def print_replayed(episodes: Sequence[ReplayedEpisode]) -> None:
-    """Prints what differs where the episodes of a run were performed again."""
+    """Prints the differences between the episodes of a run and their repetitions."""
     click.echo(f"{len(episodes)} episodes performed again")
     shown = table("!task", ">case", ">turns", "before", "now", "file", "what differs")
     for episode in episodes:

@@ -1,4 +1,4 @@
-"""``judge tools``: the tools of ``judge infer --mode tools``, without a model."""
+"""``judge tools``: shows the tools of ``judge infer --mode tools``, without asking a model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tools() -> None:
 def check(name: str, sandbox: str, as_json: bool) -> None:
     """Start the tools NAMES, and list what a model is offered; no model is asked.
 
-    NAMES as --tools takes them: native, ssb2, mcp:NAME, names of tools, with commas between. The
+    NAMES are those of --tools, separated by commas: native, ssb2, mcp:NAME, or names of tools. The
     exit code is 11 if a server does not start or does not list its tools.
     """
     checked = api.check_tools(name, sandbox)
@@ -46,7 +46,7 @@ def check(name: str, sandbox: str, as_json: bool) -> None:
                 f"{server.seconds:.1f} s, {server.memory_bytes / 1e6:.0f} MB"
             )
             for sent, own in facts.get("renamed", {}).items():
-                click.echo(f"  {visible(own)} is called {sent}")
+                click.echo(f"  {visible(' '.join(own.split()))} is called {sent}")
             for left_out, why in facts.get("left_out", {}).items():
                 click.echo(f"  {visible(left_out)} is left out: {visible(why)}")
         if checked.start_s is not None:
@@ -57,11 +57,11 @@ def check(name: str, sandbox: str, as_json: bool) -> None:
             properties = function["parameters"].get("properties")
             arguments = ", ".join(properties) if isinstance(properties, dict) else ""
             words = visible(" ".join(function["description"].split()))[:_SHOWN_CHARS]
-            shown = visible(f"{function['name']}({arguments})")
+            shown = visible(f"{function['name']}({' '.join(arguments.split())})")
             click.echo(f"  {shown}, about {tokens:,} tokens: {words}")
     if checked.problem:
         raise IncompleteRunError(
             f"not all tools can be used: {visible(checked.problem)}",
-            hint="It is the server's own fault: see its documentation, or build it with other "
+            hint="The fault is in the server: see its documentation, or build it with other "
             "arguments.",
         )

@@ -1,4 +1,4 @@
-"""``judge verify``: check that a suite can be judged, audit its golds, review suspect ones."""
+"""``judge verify``: checks that a suite can be judged, audits its golds, reviews suspect ones."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     "--audit",
     is_flag=True,
     section=Section.FAULTS,
-    help="Look for golds that may be at fault instead.",
+    help="Look for golds that may be wrong instead.",
 )
 @option(
     "--review",
@@ -117,11 +117,11 @@ def verify(
     input, golds with formulas that were never computed, and files that cannot be read.
     Exits with 3 if a gold is not accepted, a file cannot be read, or no case is left to check.
 
-    With --audit, golds are listed that may be at fault, with their evidence, the surest first. A
-    suspect is a reason to look, so it does not change the exit code.
+    With --audit, lists golds that may be wrong with the evidence, strongest evidence first. A
+    suspect is only a reason to look, so it does not change the exit code.
 
-    With --review, a page on 127.0.0.1 shows the suspects with their evidence. Each decision is kept
-    at once next to the suspects, and faults become corrections. Ctrl-C ends the server.
+    With --review, a page on 127.0.0.1 shows the suspects with their evidence. Each decision is
+    saved immediately, next to the suspects, and faults become corrections. Ctrl-C stops the server.
     """
     if options["cluster"] is not None and (review or audit):
         raise UsageError(
@@ -135,19 +135,20 @@ def verify(
         review_suite(suite, suspects, submissions, out, options, shown)
         return
     if suspects is not None:
-        raise UsageError("--suspects belongs to --review", hint="Add --review.")
+        raise UsageError("--suspects can only be used with --review", hint="Add --review.")
     if audit:
         audit_suite(suite, submissions, out, options, as_json=as_json)
         return
     if submissions or out is not None:
         raise UsageError(
-            "--submissions and --out belong to --audit or --review", hint="Add one of them."
+            "--submissions and --out can only be used with --audit or --review",
+            hint="Add one of them.",
         )
     _verify(suite, options, as_json=as_json)
 
 
 def _verify(suite: str, options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Checks the cases and shows what was found."""
+    """Checks the cases and prints the findings."""
     left_out: dict[str, str] = {}
     live = sys.stderr.isatty()
     with click.progressbar(
@@ -239,7 +240,7 @@ def _print(checks: Sequence[CaseCheck]) -> None:
 
 
 def _print_items(checks: Sequence[CaseCheck]) -> None:
-    """Items of checklists that hold without work, that no gold reaches, and that are errors."""
+    """Prints checklist items that hold without work, hold on no gold, or end in an error."""
     listed = [(check, check.items) for check in checks if check.items is not None]
     if not listed:
         return
@@ -258,33 +259,33 @@ def _print_items(checks: Sequence[CaseCheck]) -> None:
 
 
 def print_dynamic(checks: Sequence[CaseCheck]) -> None:
-    """Tasks whose answers can be measured by changing inputs, and why others cannot."""
+    """Prints the tasks whose answers can be measured by changing inputs, and why others cannot."""
     if not checks:
         return
     measurable: list[str] = []
     faults: list[str] = []
     reasons: dict[str, list[str]] = {}
     for check in checks:
-        found = check.dynamic
-        assert found is not None
-        if found.own == "not_measurable":
-            reasons.setdefault(found.reason, []).append(check.task_id)
+        finding = check.dynamic
+        assert finding is not None
+        if finding.own == "not_measurable":
+            reasons.setdefault(finding.reason, []).append(check.task_id)
             continue
         measurable.append(check.task_id)
-        if found.own != "live" or found.as_constants not in {None, "hard_coded"}:
-            said = f"the gold is {found.own}, and as constants {found.as_constants}"
-            faults.append(f"  task {check.task_id}: {said}".replace("_", "-"))
+        if finding.own != "live" or finding.as_constants not in {None, "hard_coded"}:
+            problem = f"the gold is {finding.own}, and as constants {finding.as_constants}"
+            faults.append(f"  task {check.task_id}: {problem}".replace("_", "-"))
     click.echo(f"tasks whose answers can be measured by changing inputs: {len(measurable)}")
     if measurable:
         click.echo(f"  {', '.join(measurable)}")
-    for reason, tasks in sorted(reasons.items(), key=lambda each: -len(each[1])):
+    for reason, tasks in sorted(reasons.items(), key=lambda entry: -len(entry[1])):
         click.echo(f"  not {len(tasks)} ({reason}): {', '.join(tasks)}")
     for fault in faults:
         click.echo(fault)
 
 
 def _print_left_out(left_out: Mapping[str, str]) -> None:
-    """Tasks that are not judged, by reason."""
+    """Prints the tasks that are not judged, by reason."""
     if left_out:
         click.echo(f"tasks that are not judged: {len(left_out)}")
     by_reason = sorted(left_out.items(), key=itemgetter(1))
@@ -293,7 +294,7 @@ def _print_left_out(left_out: Mapping[str, str]) -> None:
 
 
 UNUSED = ("profile", "style", "lenient_names")
-"""Options of `judge verify` that an audit does not have."""
+"""Options of `judge verify` that cannot be used with ``--audit``."""
 
 
 def audit_suite(
@@ -304,7 +305,7 @@ def audit_suite(
     *,
     as_json: bool,
 ) -> None:
-    """Audits a suite and prints, or writes, what was found."""
+    """Audits a suite and prints the suspects, or writes them to a file."""
     given = judging_options(options)
     usual = options_in(GradingOptions)
     if given.pop("checker") or any(given.pop(name) != usual[name].default for name in UNUSED):
@@ -340,12 +341,12 @@ def audit_suite(
 
 
 def _print_suspects(title: str, suspects: Sequence[Suspect]) -> None:
-    """One of the two lists of an audit."""
+    """Prints one of the two lists of an audit."""
     if not suspects:
         return
     runs = any(suspect.runs for suspect in suspects)
     headings = ("!certainty", "!task", ">case", "!sign", *(("runs",) if runs else ()))
-    listed = table(*headings, "what is where, and why it matters")
+    listed = table(*headings, "what was found, and why it matters")
     for suspect in suspects:
         verdicts = " ".join(run.verdict or "-" for run in suspect.runs)
         listed.add_row(
@@ -373,7 +374,9 @@ def _print_audit(audit: Audit, out: Path | None) -> None:
         )
     print_table(overview)
     for about in About:
-        _print_suspects(about.heading, [each for each in audit.suspects if each.about is about])
+        _print_suspects(
+            about.heading, [suspect for suspect in audit.suspects if suspect.about is about]
+        )
     cases = {(suspect.task, suspect.case) for suspect in audit.suspects}
     tasks = {suspect.task for suspect in audit.suspects}
     click.echo(
@@ -397,7 +400,7 @@ DEFAULT_SUSPECTS = Path("suspects.json")
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """How the page is served.
+    """Options of the review page.
 
     Attributes:
         by: the reviewer; None for the user's own name.
@@ -418,7 +421,7 @@ def review_suite(
     options: dict[str, Any],
     served: Served,
 ) -> None:
-    """Opens the review page; audits the suite first if there are no suspects yet.
+    """Serves the review page; audits the suite first if there is no file of suspects.
 
     Args:
         suite: the suite.
@@ -426,13 +429,13 @@ def review_suite(
         submissions: runs and folders of outputs to show.
         out: the file of corrections to write; None for one next to the suspects.
         options: the other options of ``judge verify``.
-        served: who reviews, and where.
+        served: the reviewer, and how the page is served.
     """
     if any(options[name] for name in ("corrections", "corrections_from", "certified")):
         raise UsageError(
-            "a review is of the published golds, without corrections",
+            "a review shows the published golds, without corrections",
             hint="Leave --corrections and --certified out; `judge verify --audit --corrections` "
-            "audits what is left of the suspects.",
+            "audits the corrected suite.",
         )
     path, ids = suspects or DEFAULT_SUSPECTS, set(split_ids(options["ids"]))
     if not path.exists():
@@ -455,7 +458,10 @@ def review_suite(
         ids=ids,
     )
     if session.left_out:
-        click.echo(f"{session.left_out} suspects are of other files, and are left out", err=True)
+        click.echo(
+            f"{session.left_out} suspects belong to other versions of the files, and are left out",
+            err=True,
+        )
     serve_page(
         api.ReviewPage(session),
         "judge review",

@@ -56,8 +56,8 @@ def verify_result(
 
     Levels: 1 a key of the server signed it; 2 the scores follow from the verdicts; 3 suite and
     outputs are those that were judged; 4 judging the outputs again gives the same verdicts. Prints
-    the highest level that holds, and exits with 1 if one is broken. A signed version of a board has
-    level 1.
+    the highest level that holds, and exits with 1 if a level is broken. A signed version of a board
+    can only reach level 1.
     """
     verification = _verified(file, keys, dataset, corrections, outputs)
     if as_json:
@@ -83,7 +83,7 @@ def _verified(
     outputs: Path | None,
 ) -> Verification:
     if outputs is not None and dataset is None:
-        raise UsageError("--outputs are judged by a suite", hint="Add --dataset SUITE.")
+        raise UsageError("--outputs needs a suite to judge them by", hint="Add --dataset SUITE.")
     try:
         from judge.serve.boards.results import verify_result as verified  # noqa: PLC0415  an extra
     except ModuleNotFoundError as error:

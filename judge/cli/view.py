@@ -1,4 +1,4 @@
-"""``judge view``, and how any command serves a page of this machine in the browser."""
+"""``judge view``, and the function by which commands serve a local page in the browser."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def serve_page(
     no_browser: bool,
     on_listening: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serves a page; returns after Ctrl-C, which is how a page is left.
+    """Serves a page until the user presses Ctrl-C.
 
     Args:
         page: the page.
-        title: the title of the file that sends the browser on.
+        title: title of the file that redirects the browser to the page.
         message: what is printed in front of the address.
-        port: 0 for any free one.
-        no_browser: whether the address is only printed.
+        port: the port; 0 for any free one.
+        no_browser: only print the address, and open no browser.
         on_listening: called once the address is known.
 
     Raises:
         UsageError: the port is taken.
-        Ended: SIGTERM or SIGHUP came.
+        Ended: SIGTERM or SIGHUP was received.
     """
     from judge.web import local_page  # noqa: PLC0415  `--help` needs none of it
 
@@ -49,7 +49,7 @@ def serve_page(
     on_listening()
     try:
         with contextlib.closing(listener), api.redirect_to(page.address, title) as redirect:
-            # Whoever came by the printed address needs no file either.
+            # Once the page is open, the file is not needed, even if the printed address was used.
             page.on_open = redirect.remove
             if no_browser:
                 redirect.remove()
@@ -78,13 +78,13 @@ def serve_page(
     show_default=True,
     help="Port on 127.0.0.1; 0 for any that is free.",
 )
-@option("--dataset", metavar="SUITE", help="Suite; default: the one that each run remembers.")
+@option("--dataset", metavar="SUITE", help="Suite; default: the one that each run names.")
 def view(results: Path, port: int, dataset: str | None) -> None:
     """Show the runs of the folder RESULTS [results] in the browser.
 
-    Read-only, and for you alone: served on 127.0.0.1, to anyone who has the printed address.
-    A list of all runs with their scores, the report of each run, comparisons of runs, and the
-    progress of runs that have not finished.
+    Shows a list of all runs with their scores, the report of each run, comparisons of runs, and
+    the progress of unfinished runs. The pages are read-only, and are served only on 127.0.0.1, to
+    anyone who has the printed address.
     """
     page = api.ViewPage(results, dataset)
     serve_page(page, "judge view", message=f"runs of {results}", port=port, no_browser=True)

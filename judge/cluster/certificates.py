@@ -1,4 +1,4 @@
-"""Certificates of a cluster: an authority that is used once, and what it signed."""
+"""Makes the certificates of a cluster, signed by an authority that is used only once."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SECRET, _PUBLIC = 0o600, 0o644
 def make_certificates(folder: Path, days: int) -> None:
     """Writes the certificates that all roles of a cluster share.
 
-    The authority's own key is not kept: nobody can sign another certificate with it.
+    The authority's key is not kept, so nobody can sign another certificate with it.
 
     Args:
-        folder: where they go; made if it is missing.
+        folder: the folder for the certificates; it is made if it is missing.
         days: how long they are valid.
 
     Raises:
-        UsageError: the folder holds certificates already.
+        UsageError: the folder already has certificates.
     """
     for name in (CA_FILE, CERTIFICATE_FILE, KEY_FILE):
         if (folder / name).exists():

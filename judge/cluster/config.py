@@ -1,4 +1,4 @@
-"""The value of ``--cluster``, read and checked: where the workers are, or what starts them."""
+"""Reads and checks the value of ``--cluster``: where the workers are, or how they are started."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judge.files.documents import written
 from judge.files.yaml_documents import read_yaml
 
 CERTIFICATES_VARIABLE = "JUDGE_CLUSTER_CERTIFICATES"
-"""Names the folder of the certificates where no file does."""
+"""The environment variable with the folder of the certificates, if no file names one."""
 
 CA_FILE, CERTIFICATE_FILE, KEY_FILE = "ca.pem", "certificate.pem", "key.pem"
 
@@ -32,8 +32,8 @@ class Certificates:
 
     Attributes:
         ca: certificate of the authority that both sides trust.
-        certificate: the own certificate.
-        key: its private key.
+        certificate: the certificate of this role.
+        key: the private key of that certificate.
     """
 
     ca: Path
@@ -42,10 +42,10 @@ class Certificates:
 
     @classmethod
     def in_folder(cls, folder: Path) -> Certificates:
-        """The certificates of a folder, as ``judge cluster certificates`` makes them.
+        """Returns the certificates in a folder, as ``judge cluster certificates`` makes them.
 
         Raises:
-            UsageError: a file is missing, or others on this machine can read the key.
+            UsageError: a file is missing, or other users of this machine can read the key.
         """
         files = cls(folder / CA_FILE, folder / CERTIFICATE_FILE, folder / KEY_FILE)
         for path in (files.ca, files.certificate, files.key):
@@ -64,22 +64,23 @@ class Certificates:
 
 
 def _is_open(key: os.stat_result) -> bool:
-    """Whether others can read a key; one that root made may be for a group, as in a pod."""
+    """Returns whether others can read a key; the group may if root owns it, as in a pod."""
     from_root = key.st_uid == 0 and os.geteuid() != 0
     return bool(key.st_mode & (0o037 if from_root else 0o077))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the workers are, or what starts them.
+class ClusterSpec:
+    """Where the workers are, or how they are started.
 
     Attributes:
-        kind: ``address``, or what starts them: ``local``, ``slurm`` or ``kubernetes``.
-        address: the address of the scheduler, if it runs already.
-        certificates: for mutual TLS; None on the loopback, and for workers of one's own.
-        workers: how many to start; if they run already, how many to wait for.
+        kind: ``address``, or how they are started: ``local``, ``slurm`` or ``kubernetes``.
+        address: the address of the scheduler, if it is already running.
+        certificates: for mutual TLS; None on the loopback, and for workers that this command
+            starts.
+        workers: how many to start; if they are already running, how many to wait for.
         wait_s: seconds to wait for workers, at the start and after all were lost.
-        options: passed to what starts the workers.
+        options: options for starting the workers.
     """
 
     kind: str
@@ -91,11 +92,11 @@ class Place:
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
+        """The name of the cluster in messages."""
         return self.address or f"{self.kind}:{self.workers}"
 
 
-def parse_place(text: str, *, insecure: bool = False) -> Place:
+def parse_cluster(text: str, *, insecure: bool = False) -> ClusterSpec:
     """Reads the value of ``--cluster``.
 
     Args:
@@ -103,10 +104,10 @@ def parse_place(text: str, *, insecure: bool = False) -> Place:
         insecure: whether an address without TLS may be one other than the loopback.
 
     Raises:
-        UsageError: it is none of them, or would not be safe.
+        UsageError: the value is none of these, or would not be safe.
     """
     if (local := re.fullmatch(r"local:([1-9]\d{0,3})", text)) is not None:
-        return Place("local", workers=int(local[1]))
+        return ClusterSpec("local", workers=int(local[1]))
     if text.startswith(("tcp://", "tls://")):
         folder = os.environ.get(CERTIFICATES_VARIABLE)
         return at_address(text, None if folder is None else Path(folder), insecure=insecure)
@@ -122,11 +123,11 @@ def at_address(
     insecure: bool,
     workers: int = 1,
     wait_s: float = 60.0,
-) -> Place:
-    """The place of a scheduler that runs already, or is to run.
+) -> ClusterSpec:
+    """Makes the specification of a scheduler at an address, whether or not it is already running.
 
     Args:
-        address: of it: ``tcp://`` or ``tls://``, a host and a port.
+        address: the address: ``tcp://`` or ``tls://``, a host and a port.
         certificates: folder of the certificates; None if there is none.
         insecure: whether an address without TLS may be one other than the loopback.
         workers: how many workers to wait for.
@@ -150,17 +151,19 @@ def at_address(
                 "(`judge cluster certificates FOLDER` makes one), or give a .yaml file with "
                 "`certificates`.",
             )
-        return Place("address", address, Certificates.in_folder(certificates), workers, wait_s)
+        return ClusterSpec(
+            "address", address, Certificates.in_folder(certificates), workers, wait_s
+        )
     if not insecure and not is_loopback(parts.hostname or ""):
         raise UsageError(
             f"{address}: without TLS, anyone who can reach it can run code on the workers",
-            hint="Use tls:// with certificates, or say --insecure-cluster if nobody else can.",
+            hint="Use tls:// with certificates, or give --insecure-cluster if nobody else can.",
         )
-    return Place("address", address, None, workers, wait_s)
+    return ClusterSpec("address", address, None, workers, wait_s)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is that of this machine alone."""
+    """Returns whether a host name or address is the loopback of this machine."""
     if host == "localhost":
         return True
     try:
@@ -169,7 +172,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _of_file(path: Path, *, insecure: bool) -> Place:
+def _of_file(path: Path, *, insecure: bool) -> ClusterSpec:
     document = read_yaml(path, UsageError)
     if not isinstance(document, dict):
         raise UsageError(f"{path}: expected fields such as `address: tls://HOST:PORT`")
@@ -191,12 +194,12 @@ def _of_file(path: Path, *, insecure: bool) -> Place:
         raise UsageError(
             f"{path}: pods that the Kubernetes operator starts communicate without TLS",
             hint="Start workers with certificates (docs/cluster/kubernetes.yaml) and give their "
-            "address, or say --insecure-cluster if nobody else reaches these pods.",
+            "address, or give --insecure-cluster if nobody else can reach these pods.",
         )
     options = document[kinds[0]]
     if options is not None and not isinstance(options, dict):
         raise UsageError(f"{path}: {kinds[0]} must hold fields, found {written(options)}")
-    return Place(
+    return ClusterSpec(
         kinds[0],
         certificates=None if certificates is None else Certificates.in_folder(certificates),
         workers=workers,

@@ -1,11 +1,11 @@
-"""Who gets which work, and what happens when a worker dies.
+"""Distributes work among workers, and handles workers that die.
 
-Work goes out in chunks of one or two seconds, so that a cluster costs little more than threads;
-each worker has one chunk that it works on and one that waits. A worker answers in the order in
-which it was asked: if it dies, only the oldest chunk can be at fault. What was in that chunk is
-tried again alone on an idle worker, so that nobody else is blamed for it, then case by case, and
-then given up. A worker that answers what no honest one answers, or that does not answer, is left
-out: from then on it gets nothing, and the rest is as if it had died.
+Work is sent in chunks of one or two seconds, so a cluster costs little more than threads; each
+worker has one chunk that it is working on and one that is waiting. A worker answers in the order of
+the requests: if it dies, only its oldest chunk can be at fault. The work of that chunk is tried
+again, alone on an idle worker, so that no other work is blamed for it; then case by case; then it
+is given up. A worker that does not answer, or whose answer no honest worker would send, is left
+out: it gets no more work, and its chunks are handled as if it had died.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class WorkerFacts:
     """A worker, as the scheduler knows it.
 
     Attributes:
-        threads: how many tasks it does at once.
+        threads: how many tasks it runs at a time.
     """
 
     threads: int = 1
@@ -44,9 +44,9 @@ class Answered:
     """A task that has ended.
 
     Attributes:
-        key: the name that it was sent under.
-        data: what the worker answered; None if there is no answer that can be read.
-        problem: why there is none.
+        key: the name under which it was sent.
+        data: the answer of the worker; None if there is no readable answer.
+        problem: why there is no answer.
     """
 
     key: str
@@ -55,10 +55,10 @@ class Answered:
 
 
 class Cluster(Protocol):
-    """Workers, each of which answers one task at a time, in the order in which it got them."""
+    """A group of workers, each of which answers its tasks one at a time and in order."""
 
     def workers(self) -> Mapping[str, WorkerFacts]:
-        """The workers that there are now, by address.
+        """Returns the current workers, by address.
 
         Raises:
             ClusterError: the scheduler is gone.
@@ -66,7 +66,7 @@ class Cluster(Protocol):
         ...
 
     def send(self, address: str, key: str, request: bytes) -> None:
-        """Gives a task to a worker.
+        """Sends a task to a worker.
 
         Raises:
             ClusterError: the scheduler is gone.
@@ -74,7 +74,7 @@ class Cluster(Protocol):
         ...
 
     def wait(self, timeout_s: float) -> Sequence[Answered]:
-        """Tasks that have ended, as soon as there is one.
+        """Waits until a task has ended; returns all tasks that have.
 
         Raises:
             ClusterError: the scheduler is gone.
@@ -82,44 +82,44 @@ class Cluster(Protocol):
         ...
 
     def cancel(self, keys: Collection[str]) -> None:
-        """Takes tasks back; the workers end what runs for them."""
+        """Cancels tasks; the workers end everything that runs for them."""
         ...
 
     def is_next(self, address: str, key: str) -> bool:
-        """Whether no task of another run came to this worker before this one, and is still there.
+        """Returns whether no earlier task of another run is still waiting at this worker.
 
-        A worker that is gone, or silent, is at fault with what it worked on, not with what waited.
+        If a worker is gone or silent, the task that it worked on is at fault, not a waiting one.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A submission, or a case to be checked, and how often it failed.
+    """A submission to judge or a case to check, and how often that failed.
 
     Attributes:
-        work: what is to be done.
-        deaths: workers that died of it, or could not answer for it.
-        single: whether it is a case that is tried by itself, for the last time.
+        work: the work.
+        worker_deaths: how many workers died from it or could not answer because of it.
+        single: whether it is a single case that is tried for the last time.
     """
 
     work: Job | Check
-    deaths: int = 0
+    worker_deaths: int = 0
     single: bool = False
 
     @property
     def cases(self) -> int:
-        """How many cases it is."""
+        """How many cases the piece has."""
         return len(self.work.cases) if isinstance(self.work, Job) else 1
 
     @property
     def wall_s(self) -> float:
-        """The time limit of each of its runs."""
+        """The time limit of each run, in seconds."""
         return self.work.limits.wall_s if isinstance(self.work, Job) else 0.0
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of answers have to be sent with it."""
+        """How many bytes of answers must be sent with the piece."""
         if isinstance(self.work, Check):
             return 0
         answers = (case.outcome.answer for case in self.work.cases if case.outcome is not None)
@@ -129,11 +129,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A piece that is given up.
+    """A piece that was given up.
 
     Attributes:
         work: the submission, with one case, or the check.
-        reason: why, for people.
+        reason: why it was given up, for people.
     """
 
     work: Job | Check
@@ -144,12 +144,12 @@ Outcome = JudgedCase | CaseCheck | Lost
 
 
 def is_result(judged: JudgedCase, reply: Reply) -> bool:
-    """Whether a case has a result, and not only the news that the worker lost its sandbox."""
+    """Returns whether a case has a result, and not just the error that the sandbox was lost."""
     return not (reply.gone and judged.result.verdict is Verdict.JE)
 
 
 def remainder(piece: Piece, done: dict[int, Outcome]) -> Piece | None:
-    """The part of a piece that is not done; None if all of it is."""
+    """Returns the part of a piece that is not done; None if everything is done."""
     if isinstance(piece.work, Check):
         return None if done else piece
     cases = tuple(case for at, case in enumerate(piece.work.cases) if at not in done)
@@ -157,33 +157,34 @@ def remainder(piece: Piece, done: dict[int, Outcome]) -> Piece | None:
 
 
 def split(work: Job | Check) -> list[Job | Check]:
-    """The same work, case by case."""
+    """Splits work into single cases."""
     if isinstance(work, Check):
         return [work]
     return [replace(work, cases=(case,)) for case in work.cases]
 
 
 def lean(work: Job | Check) -> Job | Check:
-    """Copy with the parts that a worker needs: not the conversation that led to the program."""
+    """Copies only what a worker needs of the work: not the conversation that led to the program."""
     if isinstance(work, Check) or work.submission is None:
         return work
     return replace(work, submission=replace(work.submission, provenance={}))
 
 
 CHUNK_S = 2.0
-"""What a chunk should take: a task costs client, scheduler and worker a few hundredths of a second
-together, whatever is in it."""
+"""How long a chunk should take, in seconds: any task costs client, scheduler and worker together a
+few hundredths of a second."""
 
 DEPTH = 2
-"""Chunks that a worker has: the one it works on, and the next."""
+"""How many chunks a worker has: the one that it works on, and the next."""
 
 DEATHS = 3
-"""How many workers may die of a submission before it is tried case by case."""
+"""How many workers may die from a submission before it is tried case by case."""
 
 STUCK_S = 1800.0
-"""How long a worker may take for a case beyond its time limits before it is left out. It decides
-nothing about the case, which is tried elsewhere. The slowest honest one (three attempts, sandbox
-and engines started again, all engines to their time limits) takes minutes on an idle machine."""
+"""How many seconds a worker may exceed the time limits of a case before it is left out. This does
+not affect the verdict on the case, which is tried elsewhere. The slowest honest case (three
+attempts, sandbox and engines started again, all engines up to their time limits) takes minutes on
+an idle machine."""
 
 MAX_WORK = 1000
 MAX_BYTES = 32 * MIB
@@ -198,22 +199,22 @@ class _Chunk:
 
     @property
     def alone(self) -> bool:
-        return self.pieces[0].deaths > 0
+        return self.pieces[0].worker_deaths > 0
 
     @property
     def patience_s(self) -> float:
-        """How long it may take: a worker begins no case after ``RETURN_S``."""
+        """How many seconds the chunk may take; a worker begins no case after ``RETURN_S``."""
         return RETURN_S + STUCK_S + ATTEMPTS * max(piece.wall_s for piece in self.pieces)
 
 
 @dataclass(slots=True)
-class _Seat:
-    """A worker that may be given work.
+class _WorkerState:
+    """A worker that may get work.
 
     Attributes:
-        chunks: what it has been given and not answered, in order.
-        shares: whether it sees the results folder.
-        since: when it began with the first of its chunks.
+        chunks: the chunks that it has not answered yet, in order.
+        shares: whether it can access the results folder.
+        since: when it began to work on the first of its chunks.
     """
 
     chunks: deque[_Chunk] = field(default_factory=deque)
@@ -227,15 +228,15 @@ class _Seat:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a run that all its workers get and are compared with.
+    """The terms of a run, which all its workers get, and with which they must agree.
 
     Attributes:
-        recipe: what sandbox and engines are opened from.
-        question: what they are asked first.
-        identity: what they must be.
-        folder: the results directory, for those that see it.
-        workers: how many there should be before the first case.
-        wait_s: seconds to wait for them, and for new ones after all were lost.
+        recipe: from this, workers open sandbox and engines.
+        question: the first request to a worker.
+        identity: the identity that a worker must have.
+        folder: the results directory, for workers that can access it.
+        workers: how many workers to wait for before the first case.
+        wait_s: seconds to wait for workers, and for new ones after all were lost.
     """
 
     recipe: WorkerRecipe
@@ -247,16 +248,16 @@ class Terms:
 
 
 class Dispatcher:
-    """Gives work to the workers of a cluster.
+    """Distributes work among the workers of a cluster.
 
     Args:
         cluster: the workers.
-        terms: what they get and are compared with.
-        on_notice: called with what people should know: a worker that was refused, one that died.
-        clock: seconds that never go back.
+        terms: the terms of the run.
+        on_notice: called with notices for people: a worker was refused or died.
+        clock: a monotonic clock, in seconds.
 
     Attributes:
-        stopped: why the work was given up early.
+        stopped: why the work was given up early; None if it was not.
     """
 
     def __init__(
@@ -271,9 +272,9 @@ class Dispatcher:
         self._terms = terms
         self._notice = on_notice
         self._clock = clock
-        self._name = secrets.token_hex(8)  # of this run among all that use the cluster
+        self._name = secrets.token_hex(8)  # identifies this run among all runs that use the cluster
         self._numbers = itertools.count()
-        self._seats: dict[str, _Seat] = {}
+        self._workers: dict[str, _WorkerState] = {}
         self._greeted: dict[str, str] = {}  # key of the handshake -> worker
         self._refused: dict[str, str] = {}
         self._suspects: deque[Piece] = deque()
@@ -289,12 +290,12 @@ class Dispatcher:
         """Waits for the workers and compares them with this judge.
 
         Raises:
-            ClusterError: there are none, or one of them differs; the message names it.
+            ClusterError: there are no workers, or one of them differs; the message names it.
         """
         deadline = self._clock() + self._terms.wait_s
         while True:
             self._look()
-            ready = len(self._seats) >= self._terms.workers
+            ready = len(self._workers) >= self._terms.workers
             if ready and not self._greeted:
                 return
             if self._clock() >= deadline:
@@ -309,33 +310,33 @@ class Dispatcher:
                 )
 
     def _stop_waiting(self) -> None:
-        """Continues with the workers that said who they are; the others may still say it.
+        """Continues with the workers that have introduced themselves; others may join later.
 
         Raises:
-            ClusterError: there are none.
+            ClusterError: no worker has introduced itself.
         """
         waited = f"within {self._terms.wait_s:g} s"
         silent = sorted(self._greeted.values())
-        if not self._seats:
-            reason = f"; worker {silent[0]} did not say who it is" if silent else ""
+        if not self._workers:
+            reason = f"; worker {silent[0]} did not introduce itself" if silent else ""
             raise ClusterError(
-                f"{len(self._seats)} of {self._terms.workers} workers came {waited}{reason}",
+                f"{len(self._workers)} of {self._terms.workers} workers came {waited}{reason}",
                 hint="Start workers (`judge cluster worker ADDRESS`), or wait longer: `wait_s` of "
                 "the cluster's file.",
             )
         for address in silent:
-            self._notice(f"worker {address} did not say who it is {waited}; the others begin")
+            self._notice(f"worker {address} did not introduce itself {waited}; the others begin")
 
     def _look(self) -> None:
         """Finds out which workers have come and which have gone."""
         self._looked = self._clock()
         present = self._cluster.workers()
-        for address in [seat for seat in self._seats if seat not in present]:
+        for address in [address for address in self._workers if address not in present]:
             self._bury(address)
         self._greeted = {
             key: address for key, address in self._greeted.items() if address in present
         }
-        addresses = {*self._seats, *self._greeted.values(), *self._refused}
+        addresses = {*self._workers, *self._greeted.values(), *self._refused}
         for address, facts in present.items():
             if address in addresses:
                 continue
@@ -359,7 +360,7 @@ class Dispatcher:
         if problem:
             self._refuse(address, problem)
         else:
-            self._seats[address] = _Seat(shares=worker.shares)
+            self._workers[address] = _WorkerState(shares=worker.shares)
 
     def _refuse(self, address: str, problem: str) -> None:
         self._refused[address] = problem
@@ -367,12 +368,12 @@ class Dispatcher:
     # -- the work ------------------------------------------------------------------------------
 
     def run(self, work: Iterable[Job | Check]) -> Generator[Outcome]:
-        """Gives work to the workers; yields results in any order.
+        """Distributes work among the workers; yields results in any order.
 
-        Closing the iterator takes back what is under way.
+        Closing the iterator cancels all unfinished work.
 
         Raises:
-            ClusterError: before the first case, there is no worker, or one of them differs.
+            ClusterError: before the first case, there is no worker, or a worker differs.
         """
         source = (Piece(job) for job in work)
         try:
@@ -386,7 +387,7 @@ class Dispatcher:
             self._cluster.cancel([*self._greeted, *self._under_way()])
 
     def _under_way(self) -> Iterator[str]:
-        return (chunk.key for seat in self._seats.values() for chunk in seat.chunks)
+        return (chunk.key for worker in self._workers.values() for chunk in worker.chunks)
 
     def _dispatch(self, source: Iterator[Piece]) -> Generator[Outcome]:
         lost_since: float | None = None
@@ -396,13 +397,13 @@ class Dispatcher:
             self._leave_out_the_stuck()
             yield from self._given_up()
             self._fill(source)
-            busy = any(seat.chunks for seat in self._seats.values())
+            busy = any(worker.chunks for worker in self._workers.values())
             if not busy and not self._suspects and not self._again:
                 head = next(source, None)
                 if head is None:
                     return
                 self._again.append(head)
-            if self._seats:
+            if self._workers:
                 lost_since = None
             elif lost_since is None:
                 lost_since = self._clock()
@@ -417,18 +418,18 @@ class Dispatcher:
         return ClusterError(f"no worker is left, and {waited}{''.join(reasons[:1])}")
 
     def _fill(self, source: Iterator[Piece]) -> None:
-        """Gives work to workers that have room; suspects go to idle workers, alone."""
-        seats = sorted(self._seats.items(), key=lambda item: len(item[1].chunks))
-        while self._suspects and seats and not seats[0][1].chunks:
-            address, seat = seats.pop(0)
-            self._send(address, seat, (self._suspects.popleft(),))
-        # The least busy are left to run dry while suspects wait for an idle one.
-        for address, seat in seats[len(self._suspects) :]:
-            while seat.room and (chunk := self._chunk(source)):
-                self._send(address, seat, chunk)
+        """Sends work to workers with room; a suspect piece is sent alone, to an idle worker."""
+        workers = sorted(self._workers.items(), key=lambda item: len(item[1].chunks))
+        while self._suspects and workers and not workers[0][1].chunks:
+            address, worker = workers.pop(0)
+            self._send(address, worker, (self._suspects.popleft(),))
+        # While suspects wait for idle workers, the least busy workers get no new work.
+        for address, worker in workers[len(self._suspects) :]:
+            while worker.room and (chunk := self._chunk(source)):
+                self._send(address, worker, chunk)
 
     def _chunk(self, source: Iterator[Piece]) -> tuple[Piece, ...]:
-        """The next pieces that take about as long as a chunk should."""
+        """Takes the next pieces that together take about as long as a chunk should."""
         pieces: list[Piece] = []
         expected_s, size = 0.0, 0
         while expected_s < CHUNK_S and len(pieces) < MAX_WORK and size < MAX_BYTES:
@@ -440,14 +441,14 @@ class Dispatcher:
             size += piece.size_bytes
         return tuple(pieces)
 
-    def _send(self, address: str, seat: _Seat, pieces: tuple[Piece, ...]) -> None:
+    def _send(self, address: str, worker: _WorkerState, pieces: tuple[Piece, ...]) -> None:
         self._begun = True
         chunk = _Chunk(self._key("chunk"), pieces)
-        folder = self._terms.folder if seat.shares else None
+        folder = self._terms.folder if worker.shares else None
         work = tuple(lean(piece.work) for piece in pieces)
-        if not seat.chunks:
-            seat.since = self._clock()
-        seat.chunks.append(chunk)
+        if not worker.chunks:
+            worker.since = self._clock()
+        worker.chunks.append(chunk)
         request = Request(chunk.key, self._terms.recipe, work, folder)
         self._cluster.send(address, chunk.key, work_request(request))
 
@@ -460,11 +461,11 @@ class Dispatcher:
             return
         owner = self._whose(answered.key)
         if owner is None:
-            return  # of a worker that has died since
-        address, seat, chunk = owner
+            return  # the worker has died since
+        address, worker, chunk = owner
         if answered.data is None:
             self._look()
-            if address in self._seats:  # it is well, but not what it answered
+            if address in self._workers:  # the worker is alive, but its answer is invalid
                 self._leave_out(address, chunk, answered.problem)
             return
         try:
@@ -476,17 +477,17 @@ class Dispatcher:
             self._leave_out(address, chunk, reply.error)
             return
         if not reply.gone and not reply.checks and not any(reply.judged.values()):
-            self._leave_out(address, chunk, "it did nothing of what it was asked")
+            self._leave_out(address, chunk, "it did none of the requested work")
             return
-        seat.chunks.remove(chunk)
-        seat.since = self._clock()
+        worker.chunks.remove(chunk)
+        worker.since = self._clock()
         yield from self._outcomes(address, chunk, reply)
 
-    def _whose(self, key: str) -> tuple[str, _Seat, _Chunk] | None:
-        for address, seat in self._seats.items():
-            for chunk in seat.chunks:
+    def _whose(self, key: str) -> tuple[str, _WorkerState, _Chunk] | None:
+        for address, worker in self._workers.items():
+            for chunk in worker.chunks:
                 if chunk.key == key:
-                    return address, seat, chunk
+                    return address, worker, chunk
         return None
 
     def _outcomes(self, address: str, chunk: _Chunk, reply: Reply) -> Iterator[Outcome]:
@@ -512,8 +513,8 @@ class Dispatcher:
     # -- what went wrong -----------------------------------------------------------------------
 
     def _bury(self, address: str) -> None:
-        """A worker is gone: the chunk that it worked on is suspect, the others are not."""
-        chunks = self._seats.pop(address).chunks
+        """Removes a worker that is gone; only the chunk that it worked on becomes suspect."""
+        chunks = self._workers.pop(address).chunks
         at_work = bool(chunks) and self._cluster.is_next(address, chunks[0].key)
         self._cluster.cancel([chunk.key for chunk in chunks])
         self._notice(f"worker {address} is gone")
@@ -523,42 +524,42 @@ class Dispatcher:
             self._requeue(chunk.pieces)
 
     def _leave_out_the_stuck(self) -> None:
-        """Leaves out workers that have not answered for longer than any honest one takes."""
-        for address, seat in list(self._seats.items()):
-            if seat.chunks and not self._cluster.is_next(address, seat.chunks[0].key):
-                seat.since = self._clock()  # it works for another run
-            elif seat.chunks and self._clock() - seat.since > seat.chunks[0].patience_s:
-                waited = f"it has not answered for {self._clock() - seat.since:.0f} s"
-                self._leave_out(address, seat.chunks[0], waited)
+        """Leaves out workers that have not answered for longer than an honest worker would take."""
+        for address, worker in list(self._workers.items()):
+            if worker.chunks and not self._cluster.is_next(address, worker.chunks[0].key):
+                worker.since = self._clock()  # it is working for another run
+            elif worker.chunks and self._clock() - worker.since > worker.chunks[0].patience_s:
+                waited = f"it has not answered for {self._clock() - worker.since:.0f} s"
+                self._leave_out(address, worker.chunks[0], waited)
 
     def _leave_out(self, address: str, at_fault: _Chunk | None, problem: str) -> None:
         """Stops using a worker; a chunk that may be at fault becomes suspect, the others do not."""
-        self._notice(f"worker {address} is not used any more: {problem}")
+        self._notice(f"worker {address} is no longer used: {problem}")
         self._refused[address] = problem
-        chunks = self._seats.pop(address).chunks
+        chunks = self._workers.pop(address).chunks
         self._cluster.cancel([chunk.key for chunk in chunks])
         for chunk in chunks:
             (self._suspect if chunk is at_fault else self._requeue)(chunk.pieces)
 
     def _requeue(self, pieces: Sequence[Piece]) -> None:
         for piece in pieces:
-            (self._suspects if piece.deaths else self._again).append(piece)
+            (self._suspects if piece.worker_deaths else self._again).append(piece)
 
     def _suspect(self, pieces: Sequence[Piece]) -> None:
         for piece in pieces:
-            self._suspects.append(replace(piece, deaths=piece.deaths + 1))
+            self._suspects.append(replace(piece, worker_deaths=piece.worker_deaths + 1))
 
     def _given_up(self) -> Iterator[Lost]:
-        """Splits what too many workers died of; gives up what they died of case by case."""
+        """Splits pieces from which too many workers died; gives up such single cases."""
         waiting, self._suspects = self._suspects, deque()
         for piece in waiting:
-            if piece.deaths >= DEATHS and not piece.single:
+            if piece.worker_deaths >= DEATHS and not piece.single:
                 parts = split(piece.work)
                 self._suspects.extend(replace(piece, work=part, single=True) for part in parts)
-            elif piece.deaths > DEATHS:
+            elif piece.worker_deaths > DEATHS:
                 yield Lost(
                     piece.work,
-                    f"{piece.deaths} workers died, or gave no answer, while it was judged",
+                    f"{piece.worker_deaths} workers died, or gave no answer, while it was judged",
                 )
             else:
                 self._suspects.append(piece)

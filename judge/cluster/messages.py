@@ -1,13 +1,13 @@
 """Messages between client and workers, as bytes: the handshake, requests and answers.
 
-A worker is asked who it is before it gets its first case. Its answer is compared field by field; a
-worker that differs in anything that could change a verdict is refused, and named.
+Before a worker gets its first case, it must introduce itself. Its answer is compared field by
+field. A worker that differs in anything that could change a verdict is refused, with a notice.
 
-Requests go from the client to the workers, which run its code anyway; they are pickled. Answers go
-the other way, where nothing may be executed, and where a worker may send what it likes. An answer
-is a head, which is JSON, and then records (JSON as well) and outputs, whose lengths are in the
-head. Its values are counted before any of it is read, and every field is checked against the
-request.
+Requests are sent from the client to the workers, which run the client's code anyway, so they are
+pickled. Answers are sent in the other direction: they must not run code, and a worker may send
+anything. An answer has a head, which is JSON, followed by records (also JSON) and outputs, whose
+lengths are in the head. Its values are counted before any of it is read, and every field is checked
+against the request.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from judge.suites import load_suite
 from judge.version import __version__
 
 RETURN_BYTES = 64 * MIB
-"""Outputs that come back in one answer, if the workers do not see the results folder. A worker that
-has as many answers at once; what is left is requested again."""
+"""How many bytes of outputs one answer carries, if workers cannot access the results folder. When a
+worker has this much, it answers immediately; the rest of the work is requested again."""
 
 RETURN_RECORD_BYTES = 2 * MIB
-"""The same of records. They have at most half as many values: each takes two bytes or more."""
+"""The same limit for records. They have at most half as many values, of at least 2 bytes each."""
 
 MAX_ANSWER_BYTES = 2 * RETURN_BYTES + RETURN_RECORD_BYTES + MAX_LINE_BYTES + MIB
-"""The longest answer of an honest worker: it stops after what goes beyond one of the bounds."""
+"""Longest answer of an honest worker, which stops once it has exceeded one of these limits."""
 
 _MAX_ANSWER_VALUES = 2 * MAX_LINE_VALUES
 _MAX_WORDS = 10_000
@@ -62,9 +62,9 @@ _MAX_INTRODUCTION_BYTES = 100_000
 class ReplyHead(TypedDict):
     """The head of an answer, before its records and outputs.
 
-    ``judged`` lists for each case the position of the work and of the case in it, and the lengths
-    of its record and of its output; ``checks`` for each check the position of the work and the
-    length. A length of -1 says that there is no output.
+    ``judged`` lists for each case the position of the work, the position of the case in it, and the
+    lengths of its record and its output. ``checks`` lists for each check the position of the work
+    and the length. A length of -1 means that there is no output.
     """
 
     seconds: Amount
@@ -76,7 +76,7 @@ class ReplyHead(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A test case to be checked against itself."""
+    """A test case that is checked against itself."""
 
     task: Task
     case: TestCase
@@ -88,9 +88,9 @@ class Request:
 
     Attributes:
         key: the name of the task.
-        recipe: what sandbox and engines are opened from.
+        recipe: from this, the worker opens sandbox and engines.
         work: submissions to judge, or cases to check.
-        folder: the results directory, if the worker sees it and may leave outputs there.
+        folder: the results directory, if the worker can access it and may store outputs there.
     """
 
     key: str
@@ -99,12 +99,12 @@ class Request:
     folder: str | None = None
 
     def to_bytes(self) -> bytes:
-        """The bytes that are sent."""
+        """Encodes the message for sending."""
         return pickle.dumps(self)
 
     @staticmethod
     def from_bytes(data: bytes) -> Request:
-        """Reads what a worker received; it trusts its client."""
+        """Reads a received request; workers trust their client."""
         request = pickle.loads(data)  # noqa: S301  from the client, whose code the worker runs
         assert isinstance(request, Request)
         return request
@@ -118,8 +118,8 @@ class Reply:
         seconds: how long it took.
         judged: position of the work -> position of the case in its job -> the judged case.
         checks: position of the work -> the finished check.
-        gone: why the sandbox of this worker cannot be used any more; empty if it can.
-        error: what kept the worker from working at all.
+        gone: why the sandbox of this worker can no longer be used; empty if it can.
+        error: why the worker could not work at all; empty if it could.
     """
 
     seconds: float = 0.0
@@ -129,7 +129,7 @@ class Reply:
     error: str = ""
 
     def to_bytes(self) -> bytes:
-        """The bytes that are sent: the head's length, the head, records and checks, outputs."""
+        """Encodes the answer: the length of the head, the head, records and checks, outputs."""
         judged: list[tuple[int, int, bytes, bytes | None]] = [
             (work, case, dump_json(record_of_result(done.keys, done.result)).encode(), done.output)
             for work, cases in self.judged.items()
@@ -157,7 +157,7 @@ class Reply:
         """Reads an answer.
 
         Args:
-            data: the answer; nothing in it is trusted but the verdicts.
+            data: the answer; only its verdicts are trusted.
             request: the work that was requested.
 
         Raises:
@@ -170,7 +170,7 @@ class Reply:
         except MalformedError:
             raise
         except (StoreError, Exception) as error:
-            # Lengths, JSON and the types of fields fail in many ways; each means the same here.
+            # Lengths, JSON and types of fields can fail in many ways; all mean the same here.
             message = str(error)[:200]
             raise MalformedError(f"{type(error).__name__}: {message}") from error
 
@@ -247,12 +247,12 @@ def _checked(work: Job | Check, text: bytes) -> CaseCheck:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Everything besides the case that a verdict depends on.
+    """Everything that verdicts depend on, besides the cases themselves.
 
     Attributes:
         judge: version of the judge.
         grader: version of its verdicts.
-        image: what programs run in; empty if none do.
+        image: image of the sandbox in which programs run; empty if none do.
         engines: the calculation engines.
         suite: digest of the suite; empty if it is not compared.
     """
@@ -265,17 +265,17 @@ class Identity:
 
     @staticmethod
     def of(settings: Settings, suite: str) -> Identity:
-        """The identity of this process.
+        """Returns the identity of this process.
 
         Args:
-            settings: sandbox and engines, opened.
+            settings: the settings with open sandbox and engines.
             suite: digest of the suite.
         """
         image = "" if settings.sandbox is None else settings.sandbox.info.image
         return Identity(image=image, engines=tuple(settings.rules.engines), suite=suite)
 
     def difference(self, other: Identity) -> str | None:
-        """The first thing in which a worker differs, in words; None if it is the same."""
+        """Describes the first property in which a worker differs; None if there is none."""
         for what, mine, its in (
             ("the judge", self.judge, other.judge),
             ("the grader", self.grader, other.grader),
@@ -293,9 +293,9 @@ class Question:
     """The first question to a worker; plain JSON, so that any version can read it.
 
     Attributes:
-        suite_root: where the suite is; None if it is not compared.
-        probe: a file that is there if the worker sees the results folder; None without a folder.
-        judge: version of the judge that asks.
+        suite_root: the folder of the suite; None if it is not compared.
+        probe: a file that exists if the worker can access the results folder; None without one.
+        judge: version of the judge that sends the question.
     """
 
     suite_root: str | None = None
@@ -303,25 +303,25 @@ class Question:
     judge: str = __version__
 
     def to_bytes(self) -> bytes:
-        """The bytes that are sent."""
+        """Encodes the message for sending."""
         return json.dumps(asdict(self)).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> Question:
-        """Reads what was received."""
+        """Reads a received question."""
         fields = json.loads(data)
         return Question(fields["suite_root"], fields["probe"], fields["judge"])
 
     def suite_digest(self) -> str:
-        """The digest of the suite as this machine has it; empty if it is not compared.
+        """Returns the digest of the suite on this machine; empty if it is not compared.
 
         Raises:
-            SuiteError: it is not here.
+            SuiteError: the suite is not on this machine.
         """
         return "" if self.suite_root is None else load_suite(Path(self.suite_root)).digest
 
     def sees_folder(self) -> bool:
-        """Whether this machine sees the results folder."""
+        """Returns whether this machine can access the results folder."""
         return self.probe is not None and Path(self.probe).is_file()
 
 
@@ -330,9 +330,9 @@ class Introduction:
     """A worker's description of itself.
 
     Attributes:
-        identity: what its verdicts depend on.
-        shares: whether it sees the results folder.
-        problem: why it cannot work at all.
+        identity: everything that its verdicts depend on.
+        shares: whether it can access the results folder.
+        problem: why it cannot work at all; empty if it can.
     """
 
     identity: Identity = field(default_factory=Identity)
@@ -340,7 +340,7 @@ class Introduction:
     problem: str = ""
 
     def to_bytes(self) -> bytes:
-        """The bytes that are sent."""
+        """Encodes the message for sending."""
         mine = self.identity
         return json.dumps(
             {
@@ -356,7 +356,7 @@ class Introduction:
 
     @staticmethod
     def from_bytes(data: bytes) -> Introduction:
-        """Reads what was received; anything but an introduction is a problem of the worker."""
+        """Reads an introduction; anything else becomes a problem of the worker."""
         if len(data) > _MAX_INTRODUCTION_BYTES:
             return Introduction(problem=f"its introduction has {len(data):,} bytes")
         try:
@@ -375,7 +375,7 @@ class Introduction:
 
 
 def introduce(question: Question, settings: Settings) -> Introduction:
-    """This worker's description of itself; a missing suite is a problem, not an exception."""
+    """Describes this worker; a missing suite is reported as a problem, not raised."""
     try:
         identity = Identity.of(settings, question.suite_digest())
     except JudgeError as error:

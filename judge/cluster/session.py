@@ -1,4 +1,4 @@
-"""A cluster that a command uses: opened once, for all runs that it judges."""
+"""The cluster that a command uses; it is opened once for all runs that are judged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.cluster.config import Place
+from judge.cluster.config import ClusterSpec
 from judge.cluster.dispatch import Dispatcher, Terms
 from judge.cluster.messages import Check, Identity, Question
 from judge.core.task import Task, TestCase
@@ -34,24 +34,27 @@ class ClusterSession:
     """The cluster of one command.
 
     Args:
-        place: where the workers are.
+        cluster_spec: where the workers are, or how they are started.
         stack: closes the connection, and ends the workers that were started for it.
-        on_notice: called with what people should know.
+        on_notice: called with notices for people.
 
     Raises:
         UsageError: the judge was installed without the packages that a cluster needs.
-        ClusterError: it cannot be reached.
+        ClusterError: the cluster cannot be reached.
     """
 
     def __init__(
-        self, cluster_place: Place, stack: contextlib.ExitStack, on_notice: Callable[[str], None]
+        self,
+        cluster_spec: ClusterSpec,
+        stack: contextlib.ExitStack,
+        on_notice: Callable[[str], None],
     ) -> None:
-        check_installed(cluster_place.kind)
+        check_installed(cluster_spec.kind)
         from judge.cluster.engine.connection import reached  # noqa: PLC0415  an extra, and slow
 
-        self._place = cluster_place
+        self._spec = cluster_spec
         self._notice = on_notice
-        self._connection: Connection = stack.enter_context(reached(cluster_place))
+        self._connection: Connection = stack.enter_context(reached(cluster_spec))
         self._prepared: WorkerRecipe | None = None
         self._preparing = threading.Lock()
 
@@ -59,12 +62,12 @@ class ClusterSession:
     def dispatcher(
         self, recipe: WorkerRecipe, settings: Settings, suite: Suite, folder: Path | None
     ) -> Iterator[Dispatcher]:
-        """Dispatcher that assigns the work of one run, as long as it lasts; runs can overlap.
+        """Opens a dispatcher that distributes the work of one run; runs may overlap.
 
         Args:
-            recipe: what workers open sandbox and engines from.
-            settings: the same, opened here: what workers are compared with.
-            suite: the suite, which workers must have at the same place.
+            recipe: from this, workers open sandbox and engines.
+            settings: the same, open on this machine, for comparison with the workers.
+            suite: the suite, which must have the same path on the workers.
             folder: the results directory; None if nothing is kept.
         """
         with self._preparing:
@@ -78,8 +81,8 @@ class ClusterSession:
                 Question(str(suite.root.resolve()), None if probe is None else str(probe)),
                 Identity.of(settings, suite.digest),
                 None if folder is None else str(folder.resolve()),
-                self._place.workers,
-                self._place.wait_s,
+                self._spec.workers,
+                self._spec.wait_s,
             )
             yield Dispatcher(self._connection.for_run(), terms, on_notice=self._notice)
 
@@ -88,10 +91,10 @@ def check_installed(kind: str) -> None:
     """Checks that the packages that a cluster needs are installed.
 
     Args:
-        kind: the kind of the place.
+        kind: the kind, as in :class:`judge.cluster.config.ClusterSpec`.
 
     Raises:
-        UsageError: it is not; the hint names the extra.
+        UsageError: a package is missing; the hint names the extra to install.
     """
     needed = {"slurm": "dask_jobqueue", "kubernetes": "dask_kubernetes"}
     extra = kind if kind in needed else "cluster"
@@ -105,7 +108,7 @@ def check_installed(kind: str) -> None:
 
 @contextlib.contextmanager
 def _probe(folder: Path) -> Iterator[Path]:
-    """A file whose name nobody guesses: a worker that sees it sees the folder."""
+    """Makes a file with an unguessable name: a worker that can see it can access the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder.resolve() / f"{_PROBE}{secrets.token_hex(16)}"
     path.touch()
@@ -116,12 +119,12 @@ def _probe(folder: Path) -> Iterator[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSeats:
+class ClusterExecutorFactory:
     """Makes executors on a cluster, for :attr:`judge.grading.batch.Settings.executor_of`.
 
     Attributes:
         session: the cluster.
-        recipe: what workers open sandbox and engines from.
+        recipe: from this, workers open sandbox and engines.
         suite: the suite of the run.
         folder: its results directory; None if nothing is kept.
     """
@@ -132,7 +135,7 @@ class ClusterSeats:
     folder: Path | None
 
     def __call__(self, settings: Settings) -> ClusterExecutor:
-        """Executes the jobs of a run."""
+        """Returns an executor for the jobs of a run."""
         recipe = self.recipe
         if settings.sandbox is None:
             recipe = replace(recipe, isolates=False)
@@ -144,10 +147,10 @@ class ClusterSeats:
 
 
 class ClusterExecutor:
-    """Does jobs on the workers of a cluster; see :class:`judge.grading.jobs.Executor`.
+    """Runs jobs on the workers of a cluster; see :class:`judge.grading.jobs.Executor`.
 
     Args:
-        dispatcher: makes what assigns the work.
+        dispatcher: opens the dispatcher that distributes the work.
     """
 
     def __init__(
@@ -158,11 +161,11 @@ class ClusterExecutor:
 
     @property
     def stopped(self) -> JudgeError | None:
-        """Why the work was given up."""
+        """Why the work was given up; None if it was not."""
         return None if self._dispatcher is None else self._dispatcher.stopped
 
     def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
-        """Runs the jobs; yields finished cases in the calling thread, as they are done."""
+        """Runs the jobs; yields each case in the calling thread when it is done."""
         reused: list[JudgedCase] = []
         waiting = _without_reused(jobs, reused)
         head = next(waiting, None)
@@ -183,10 +186,10 @@ class ClusterExecutor:
         yield from _taken(reused)
 
     def verify(self, pairs: Sequence[tuple[Task, TestCase]]) -> Generator[CaseCheck]:
-        """Checks cases against themselves, in order.
+        """Checks cases against themselves; returns the checks in the same order.
 
         Raises:
-            JudgeError: the work had to be given up.
+            JudgeError: the work was given up.
         """
         order = {(task.id, case.number): at for at, (task, case) in enumerate(pairs)}
         done: dict[int, CaseCheck] = {}
@@ -216,14 +219,14 @@ def _chained(head: Job, waiting: Iterator[Job]) -> Iterator[Job]:
 
 
 def _without_reused(jobs: Iterable[Job], reused: list[JudgedCase]) -> Iterator[Job]:
-    """The jobs without the cases that are on record, which are appended to ``reused``."""
+    """Yields the jobs without recorded cases, which are appended to ``reused``."""
     for job in jobs:
         reused.extend(
-            JudgedCase(case.keys, case.known, reused=True)
+            JudgedCase(case.keys, case.recorded, reused=True)
             for case in job.cases
-            if case.known is not None
+            if case.recorded is not None
         )
-        cases = tuple(case for case in job.cases if case.known is None)
+        cases = tuple(case for case in job.cases if case.recorded is None)
         if cases:
             yield replace(job, cases=cases)
 
@@ -234,7 +237,7 @@ def _taken(reused: list[JudgedCase]) -> Iterator[JudgedCase]:
 
 
 def _judge_errors(job: Job, reason: str) -> Iterator[JudgedCase]:
-    """JE for each case of a job that was given up."""
+    """Yields a judge error (JE) for each case of a job that was given up."""
     for case in job.cases:
         outcome = RunOutcome(Verdict.JE, reason)
         result = case_result(job.task.id, job.sample, case.case.number, outcome, None)

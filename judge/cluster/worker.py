@@ -34,17 +34,17 @@ from judge.grading.verify import verify_case
 from judge.version import __version__
 
 RETURN_S = 30.0
-"""After so many seconds a worker begins no further case: what is done goes back, what is left is
-requested again. So the client can tell a worker that is stuck from one with much to do."""
+"""After this many seconds, a worker begins no further case: it returns the finished cases, and the
+others are requested again. So the client can tell a stuck worker from a busy one."""
 
 _clock = time.monotonic
 
 
 class Workplace:
-    """Sandbox and engines of this process, opened for one recipe at a time.
+    """The sandbox and engines of this process, opened for one recipe at a time.
 
     Args:
-        open_recipe: opens them.
+        open_recipe: opens sandbox and engines.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Workplace:
         self._busy: tuple[str, Worker] | None = None
 
     def open(self, recipe: WorkerRecipe) -> Settings:
-        """Sandbox and engines for a recipe; what was open for another one is closed.
+        """Opens sandbox and engines for a recipe; closes those for another recipe.
 
         Raises:
             SandboxError: there is no such sandbox here.
@@ -75,14 +75,14 @@ class Workplace:
             return self._settings
 
     def close(self) -> None:
-        """Closes what is open, which ends what runs in it."""
+        """Closes sandbox and engines, which ends everything that runs in them."""
         with self._changing:
             stack, self._stack = self._stack, contextlib.ExitStack()
             self._settings = self._recipe = None
         stack.close()
 
     def abandon(self, key: str) -> None:
-        """Ends what runs for a request that nobody waits for any more."""
+        """Ends everything that runs for a request for which no client waits any more."""
         busy = self._busy
         if busy is not None and busy[0] == key:
             busy[1].stop.set()
@@ -90,19 +90,19 @@ class Workplace:
 
     @property
     def current(self) -> str | None:
-        """The key of the request that is being worked on."""
+        """The key of the current request."""
         busy = self._busy
         return None if busy is None else busy[0]
 
     def introduce(self, recipe: WorkerRecipe, question: Question) -> Introduction:
-        """This worker's description of itself."""
+        """Describes this worker."""
         try:
             return introduce(question, self.open(recipe))
         except JudgeError as error:
             return Introduction(problem=error.message)
 
     def perform(self, request: Request) -> Reply:
-        """Does the work; whatever keeps it from being done is in the reply."""
+        """Does the work; the reply reports anything that prevents it."""
         started, reply = time.perf_counter(), Reply()
         try:
             settings = self.open(request.recipe)
@@ -113,7 +113,7 @@ class Workplace:
             reply.gone = "" if worker.gone is None else worker.gone.message
         except JudgeError as error:
             reply.error = error.message
-        except Exception as error:  # noqa: BLE001  nothing but bytes goes back to the client
+        except Exception as error:  # noqa: BLE001  only bytes are returned to the client
             reply.error = f"the judge failed: {type(error).__name__}: {error}"
         finally:
             self._busy = None
@@ -139,12 +139,12 @@ def _judge_cases(job: Job, worker: Worker, done: dict[int, JudgedCase], outputs:
     def take(judged: JudgedCase) -> None:
         done[positions[judged.result.case]] = outputs.keep(judged)
 
-    # Asked before each case; the first is judged in any case, so that there is always an answer.
+    # Before the first case `full` is never true, so every answer has at least one case.
     worker.run(job, take, itertools.takewhile(lambda _: not outputs.full, job.cases))
 
 
 class _Outputs:
-    """Outputs of one request: left in the results folder, or sent back."""
+    """The outputs of one request: stored in the results folder, or sent back."""
 
     def __init__(self, folder: str | None) -> None:
         self._store = None if folder is None else RunDirectory(Path(folder))
@@ -153,7 +153,7 @@ class _Outputs:
 
     @property
     def full(self) -> bool:
-        """Whether the answer should go back before more is done."""
+        """Whether the answer should be sent before more work is done."""
         return (
             self._bytes >= RETURN_BYTES
             or self._record_bytes >= RETURN_RECORD_BYTES
@@ -161,14 +161,14 @@ class _Outputs:
         )
 
     def keep(self, judged: JudgedCase) -> JudgedCase:
-        """Puts an output where it is kept; what has to be sent stays."""
+        """Stores an output in the results folder; if that is not possible, keeps it to be sent."""
         judged = replace(judged, result=recordable(judged.keys, judged.result))
         self._record_bytes += len(dump_json(record_of_result(judged.keys, judged.result)))
         if judged.output is None:
             return judged
         if self._store is None and len(judged.output) > RETURN_BYTES:
-            cause = f"its output has {len(judged.output):,} bytes, too many to send back: let the "
-            cause += "workers see the results folder"
+            cause = f"its output has {len(judged.output):,} bytes, too many to send back: give "
+            cause += "the workers access to the results folder"
             run: CaseRun = {**judged.result.run, "output_sha256": None}
             result = replace(judged.result, verdict=Verdict.JE, cause=cause, run=run)
             return replace(judged, result=result, output=None)
@@ -185,27 +185,27 @@ _HELLO, _WORK = b"H", b"W"
 
 
 def workplace() -> Workplace:
-    """The one of this process."""
+    """Returns the worker of this process."""
     return _WORKPLACE
 
 
 def greeting_request(recipe: WorkerRecipe, question: Question) -> bytes:
-    """The handshake, as it is sent: what any version can read, then what only the same one can."""
+    """Encodes the handshake: a part that any version can read, then the pickled recipe."""
     return _HELLO + question.to_bytes() + b"\n" + pickle.dumps(recipe)
 
 
 def work_request(request: Request) -> bytes:
-    """A piece of work, as it is sent."""
+    """Encodes a request for work."""
     return _WORK + request.to_bytes()
 
 
 def answer(data: bytes) -> bytes:
-    """Answers a request of the client; this is what the workers of a cluster run."""
+    """Answers a request of the client; the workers of a cluster run this function."""
     if data[:1] == _WORK:
         return _WORKPLACE.perform(Request.from_bytes(data[1:])).to_bytes()
     head, _, recipe = data[1:].partition(b"\n")
     question = Question.from_bytes(head)
     if question.judge != __version__:
         return Introduction().to_bytes()
-    opened: WorkerRecipe = pickle.loads(recipe)  # noqa: S301  from the client, like the code it names
+    opened: WorkerRecipe = pickle.loads(recipe)  # noqa: S301  from the client, like the code that it names
     return _WORKPLACE.introduce(opened, question).to_bytes()

@@ -278,7 +278,7 @@ class Checker(abc.ABC):
         return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
 
     def partial_answer(self, task: Task, gold: Gold) -> tuple[Answer, frozenset[str]] | None:  # noqa: ARG002
-        """Returns a gold that is a partial answer, and the ids of the items that it decides.
+        """Returns a partial correct answer taken from a gold, and the ids of the items it decides.
 
         By default None: golds are complete answers, or no answers at all.
 

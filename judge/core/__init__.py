@@ -1,1 +1,1 @@
-"""Tasks, submissions, verdicts and scores: the nouns, without input or output."""
+"""The data model: tasks, submissions, verdicts and scores. Nothing here does input or output."""

@@ -1,10 +1,11 @@
-"""A conversation with a chat model: its messages, and what its requests took. Pure.
+"""A conversation with a chat model: its messages, and the cost of its requests. Pure.
 
-A picture in a message is its SHA-256 with what people need to recognise it, never its bytes: so
-conversations, journals and caches stay small, and two runs that show the same picture agree.
+A message holds the SHA-256 of a picture and a few facts by which people recognise it, never its
+bytes. So conversations, journals and caches stay small, and two runs that show the same picture
+have equal messages.
 
-``judge infer`` records with each submission what its requests took. A file of solutions may come
-from anywhere, and its fields are kept as they are: a field of another form counts as unknown.
+``judge infer`` records the cost of its requests with each submission. A file of solutions may come
+from anywhere, and its fields are kept unchanged: a field of the wrong type counts as unknown.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from dataclasses import dataclass
 from typing import Literal, NotRequired, TypedDict
 
 MAX_PARTS = 1_000
-"""Parts of one message that are read; files of conversations may come from anybody."""
+"""How many parts of one message are read; conversation files may come from untrusted sources."""
 
 
 class Part(TypedDict):
     """A piece of a message.
 
-    ``text`` is there where ``type`` is ``text``, all others where it is ``picture``.
+    If ``type`` is ``text``, only ``text`` is set; if it is ``picture``, all other fields are.
     """
 
     type: Literal["text", "picture"]
@@ -32,18 +33,18 @@ class Part(TypedDict):
 
 
 Content = str | list[Part]
-"""What a message says: a string, or parts where it holds pictures."""
+"""The content of a message: a string, or a list of parts if it has pictures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture as messages name it.
+    """A picture as messages refer to it.
 
     Attributes:
         sha256: hash of its bytes, in hexadecimal digits.
-        media_type: what its bytes are, such as ``image/png``, whatever its name says.
-        size_bytes: how long it is.
-        name: the name of it that prompts and people use.
+        media_type: the media type of its bytes, such as ``image/png``, whatever its file name.
+        size_bytes: its length in bytes.
+        name: its name in prompts and for people.
     """
 
     sha256: str
@@ -64,17 +65,17 @@ class Picture:
 
 
 def content_of(text: str, pictures: Sequence[Picture] = ()) -> Content:
-    """A message's content: the string itself if there are no pictures, or text, then pictures."""
+    """Makes a message's content: the string itself, or, with pictures, the text and then those."""
     if not pictures:
         return text
     return [{"type": "text", "text": text}, *(picture.part for picture in pictures)]
 
 
 def plain_text(content: object) -> str:
-    """A message's content for people and for logs: pictures by name, type and size.
+    """Formats a message's content for people and logs; pictures by name, type and size.
 
     Args:
-        content: a string, or parts; it may come from anybody.
+        content: a string or parts; it may come from an untrusted source.
     """
     if isinstance(content, list):
         return "\n".join(map(_shown, content[:MAX_PARTS]))
@@ -82,7 +83,7 @@ def plain_text(content: object) -> str:
 
 
 def pictures_in(content: Content) -> list[Part]:
-    """The picture parts of a content, in order."""
+    """Returns the picture parts of a message's content, in order."""
     parts = [] if isinstance(content, str) else content
     return [part for part in parts if part["type"] == "picture"]
 
@@ -107,11 +108,11 @@ class Call:
     """A request to the chat model.
 
     Attributes:
-        attempts: requests that were sent for it, those that failed included.
-        latency_s: seconds of the one that was answered; None where the reply came from the cache,
+        attempts: how many requests were sent for it, including those that failed.
+        latency_s: seconds that the successful request took; None if the reply came from the cache
             or was not timed.
-        prompt_tokens: tokens asked.
-        completion_tokens: tokens answered.
+        prompt_tokens: tokens of the request.
+        completion_tokens: tokens of the reply.
     """
 
     attempts: float = 0.0
@@ -121,7 +122,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class RecordedUsage:
     """Cost of the requests for one submission.
 
     Attributes:
@@ -129,12 +130,12 @@ class Asking:
         setting: the inference setting.
         rounds: rounds of the conversation.
         is_counted: whether tokens are on record.
-        prompt_tokens: tokens asked.
-        completion_tokens: tokens answered.
-        cost_usd: US dollars.
-        seconds: of all calls together, waiting between attempts included.
+        prompt_tokens: tokens of all requests.
+        completion_tokens: tokens of all replies.
+        cost_usd: cost in US dollars.
+        seconds: duration of all calls together, including the waits between attempts.
         is_truncated: whether the reply that the program came from was cut off.
-        stands_alone: whether the program works without earlier rounds; None where that was not
+        stands_alone: whether the program works without the earlier rounds; None if that was not
             tried.
         calls: the requests.
     """
@@ -152,22 +153,22 @@ class Asking:
     calls: tuple[Call, ...] = ()
 
 
-NOT_ASKED = Asking()
-"""For a submission about which nothing is known."""
+NO_USAGE = RecordedUsage()
+"""The value for a submission whose requests are not on record."""
 
 
-def asking_of(record: Mapping[str, object]) -> Asking:
-    """Reads what a record of ``submissions.jsonl`` says about the requests.
+def recorded_usage(record: Mapping[str, object]) -> RecordedUsage:
+    """Reads the fields of a ``submissions.jsonl`` record that are about the requests.
 
     Args:
-        record: the record, or what a submission keeps of it as its provenance.
+        record: the record, or the part of it that a submission keeps as its provenance.
     """
     tokens = record.get("tokens")
     counted = tokens if isinstance(tokens, Mapping) else {}
     calls = record.get("calls")
     stands_alone = record.get("stands_alone")
     rounds = _number(record.get("rounds"))
-    return Asking(
+    return RecordedUsage(
         model=_text(record.get("model")),
         setting=_text(record.get("setting")),
         rounds=rounds if isinstance(rounds, int) else None,
@@ -186,17 +187,17 @@ def asking_of(record: Mapping[str, object]) -> Asking:
     )
 
 
-def fault_of_asking(record: Mapping[str, object]) -> str | None:
-    """Fault in the numbers of a record about the requests; None if there is none.
+def usage_fault(record: Mapping[str, object]) -> str | None:
+    """Finds a number about the requests that is impossibly large; None if there is none.
 
-    They are added up, and what no measurement comes near would overflow there. A field of another
-    form counts as unknown, and is accepted.
+    The numbers are added up, where such a value would overflow. A field of the wrong type counts
+    as unknown and is accepted.
 
     Args:
-        record: as for :func:`asking_of`.
+        record: as for :func:`recorded_usage`.
 
     Returns:
-        The first such field, and what it must be.
+        A message with the name of the first such field and its bound.
     """
     tokens, calls = record.get("tokens"), record.get("calls")
     numbers = [(name, record.get(name)) for name in ("rounds", "cost", "seconds")]
@@ -230,10 +231,10 @@ def _number(value: object) -> float | None:
 
 
 def estimate_tokens(text: str) -> int:
-    """An estimate of the tokens of a string: for pacing, dry runs and budgets, never for records.
+    """Estimates the tokens of a string, for pacing, dry runs and budgets; never for records.
 
-    Common tokenizers make one token of about four letters of English prose, of every two or three
-    characters of code and numbers, and of almost every character of other scripts.
+    Common tokenizers make one token from about four letters of English prose, from two or three
+    characters of code or numbers, and from almost every single character of other scripts.
     """
     ascii_chars = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     sample = text[:1000]

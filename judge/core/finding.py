@@ -1,4 +1,4 @@
-"""A checker's finding about an answer: whether it agrees, and where it does not."""
+"""A checker's finding about an answer: whether it is right, and where it differs from the gold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judge.core.records.cases import (
 )
 
 _MAX_VALUES_LENGTH = 120
-"""Characters of two values that still fit into a line about them."""
+"""How many characters two values may have together to be shown in a one-line message."""
 
 
 class PlaceKind(enum.StrEnum):
@@ -35,9 +35,9 @@ class DifferencePlace:
     """Where an answer differs from its gold.
 
     Attributes:
-        kind: what the place is.
+        kind: the kind of location.
         name: address of the cell, name of the chart, key or rule; empty for a sheet.
-        sheet: the sheet that it is on; empty where there is none.
+        sheet: name of the sheet; empty if the location is on no sheet.
     """
 
     kind: PlaceKind
@@ -50,15 +50,15 @@ class DifferencePlace:
 
 
 class Subject(enum.StrEnum):
-    """The subject of a difference, if workbooks can show it."""
+    """The aspect of a workbook that differs, if pages can show it from the workbooks."""
 
     SHEETS = "sheets"
     CELLS = "cells"
-    """Values of cells."""
+    """The values of cells."""
     LINES = "lines"
     """A sheet as lines of text."""
     LOOKS = "looks"
-    """Fonts, fills and number formats of cells."""
+    """The fonts, fills and number formats of cells."""
     CHARTS = "charts"
     PIVOTS = "pivot_tables"
     SPARKLINES = "sparklines"
@@ -76,7 +76,7 @@ def sheet_of(name: str, *, in_gold: bool) -> SheetRecord:
 
     Args:
         name: its name.
-        in_gold: whether it is the gold's, and not the output's.
+        in_gold: true for a sheet of the gold, false for a sheet of the output.
     """
     return {"file": "gold" if in_gold else "output", "sheet": name}
 
@@ -90,7 +90,7 @@ def differing_cell(
         cell: its address.
         expected: the value that it should have, as JSON.
         actual: the value that it has, as JSON.
-        detail: a line for people in place of the values, if they do not say everything.
+        detail: a line for people that replaces the values, if they do not show the difference.
     """
     if detail:
         return {"cell": cell, "detail": detail}
@@ -106,14 +106,14 @@ def about(
     cells: Sequence[DifferingCellRecord] = (),
     all_cells: int = 0,
 ) -> AboutRecord:
-    """The subject of a difference, for pages that show it from the workbooks.
+    """What a difference is about, for pages that show it from the workbooks.
 
     Args:
-        subject: what kind of thing it is.
-        expected: the sheet that shows what is right; None without one.
-        actual: the sheet that is judged; None if there is no such sheet.
-        asked: names of the properties that are compared, in the checker's own words.
-        decimals: to how many decimals numbers are compared, if all values of sheets are.
+        subject: which aspect of the workbook.
+        expected: the sheet with the right content; None if there is none.
+        actual: the sheet that is judged; None if there is none.
+        asked: names of the properties that are compared, as the checker calls them.
+        decimals: to how many decimals numbers are compared, if whole sheets are compared by value.
         cells: the first cells that differ.
         all_cells: how many cells differ.
     """
@@ -132,7 +132,7 @@ def about(
 
 
 def in_words(value: object) -> str:
-    """A value of a difference, which is JSON, in words: no braces, no brackets, no ``null``."""
+    """Writes a JSON value of a difference in words, without braces, brackets or ``null``."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -151,17 +151,17 @@ def in_words(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FoundDifference:
-    """One thing in which an answer differs from its gold.
+    """One difference between an answer and its gold.
 
     Attributes:
-        kind: its class, in the checker's own words.
-        place: where.
-        expected: what the gold has, as JSON.
-        actual: what the answer has, as JSON.
-        detail: a line for people, if the values do not say everything.
+        kind: the class of the difference, as the checker calls it.
+        place: where the difference is.
+        expected: the gold's value, as JSON.
+        actual: the answer's value, as JSON.
+        detail: a line for people, if the values do not explain the difference.
         number: the number of the rule that does not hold, from 1, if the task lists rules.
         words: that rule as a sentence.
-        about: what it is about, for pages that show it from the workbooks.
+        about: the subject, for pages that show the difference from the workbooks.
     """
 
     kind: str
@@ -181,7 +181,7 @@ class FoundDifference:
             text = f"{text}: {values}" if has_values else text
             return f"{text} ({self.detail})" if self.detail else text
         parts = [self.detail] if self.detail else []
-        # Objects are long as JSON; the sentence says what is compared, and the detail where.
+        # As JSON, objects are long: the sentence of the rule and the detail say enough.
         if has_values and len(values) <= _MAX_VALUES_LENGTH:
             parts.append(values)
         text = f"rule {self.number} does not hold: {self.words.removesuffix('.')}"
@@ -196,10 +196,9 @@ class Finding:
         agrees: whether the answer is right.
         cause: one line on what is wrong; empty if nothing is.
         record: the comparison as it is written to ``cases.jsonl``: ``equal``, ``cells`` and
-            ``differing_cells`` (units compared, and how many of them differ),
-            ``difference_counts``, ``differences`` and ``notes``, and whatever else the checker
-            has to say.
-        undecided: whether the only differences are values that could not be computed.
+            ``differing_cells`` (how many units were compared, and how many differ),
+            ``difference_counts``, ``differences``, ``notes``, and further fields of the checker.
+        undecided: whether all differences are values that could not be computed.
     """
 
     agrees: bool
@@ -209,7 +208,7 @@ class Finding:
 
     @property
     def differing_share(self) -> float:
-        """Share of the compared units that differ, from 0 up."""
+        """The share of the compared units that differ, from 0 up."""
         units, differing = self.record.get("cells"), self.record.get("differing_cells")
         if units is None or differing is None:
             return float(not self.agrees)
@@ -224,13 +223,13 @@ def finding_of(
     most_kept: int = 50,
     undecided: bool = False,
 ) -> Finding:
-    """The finding of a checker that lists what differs, one entry for each differing unit.
+    """Makes the finding of a checker that lists one difference for each differing unit.
 
     Args:
-        differences: what differs; empty if the answer is right.
+        differences: the differences; empty if the answer is right.
         units: how many units (cells, keys, rules …) were compared.
-        notes: liberties taken, and what could not be checked.
-        most_kept: how many differences are kept on record; all are counted.
+        notes: where the checker was lenient, and what it could not check.
+        most_kept: how many differences are recorded at most; all are counted.
         undecided: as in :class:`Finding`.
     """
     counts: dict[str, int] = {}
@@ -278,15 +277,15 @@ def _as_json(difference: FoundDifference) -> DifferenceRecord:
 
 
 def nearest(findings: Sequence[tuple[str, Finding]]) -> Finding:
-    """The finding that counts if there are several golds.
+    """Chooses the finding that counts if there are several golds.
 
-    The first gold that the answer agrees with decides; if there is none, the nearest one does.
+    It is that of the first gold that the answer agrees with; if there is none, of the nearest gold.
 
     Args:
-        findings: name of the gold and what was found, in the order of the golds; at least one.
+        findings: name and finding of each gold, in the order of the golds; at least one.
 
     Returns:
-        That finding; with several golds, its notes name the gold.
+        The chosen finding; if there are several golds, its notes name the gold.
     """
     name, finding = next(
         ((name, finding) for name, finding in findings if finding.agrees),

@@ -16,18 +16,18 @@ GIB = 1024 * MIB
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on one run; every one is enforced by the sandbox, none by the solution.
+    """Limits on one run; the sandbox enforces them all.
 
     Attributes:
         cpu_s: processor seconds of the whole process tree.
         wall_s: wall-clock seconds from the fork of the solution.
         memory_bytes: memory of the whole process tree.
-        processes: processes and threads alive at once.
-        output_bytes: size of the collected output file; also bounds what may be written to disk.
-        console_bytes: how much of each of stdout and stderr is kept (what follows is counted only).
+        processes: how many processes and threads may be alive at the same time.
+        output_bytes: size of the collected output file; also limits how much is written to disk.
+        console_bytes: how many bytes of stdout, and of stderr, are kept; the rest is only counted.
 
     Raises:
-        UsageError: a bound is not a number above 0, or one of bytes or processes is not whole.
+        UsageError: a limit is not a number above 0, or a limit in bytes or processes is not whole.
     """
 
     cpu_s: Annotated[

@@ -1,12 +1,12 @@
-"""An option is declared once: as a field of a dataclass, whose type says what else there is to it.
+"""Declares options, each once: as a dataclass field whose type annotation holds the details.
 
-A declaration is all that an option takes::
+No other code is needed for an option::
 
     jobs: Annotated[int, Option("Cases at a time.", Section.ISOLATION, short="-j", least=1)] = 1
 
-Name, type and default are those of the field. The command line makes its option from it
-(``judge/cli/options.py``), with help and section. :func:`check_bounds` and
-:meth:`Declaration.read` check values that come from elsewhere.
+Name, type and default are those of the field. The command line builds its option, with help text
+and section, from the declaration (``judge/cli/options.py``). :func:`check_bounds` and
+:meth:`Declaration.read` check values from other sources.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from judge.files.paths import GivenPath
 
 
 class Section(enum.StrEnum):
-    """Where help shows an option; sections are shown in this order."""
+    """The section of the help page that shows an option; sections are shown in this order."""
 
     FILES = "Files and rules"
     QUESTION = "The question"
     TYPED_ANSWER = "A typed answer"
-    ORIGIN = "Where it is from"
+    ORIGIN = "Source"
     JUDGED = "What is judged"
-    ASKING = "How a model is asked"
+    ASKING = "Asking the model"
     MODEL = "Model and requests"
     PROMPT = "What a prompt shows"
     PICTURES = "Pictures"
@@ -46,7 +46,7 @@ class Section(enum.StrEnum):
     ANSWER = "Answer"
     EQUAL = "What counts as equal"
     FORMULAS = "Formulas"
-    FAULTS = "Golds that are at fault"
+    FAULTS = "Faulty golds"
     BY_HAND = "Verdicts by hand"
     LIMITS = "Limits of programs"
     ISOLATION = "Isolation and workers"
@@ -55,27 +55,26 @@ class Section(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """The declaration of an option apart from its name, type and default.
+    """Everything that is declared of an option apart from its name, type and default.
 
     Attributes:
-        help: what the command line says about it; ``{default}`` is replaced by the default.
-        section: where help shows it; None in commands with few options.
-        flag: its name on the command line; by default the field's, with hyphens.
+        help: the help text; ``{default}`` is replaced by the default.
+        section: the section of the help page; None in commands with few options.
+        flag: its name on the command line; by default the name of the field, with hyphens.
         short: a second, short name, such as ``-j``.
-        least: the smallest value of a number.
-        most: the largest value of a number.
-        above: the value is above ``least``.
-        choices: the names that it can have; ``module:attribute`` to import them only when they are
-            needed. Not needed where the type is a ``Literal``.
-        noun: what such a name stands for, for the message about one that does not exist.
-        size: an amount of bytes, such as ``512MiB``.
-        commas: several values are given as one text, separated by commas.
-        negatable: the flag has an opposite, ``--no-NAME``.
-        exists: the path has to exist.
+        least: the smallest number allowed.
+        most: the largest number allowed.
+        above: whether the number must be greater than ``least``.
+        choices: the allowed values; ``module:attribute`` to import them only when they are
+            needed. Not needed if the type is a ``Literal``.
+        noun: what these values are, for the message about an unknown value.
+        size: whether the value is a number of bytes, such as ``512MiB``.
+        commas: whether several values are given as one string, separated by commas.
+        negatable: whether the flag has an opposite, ``--no-NAME``.
+        exists: whether the path has to exist.
         folder: whether the path may be a folder.
-        metavar: what help shows for the value.
-        usual: the value that holds if nobody gives one, where None as the field's default means
-            "not given".
+        metavar: the placeholder for the value on the help page.
+        usual: the effective default, if the field has the default None for "not given".
     """
 
     help: str
@@ -104,10 +103,10 @@ class Declaration:
     Attributes:
         name: the field.
         kind: ``bool``, ``int``, ``float``, ``str``, ``Path``, or ``tuple`` for several strings.
-        takes_path: text may also be given as a ``Path``, as the name of a suite.
-        literals: the names of a ``Literal``.
-        default: the field's default; None where a function makes it.
-        option: the rest.
+        takes_path: whether a ``Path`` is accepted as well as a string, as for the name of a suite.
+        literals: the values of a ``Literal``.
+        default: the field's default; None if a default factory makes it.
+        option: all other details.
     """
 
     name: str
@@ -119,11 +118,11 @@ class Declaration:
 
     @property
     def usual(self) -> Any:
-        """The value that applies if nobody sets one."""
+        """The value that applies if the option is not given."""
         return self.option.usual if self.default is None else self.default
 
     def choices(self) -> tuple[str, ...]:
-        """The names that it can have; none if it can have any value."""
+        """The allowed values; empty if every value is allowed."""
         choices = self.option.choices
         if isinstance(choices, str):
             module, _, attribute = choices.partition(":")
@@ -131,14 +130,14 @@ class Declaration:
         return choices or self.literals
 
     def read(self, value: object) -> Any:
-        """A value that may come from an untrusted record, as the field holds it.
+        """Converts a value, which may come from an untrusted record, to the type of the field.
 
         Args:
             value: the value; None for "not given".
 
         Raises:
             TypeError: it is not of the option's type.
-            ValueError: it has that type, but the option cannot have this value.
+            ValueError: it has that type, but is not an allowed value.
         """
         if value is None:
             return () if self.kind is tuple else None
@@ -184,7 +183,7 @@ class Declaration:
 
 
 def options_in(holder: type[Any]) -> Mapping[str, Declaration]:
-    """The options that a dataclass declares, in the order of its fields."""
+    """Returns the options that a dataclass declares, in the order of its fields."""
     kind: Any = holder
     return _options_in(kind)
 
@@ -216,10 +215,10 @@ def _declaration(name: str, hint: Any, default: object, option: Option) -> Decla
 
 
 def check_bounds(options: Any) -> None:
-    """Checks the numbers of options, from the ``__post_init__`` of their dataclass.
+    """Checks the numeric options of a dataclass; called in its ``__post_init__``.
 
     Raises:
-        UsageError: a number is below its bound, or no number.
+        UsageError: a value is below its lower bound, or not a number.
     """
     for name, declaration in options_in(type(options)).items():
         if declaration.option.least is not None:
@@ -227,10 +226,10 @@ def check_bounds(options: Any) -> None:
 
 
 def check_names(checker: str, options: Iterable[str], known: Collection[str]) -> None:
-    """Checks that a checker has all of some options.
+    """Checks that a checker supports all of the given options.
 
     Raises:
-        UsageError: it does not have one of them.
+        UsageError: it does not support one of them.
     """
     for name in options:
         if name not in known:
@@ -241,12 +240,12 @@ def check_names(checker: str, options: Iterable[str], known: Collection[str]) ->
 
 
 def check_at_least(name: str, value: float | None, least: float) -> None:
-    """Checks a number against its lower bound; None, an option that is not given, passes.
+    """Checks a number against its lower bound; None means "not given" and is accepted.
 
     Raises:
-        UsageError: it is below the bound, or no number.
+        UsageError: it is below the bound, or not a number.
     """
-    if isinstance(value, str):  # as configurations of other programs may have it
+    if isinstance(value, str):  # configuration files of other programs may contain this
         raise UsageError(f"{name} is {value[:80]!r}; it must be a number, {least} or more")
     if value is not None and not value >= least:
         raise UsageError(f"{name} is {value}; it must be {least} or more")

@@ -24,11 +24,10 @@ class SubmissionScore:
         task_id: the task's id as text.
         sample: 0-based number among several solutions of the same task.
         verdicts: one per test case, in case order; None if the case was not run.
-        soft: mean over the scored cases of what each counts, from 0 to 1: 1 if it is accepted,
-            otherwise the share of points that it earned, if its checker gives points; None if none
-            is scored.
-        hard: 1.0 if all scored cases are accepted, otherwise 0.0; None if none is scored.
-        earned: what each case counts, in case order, scored or not.
+        soft: mean credit of the scored cases, from 0 to 1; None if no case is scored.
+        hard: 1.0 if all scored cases are accepted, otherwise 0.0; None if no case is scored.
+        earned: the credit of each case, scored or not, in case order: 1 if it is accepted,
+            otherwise the share of points that it earned, or 0 if its checker gives no points.
     """
 
     task_id: str
@@ -60,7 +59,7 @@ def score_submission(
 def score_verdicts(
     task_id: str, sample: int, verdicts: Sequence[Verdict | None], earned: Sequence[float]
 ) -> SubmissionScore:
-    """Scores one submission from the verdicts of its test cases, and from what each counts."""
+    """Scores one submission from the verdict and the credit of each of its test cases."""
     pairs = zip(verdicts, earned, strict=True)
     scored = [(code, share) for code, share in pairs if code is not None and code.is_scored]
     return SubmissionScore(
@@ -74,17 +73,17 @@ def score_verdicts(
 
 
 def earned_share(result: CaseResult) -> float:
-    """What a case counts in the soft score, from 0 to 1.
+    """Returns the credit of a case in the soft score, from 0 to 1.
 
-    An accepted case counts 1. Any other counts the share of points that it earned, if its checker
-    gives points, and 0 otherwise, or if somebody took its points away by changing the verdict.
+    An accepted case counts 1. Any other case counts the share of points that it earned. It counts 0
+    if its checker gives no points, or if a person took the points away by changing the verdict.
     """
     if result.verdict is Verdict.AC:
         return 1.0
     share = result.comparison.get("earned_share")
     if share is None or result.comparison.get("equal") or not result.verdict.is_scored:
         return 0.0
-    # Below 1, which says that the case is accepted.
+    # Stay below 1, which would mean that the case is accepted.
     return min(max(share, 0.0), math.nextafter(1.0, 0.0))
 
 
@@ -93,14 +92,14 @@ class GroupScore:
     """The scores of a group of tasks, under both denominators.
 
     Attributes:
-        tasks: tasks with at least one scored case.
-        cases: scored cases.
-        soft: mean over those tasks of the soft score (of the mean over samples, if several).
+        tasks: how many tasks have at least one scored case.
+        cases: how many cases are scored.
+        soft: mean soft score of those tasks (of the mean over samples, if there are several).
         hard: the same for the hard score.
-        all_tasks: tasks, those without a scored case included.
-        all_cases: cases, the unscored ones included.
-        soft_of_all: soft score in which every unscored case counts as not accepted.
-        hard_of_all: hard score in which every unscored case counts as not accepted.
+        all_tasks: how many tasks there are, including those without a scored case.
+        all_cases: how many cases there are, including unscored ones.
+        soft_of_all: the soft score if every unscored case counts as not accepted.
+        hard_of_all: the hard score if every unscored case counts as not accepted.
     """
 
     tasks: int
@@ -114,12 +113,12 @@ class GroupScore:
 
 
 class TaskScores:
-    """The scores of all samples of one task, in a few dozen bytes for each.
+    """The scores of all samples of one task, in a few dozen bytes per sample.
 
     Attributes:
         samples: the sample numbers, in the order in which they were added.
-        cases: scored cases of all samples.
-        all_cases: cases of all samples.
+        cases: how many cases of all samples are scored.
+        all_cases: how many cases all samples have.
     """
 
     __slots__ = ("_accepted", "_hard", "_soft", "all_cases", "cases", "samples")
@@ -131,7 +130,7 @@ class TaskScores:
         self.all_cases = 0
 
     def add(self, score: SubmissionScore) -> None:
-        """Takes the scores of a sample."""
+        """Adds the scores of a sample."""
         self.samples.append(score.sample)
         self._soft.append(math.nan if score.soft is None else score.soft)
         self._hard.append(math.nan if score.hard is None else score.hard)
@@ -141,22 +140,22 @@ class TaskScores:
 
     @property
     def soft(self) -> list[float | None]:
-        """The soft score of each sample; None where no case is scored."""
+        """The soft score of each sample; None if none of its cases is scored."""
         return [None if math.isnan(score) else score for score in self._soft]
 
     @property
     def hard(self) -> list[float | None]:
-        """The hard score of each sample; None where no case is scored."""
+        """The hard score of each sample; None if none of its cases is scored."""
         return [None if math.isnan(score) else score for score in self._hard]
 
     @property
     def accepted(self) -> list[float]:
-        """What all cases of each sample count, unscored ones nothing: 1 if all are accepted."""
+        """For each sample the mean credit of all its cases; unscored cases count 0."""
         return list(self._accepted)
 
 
 def scores_by_task(submissions: Iterable[SubmissionScore]) -> dict[str, TaskScores]:
-    """The scores of submissions by task id, in the order in which the tasks occur."""
+    """Groups the scores of submissions by task id, in the order in which the tasks occur."""
     by_task: dict[str, TaskScores] = defaultdict(TaskScores)
     for submission in submissions:
         by_task[submission.task_id].add(submission)
@@ -194,10 +193,10 @@ def score_tasks(tasks: Iterable[TaskScores]) -> GroupScore:
 
 
 def best_samples(submissions: Iterable[SubmissionScore]) -> set[tuple[str, int]]:
-    """The sample of each task with the best scores, the first of several: best of n.
+    """Chooses the best-scored sample of each task (best of n); the first if several are equal.
 
     Returns:
-        Task ids and sample numbers.
+        Pairs of task id and sample number.
     """
     best: dict[str, SubmissionScore] = {}
     for submission in submissions:
@@ -225,19 +224,19 @@ def _accepted_share(submission: SubmissionScore) -> float:
 
 
 def _mean(numbers: Sequence[float]) -> float:
-    # fsum: the mean must not depend on the order in which workers finished.
+    # `fsum`, because the mean must not depend on the order in which workers finished.
     return math.fsum(numbers) / len(numbers)
 
 
 def cell_accuracy(result: CaseResult) -> float | None:
-    """The share of the compared cells of a case that are right, from 0 to 1; None if not scored.
+    """Returns the share of a case's compared cells that are right; None if it is not scored.
 
-    An accepted case has 1. Any other has less: 0 if nothing was compared (no program, an exception,
-    a limit, no readable workbook), otherwise the share, in which cells count as wrong that should
-    have been left alone, and at least one cell counts as wrong.
+    The share is from 0 to 1. An accepted case has 1. Any other case has less: 0 if nothing was
+    compared (no program, an exception, a limit, no readable workbook). Otherwise cells that should
+    have been left alone also count as wrong, and at least one cell counts as wrong.
 
     Args:
-        result: what the judge says, by a checker that counts cells.
+        result: the result of the case, from a checker that counts cells.
     """
     if not result.verdict.is_scored:
         return None
@@ -252,20 +251,20 @@ def cell_accuracy(result: CaseResult) -> float | None:
 
 
 def mean_cell_accuracy(results: Iterable[CaseResult]) -> float | None:
-    """The mean over the cases that are scored; None if there is none."""
+    """The mean over the scored cases; None if no case is scored."""
     scored = [share for result in results if (share := cell_accuracy(result)) is not None]
     return fmean(scored) if scored else None
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumn:
-    """A column of such a table: a score of some tasks.
+    """A column of a score table: the score of a group of tasks.
 
     Attributes:
-        label: its heading.
-        division: the division of the tasks that it takes; empty for all tasks.
-        group: the group of that division that its tasks are in.
-        heading: what this column and its neighbours have in common; empty if nothing.
+        label: the column's heading.
+        division: the division of tasks that the column uses; empty for all tasks.
+        group: the group of that division whose tasks the column counts.
+        heading: a common heading above this column and its neighbours; empty if there is none.
     """
 
     label: str
@@ -284,11 +283,11 @@ class ScoreColumn:
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """A table of scores that a suite asks for.
+    """A table of scores that a suite defines.
 
     Attributes:
-        title: its caption.
-        columns: its columns, in order.
+        title: the caption.
+        columns: the columns, in order.
     """
 
     title: str

@@ -1,11 +1,12 @@
-"""Intervals and paired comparison. Pure: numbers in, numbers out, the same for the same seed.
+"""Intervals and paired comparison. Pure: the result depends only on the numbers and the seed.
 
 The clusters are the tasks. Test cases of one task share an instruction and a solution, so they
-pass and fail together; an interval that treats them as independent is too narrow. A soft score is
-a mean over tasks of each task's own share, so resampling tasks is resampling these numbers.
+tend to pass and fail together; an interval that treats them as independent is too narrow. A soft
+score is a mean over tasks of one number per task, so resampling tasks means resampling these
+numbers.
 
-NumPy does the resampling. The rest is a line or two of arithmetic each, and is written out here:
-``scipy.stats`` holds most of it, but takes longer to import than a whole report takes to make.
+NumPy does the resampling. Everything else is a line or two of arithmetic and is written out here:
+``scipy.stats`` has most of it, but importing it takes longer than making a whole report.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
 SEED = 20_240_624
-"""Seed of every bootstrap unless another one is given; reports record it."""
+"""The default seed of every bootstrap; reports record the seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ class Estimate:
         value: the estimate; None if nothing was observed.
         low: lower end of the interval; None if there is none.
         high: upper end.
-        n: independent observations behind it (tasks, as a rule).
-        method: ``wilson``, ``cluster bootstrap`` or empty if there is no interval.
+        n: the number of independent observations (usually tasks).
+        method: ``wilson`` or ``cluster bootstrap``; empty if there is no interval.
     """
 
     value: float | None
@@ -53,11 +54,11 @@ NOTHING_OBSERVED = Estimate(None, None, None, 0, "")
 
 
 def wilson(successes: int, n: int, *, confidence: float = CONFIDENCE) -> Estimate:
-    """Wilson's score interval of a proportion.
+    """Computes Wilson's score interval of a proportion.
 
     Args:
         successes: how many of the observations are successes.
-        n: independent observations.
+        n: the number of independent observations.
         confidence: the confidence of the interval, two-sided.
 
     Raises:
@@ -75,24 +76,24 @@ def wilson(successes: int, n: int, *, confidence: float = CONFIDENCE) -> Estimat
     centre = share + z * z / (2 * n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
-    # At the ends the arithmetic is off by a rounding error; the interval is not.
+    # The exact bounds at the ends are 0 and 1; the arithmetic has a rounding error there.
     low = 0.0 if successes == 0 else max(0.0, (centre - half) / scale)
     high = 1.0 if successes == n else min(1.0, (centre + half) / scale)
     return Estimate(share, low, high, n, "wilson")
 
 
 def cohens_kappa(pairs: Sequence[tuple[bool, bool]], *, confidence: float = CONFIDENCE) -> Estimate:
-    """Cohen's kappa of two raters, with the interval of its large-sample standard error.
+    """Computes Cohen's kappa of two raters, with an interval from its large-sample standard error.
 
     Source: J. Cohen, Educational and Psychological Measurement 20 (1960), 37-46.
 
     Args:
-        pairs: what both say about each item.
+        pairs: the ratings of both raters for each item.
         confidence: the confidence of the interval.
 
     Returns:
-        No value without items, or if both raters always say the same one thing, where chance alone
-        agrees wholly.
+        An estimate without a value if there are no items, or if both raters give every item the
+        same rating: chance alone would then explain the agreement.
     """
     n = len(pairs)
     if not n:
@@ -116,10 +117,10 @@ def mean_interval(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Estimate:
-    """A score with its interval, from one number for each task.
+    """Computes a score with its interval, from one number for each task.
 
-    Numbers that are all 0 or 1 are a proportion and get Wilson's interval, which is right at the
-    ends as well, where resampling equal numbers would give an interval of no width. Others get the
+    Numbers that are all 0 or 1 are a proportion and get Wilson's interval. It is right at the ends
+    as well, where resampling equal numbers would give an interval of width 0. Other numbers get the
     percentile interval of the cluster bootstrap.
 
     Args:
@@ -147,19 +148,19 @@ def ratio_interval(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Estimate:
-    """A share of cases with its interval, where the cases come in clusters.
+    """Computes a share of cases with its interval, for cases that come in clusters.
 
     Args:
-        numerators: for each cluster, how many of its cases show what is counted.
-        denominators: for each cluster, how many cases it has; clusters without one are ignored.
+        numerators: for each cluster, how many of its cases have the property.
+        denominators: for each cluster, how many cases it has; empty clusters are ignored.
         confidence: the confidence of the interval, two-sided.
         resamples: how often the clusters are drawn again.
         seed: the seed of the generator.
 
     Returns:
-        The ratio of the sums. If no case or every case shows it, resampling has nothing to vary;
-        the interval is then Wilson's, for as many observations as there are clusters, which is
-        wide enough even if the cases of a cluster always agree.
+        The ratio of the sums. If no case or every case has the property, all resamples are equal;
+        the interval is then Wilson's, with the clusters as observations, which is wide enough even
+        if the cases of a cluster always agree.
     """
     import numpy as np  # noqa: PLC0415 - slow, and most commands draw no samples
 
@@ -206,8 +207,8 @@ class PairedDifference:
 
 
 MAX_DRAWN_TASKS = 5_000
-"""With more tasks, kinds of differences are drawn instead of tasks: the same distribution, in less
-time and memory, but not one draw for many pairs."""
+"""With more tasks, the bootstrap draws counts of distinct differences instead of tasks: the same
+distribution, in less time and memory, but the draws cannot be shared between pairs of systems."""
 
 
 def paired_bootstrap(
@@ -218,7 +219,7 @@ def paired_bootstrap(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> PairedDifference:
-    """The paired cluster bootstrap: tasks are drawn, each with both of its numbers.
+    """Compares two runs by the paired cluster bootstrap: draws tasks, each with both its numbers.
 
     Args:
         first: one number for each task.
@@ -228,9 +229,9 @@ def paired_bootstrap(
         seed: the seed of the generator.
 
     Returns:
-        The difference, its percentile interval, and the p that belongs to it: twice the smaller
-        share of resampled differences on one side of zero, the observed one counted among them,
-        so that it is never 0.
+        The difference, its percentile interval, and its p: twice the smaller of the shares of
+        resampled differences on either side of zero. The observed difference is counted as one of
+        them, so p is never 0.
 
     Source: B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993), chapters 13 and 16;
     A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application (1997), section 4.2.
@@ -264,10 +265,10 @@ _DRAWN_AT_ONCE = 1_000
 def resampled_columns(
     columns: NDArray[np.float64], resamples: int, seed: int
 ) -> NDArray[np.float64]:
-    """Means of several series over the same draws of the same tasks.
+    """Computes the means of several series over the same draws of the same tasks.
 
-    All series are multiplied with one matrix of draws, so the difference of two columns is what
-    :func:`paired_bootstrap` draws for this pair: a board of 200 systems needs one draw.
+    All series are multiplied with one matrix of draws, so the difference of two columns equals what
+    :func:`paired_bootstrap` draws for this pair: a board of 200 systems needs one set of draws.
 
     Args:
         columns: shape (tasks, series), at most :data:`MAX_DRAWN_TASKS` tasks.
@@ -292,24 +293,24 @@ def resampled_columns(
 
 
 def p_of_resamples(differences: NDArray[np.float64]) -> float:
-    """The two-sided p of "no difference" that belongs to resampled mean differences."""
+    """Computes the two-sided p of "no difference" from resampled mean differences."""
     import numpy as np  # noqa: PLC0415 - slow, and most commands draw no samples
 
-    # A sum of thirds is rarely zero to the last bit; a zero difference must count on both sides.
+    # Rounding keeps sums of thirds from being exactly zero; zero must count on both sides.
     below = int(np.count_nonzero(differences <= _NOTHING)) + 1
     above = int(np.count_nonzero(differences >= -_NOTHING)) + 1
     return min(1.0, 2 * min(below, above) / (len(differences) + 1))
 
 
 def mcnemar_exact(only_first: int, only_second: int) -> float:
-    """McNemar's exact test, two-sided: the binomial test on the tasks that only one run solved.
+    """Computes McNemar's exact two-sided test: a binomial test on the tasks that one run solved.
 
     Args:
         only_first: tasks that only the first run solved.
         only_second: tasks that only the second run solved.
 
     Returns:
-        The p of "both are equally likely"; 1 if no task distinguishes them.
+        The p of "both are equally likely"; 1 if no task distinguishes the runs.
 
     Source: Q. McNemar, Psychometrika 12 (1947), 153-157, with the exact distribution.
     """
@@ -321,7 +322,7 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment for several tests at once, in the order in which they came.
+    """Adjusts the p values of several tests by Holm's step-down method; keeps their order.
 
     Source: S. Holm, Scandinavian Journal of Statistics 6 (1979), 65-70.
     """
@@ -334,23 +335,23 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-# -- what a suite could show ----------------------------------------------------------------------
+# -- the difference that a suite can detect -------------------------------------------------------
 
 
 def smallest_detectable_difference(
     n: int, sd: float, *, alpha: float = 1 - CONFIDENCE, power: float = 0.8
 ) -> float | None:
-    """The smallest true difference of two paired mean scores that would be detected.
+    """Computes the smallest true difference of two paired mean scores that would be detected.
 
     Args:
-        n: tasks.
+        n: number of tasks.
         sd: standard deviation of the differences; scores are from 0 to 1.
         alpha: level of the two-sided test.
-        power: the chance with which it shall be found.
+        power: the required probability of detecting the difference.
 
     Returns:
-        The difference; None if there are fewer than two tasks, or so few that it would be larger
-        than scores can differ.
+        The difference; None if there are fewer than two tasks, or so few that the difference would
+        be larger than scores can differ.
     """
     if n < 2:
         return None
@@ -361,20 +362,20 @@ def smallest_detectable_difference(
 def smallest_detectable_change(
     n: int, discordant: float, *, alpha: float = 1 - CONFIDENCE, power: float = 0.8
 ) -> float | None:
-    """The smallest true difference of two hard scores that McNemar's test would detect.
+    """Computes the smallest true difference of two hard scores that McNemar's test would detect.
 
     Args:
-        n: tasks.
+        n: number of tasks.
         discordant: share of the tasks that exactly one of the two runs solves, from 0 to 1.
         alpha: level of the two-sided test.
-        power: the chance with which it shall be found.
+        power: the required probability of detecting the difference.
 
     Returns:
         The difference; None if so few tasks differ that none would be detected, even if all of
         them favoured the same run.
 
     Source: R. J. Connor, Biometrics 43 (1987), 207-211: n tasks find a difference d among a share
-    s of discordant ones where n = (z_alpha sqrt(s) + z_beta sqrt(s - d^2))^2 / d^2.
+    s of discordant tasks if n = (z_alpha sqrt(s) + z_beta sqrt(s - d^2))^2 / d^2.
     """
     z_alpha, z_beta = _quantile(1 - alpha), NormalDist().inv_cdf(power)
 
@@ -392,9 +393,9 @@ def smallest_detectable_change(
 
 
 def fewest_one_sided(alpha: float = 1 - CONFIDENCE) -> int:
-    """How many tasks only one run has to solve, and the other none, for a difference at this level.
+    """Returns how many tasks must differ, all in favour of one run, to be significant.
 
-    With fewer discordant tasks, McNemar's exact test cannot be significant, whatever they favour.
+    With fewer discordant tasks, McNemar's exact test can never be significant.
     """
     return next(count for count in range(1, 1_100) if mcnemar_exact(0, count) <= alpha)
 
@@ -403,12 +404,12 @@ def fewest_one_sided(alpha: float = 1 - CONFIDENCE) -> int:
 
 
 def pass_at_k(n: int, c: int, k: int) -> float | None:
-    """The chance that at least one of k samples solves the task, without bias.
+    """Estimates the chance that at least one of k samples solves the task, without bias.
 
     Args:
-        n: samples that were taken.
-        c: samples that solved it.
-        k: samples to draw.
+        n: how many samples were taken.
+        c: how many of them solved the task.
+        k: how many samples are drawn.
 
     Returns:
         The estimate; None if n < k, because no unbiased estimate exists then.
@@ -420,7 +421,7 @@ def pass_at_k(n: int, c: int, k: int) -> float | None:
 
 
 def pass_hat_k(n: int, c: int, k: int) -> float | None:
-    """The chance that all of k samples solve the task (pass^k), without bias.
+    """Estimates the chance that all of k samples solve the task (pass^k), without bias.
 
     Args, returns: as :func:`pass_at_k`.
 
@@ -436,12 +437,12 @@ def _check_samples(n: int, c: int, k: int) -> None:
 
 
 def mean_and_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Mean and standard deviation (n - 1) of repeated runs.
+    """Computes the mean and the standard deviation (n - 1) of repeated runs.
 
     Returns:
-        None for the mean of nothing, and for the standard deviation of fewer than two.
+        Both; None for a mean without runs, and for a standard deviation of fewer than two runs.
 
-    Source: the form of Table 5 of the SpreadsheetBench paper, there of four runs on 200 tasks.
+    Source: as in Table 5 of the SpreadsheetBench paper, which has four runs on 200 tasks.
     """
     if not values:
         return None, None
@@ -452,16 +453,16 @@ def mean_and_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
 def mean_over_tasks(
     solved: Mapping[str, tuple[int, int]], k: int, *, every: bool = False
 ) -> float | None:
-    """pass@k (or pass^k) over tasks.
+    """Computes the mean pass@k (or pass^k) over tasks.
 
     Args:
         solved: task -> (samples, samples that solved it).
-        k: samples to draw.
-        every: all of the k samples have to solve it (pass^k) instead of one (pass@k).
+        k: how many samples are drawn.
+        every: whether all k samples have to solve the task (pass^k) instead of one (pass@k).
 
     Returns:
-        The mean; None if some task has fewer than k samples: a mean over the others would be
-        that of a different suite.
+        The mean; None if any task has fewer than k samples, since a mean over the other tasks
+        would describe a different suite.
     """
     estimate = pass_hat_k if every else pass_at_k
     estimates = [estimate(n, c, k) for n, c in solved.values()]
@@ -480,10 +481,10 @@ def _quantile(confidence: float) -> float:
 
 
 def _resampled_counts(counts: Sequence[int], resamples: int, seed: int) -> NDArray[np.int64]:
-    """How often each kind of cluster comes up when all clusters are drawn again.
+    """Draws how often each kind of cluster occurs in each resample.
 
-    Drawing n clusters with replacement, of which many are alike, is drawing their counts from a
-    multinomial distribution: the same distribution at a fraction of the cost.
+    If many clusters are equal, drawing n clusters with replacement amounts to drawing the counts of
+    each kind from a multinomial distribution, at a fraction of the cost.
 
     Returns:
         Shape (resamples, kinds).

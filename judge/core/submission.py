@@ -1,4 +1,4 @@
-"""A submission, and the answers that it leaves to be judged."""
+"""Submissions, and the answers from them that are judged."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class KeptOutput:
-    """Output of an episode on a desktop for one case; its file is kept in a results directory.
+    """The output of a desktop episode for one case; its file is kept in a results directory.
 
     Attributes:
         folder: the results directory.
         sha256: hash of the file's content; None if no file was left.
         name: the file's name on the desktop.
-        ended: why the episode ended; ``fail`` says that the task cannot be done.
-        gui_only: whether only mouse and keyboard were used, so that the spreadsheet program
-            wrote the file.
-        problem: why no file was left.
+        ended: why the episode ended; ``fail`` means the answer "the task cannot be done".
+        gui_only: whether only mouse and keyboard were used, which means that the spreadsheet
+            program wrote the file.
+        problem: why there is no file.
     """
 
     folder: Path
@@ -40,7 +40,7 @@ class Submission:
         code: the Python program, or None if the reply held no code.
         sample: 0-based number among several solutions of the same task.
         input_path: absolute path at which the program expects its input.
-        output_path: absolute path at which the program is expected to leave its output.
+        output_path: absolute path to which the program has to write its output.
         model: the chat model that wrote it, if known.
         setting: the inference setting, if known (``single``, ``multi`` …).
         expected: verdict codes that a sample submission must get, one per case; a single code
@@ -48,9 +48,9 @@ class Submission:
         label: a short name for people (``values``, ``formulas``, ``reads-wrong-column``).
         provenance: everything else that was recorded with it (conversation, tokens, cost,
             seconds), kept unchanged.
-        answer: what was typed as the answer, if the task asks for text; no program is run.
-        outputs: number of a case -> what an episode left, if the task was worked on at a desktop;
-            no program is run.
+        answer: the typed answer, if the task asks for text; no program is run.
+        outputs: number of a case -> output of its episode, if the task was done on a desktop; no
+            program is run.
     """
 
     task_id: str
@@ -68,7 +68,7 @@ class Submission:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Key that makes a submission distinct within a run: (task id, sample)."""
+        """The key that identifies a submission within a run: (task id, sample)."""
         return (self.task_id, self.sample)
 
 
@@ -78,28 +78,28 @@ class AnswerForm(enum.StrEnum):
     WORKBOOK = "workbook"
     TABLE = "table"
     FILES = "files"
-    """Several files."""
+    """The answer consists of several files."""
     TEXT = "text"
-    """A typed answer; no file is left."""
+    """The answer is typed; there is no file."""
 
     @property
     def noun(self) -> str:
-        """The name of it that messages use."""
+        """What messages call such an answer."""
         return _NOUNS[self]
 
     @property
     def unit(self) -> str:
-        """The units that are compared one by one, in the plural."""
+        """The name of the units that are compared one by one, in the plural."""
         return "cells" if self.is_file else "values"
 
     @property
     def is_file(self) -> bool:
-        """Whether a program leaves it as a file."""
+        """Whether the answer is a file that a program writes."""
         return self is not AnswerForm.TEXT
 
     @property
     def missing(self) -> str:
-        """The message for a program that ended without it."""
+        """The message for a reply or a program without such an answer."""
         if not self.is_file:
             return f"the reply holds no {self.noun}"
         return f"the program ended without writing the {self.noun}"
@@ -117,18 +117,18 @@ class Origin(enum.Enum):
     """Where a workbook comes from, which decides whether its cached values are trusted."""
 
     GOLD = "gold"
-    """A published workbook: its cached values are trusted where a program that calculates
-    wrote it."""
+    """A published workbook: its cached values are trusted if it was written by a program that
+    calculates formulas."""
     SOLUTION = "solution"
-    """It comes from the sandbox, where nothing calculates: a cached value can only be a
-    placeholder, stale or forged, so every formula is computed."""
+    """A workbook from the sandbox, where no program calculates formulas: a cached value can only be
+    a placeholder, stale or forged, so every formula is computed."""
     FINISHED = "finished"
     """An output that was made elsewhere; trusted like a gold."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFile:
-    """A file that a submission left; it may be hostile.
+    """A file of a submission; it may be hostile.
 
     Attributes:
         name: its name.
@@ -145,10 +145,10 @@ class Answer:
 
     Attributes:
         origin: where it comes from.
-        files: the files, the one that the task asks for first.
-        text: what was typed, if the task asks for text.
-        values: name of a variable -> its value, if they are known without text to read them
-            from, as those of golds are.
+        files: the files; the first is the one that the task asks for.
+        text: the typed answer, if the task asks for text.
+        values: name of a variable -> its value, if the values are given directly, as for golds,
+            and not read from text.
     """
 
     origin: Origin
@@ -166,7 +166,7 @@ class Answer:
         """The bytes of the file that the task asks for.
 
         Raises:
-            ValueError: the answer has no file; the caller checks the form first.
+            ValueError: the answer has no file; callers check the form first.
         """
         if not self.files:
             raise ValueError("the answer has no file")
@@ -177,10 +177,10 @@ _SPARSE_BEYOND = 1024
 
 
 class SampleNumbers:
-    """A number for each of the samples of a task, which are counted from 0.
+    """Maps sample numbers of a task, which count from 0, to a number each.
 
-    Stored in an array, and in a mapping for very large sample numbers, so that a record that claims
-    an enormous one takes no more memory than any other.
+    The numbers are stored in an array, and in a mapping for very large sample numbers, so that a
+    record with an enormous sample number takes no more memory than any other.
     """
 
     __slots__ = ("_far", "_near")
@@ -190,13 +190,13 @@ class SampleNumbers:
         self._far: dict[int, int] = {}
 
     def get(self, sample: int) -> int | None:
-        """The number of a sample; None where it has none."""
+        """Returns the number of a sample, or None if it has none."""
         if 0 <= sample < len(self._near) and self._near[sample] >= 0:
             return self._near[sample]
         return self._far.get(sample)
 
     def put(self, sample: int, number: int) -> None:
-        """Gives a sample a number, from 0 on."""
+        """Sets the number of a sample; numbers are 0 or more."""
         if 0 <= sample < 2 * len(self._near) + _SPARSE_BEYOND:
             missing = sample + 1 - len(self._near)
             if missing > 0:

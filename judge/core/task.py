@@ -1,4 +1,4 @@
-"""Tasks and test cases: what every suite format is read into."""
+"""Tasks and test cases: the data model into which every suite format is read."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from judge.core.submission import AnswerForm
 from judge.errors import GoldFaultError, SuiteError
 
 LEFT_OUT_OPTION = "left_out"
-"""Option of every checker: why a task cannot be judged. The task then counts as a bad test."""
+"""An option of every checker: why the task cannot be judged. It then counts as a bad test."""
 
 LEFT_OUT_CASES_OPTION = "left_out_cases"
-"""The same for single cases: number of a case, as text -> why it cannot be judged."""
+"""The same for single cases: number of the case, as text -> why it cannot be judged."""
 
 
 EVERY_CHECKERS_OPTIONS = frozenset({LEFT_OUT_OPTION, LEFT_OUT_CASES_OPTION})
-"""Options that no checker reads: the judge does, before it asks a checker."""
+"""Options that the judge reads itself, before it calls a checker."""
 
 _OF_THE_MACHINE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR})
-"""Why a file cannot be read at the moment, whatever file it is."""
+"""Errors for which the machine is to blame, not the file that could not be read."""
 
 
 class FileKind(enum.StrEnum):
@@ -31,7 +31,7 @@ class FileKind(enum.StrEnum):
 
     WORKBOOK = "workbook"
     TABLE = "table"
-    """Plain rows, such as CSV."""
+    """Rows as plain text, such as CSV."""
     IMAGE = "image"
     TEXT = "text"
 
@@ -50,7 +50,7 @@ KIND_OF_SUFFIX: Mapping[str, FileKind] = {
     ".md": FileKind.TEXT,
     ".json": FileKind.TEXT,
 }
-"""The kind of a file by the end of its name, in lower case."""
+"""The kind of a file by its suffix, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class InputFile:
     """A file that may be read for the answer.
 
     Attributes:
-        path: where it is.
-        kind: what sort of file it is.
-        media_type: the media type of a picture by its content, whatever its name is, such as
-            ``image/webp``; None if it is not known.
-        below: path below the folder that the work is done in, with ``/``, where a task starts from
-            a folder; empty where the name of the file is enough.
+        path: the path of the file.
+        kind: the kind of the file.
+        media_type: the media type of a picture, such as ``image/webp``, by its content and not by
+            its name; None if it is not known.
+        below: path below the working folder, with ``/``, if a task starts from a folder; empty if
+            the name of the file is enough.
     """
 
     path: Path
@@ -73,18 +73,18 @@ class InputFile:
 
     @property
     def name(self) -> str:
-        """The path below the folder that the work is done in."""
+        """The path below the working folder."""
         return self.below or self.path.name
 
 
 @dataclass(frozen=True, slots=True)
 class AbsentInput:
-    """An input file that a suite names and that is not there.
+    """An input file that a suite names but that does not exist.
 
     Attributes:
-        name: the name, with its folder.
-        kind: what sort of file it would be.
-        advice: what to do about it.
+        name: the name of the file, with its folder.
+        kind: the kind that the file would have.
+        advice: what the user can do about it.
     """
 
     name: str
@@ -94,13 +94,13 @@ class AbsentInput:
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """The right answer to compare with: a file, or a value that the suite states.
+    """The right answer, with which outputs are compared: a file, or a value that the suite states.
 
     Attributes:
-        path: the file, if the gold is one.
+        path: the path, if the gold is a file.
         value: the value, if the gold is not a file.
         options: options of the checker that apply only to this gold.
-        data: the bytes of a gold that is not on disk yet, in place of a file.
+        data: the bytes of a gold that is not on disk yet; used instead of a path.
     """
 
     path: Path | None = None
@@ -118,7 +118,7 @@ class Gold:
 
         Raises:
             GoldFaultError: the gold is a value, or its file cannot be read.
-            OSError: the machine cannot read a file at the moment: too many are open, for instance.
+            OSError: the machine cannot read any file now, for instance because too many are open.
         """
         if self.data is not None:
             return self.data
@@ -136,12 +136,12 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class CaseInput:
-    """The part of a test case that may be shown: its number and its inputs, never its golds.
+    """The part of a test case that a solver may see: its number and its inputs, never its golds.
 
     Attributes:
         number: 1-based number of the case within its task.
-        files: the input files; a program is given the path of the first.
-        absent: input files that are missing; without them, the question is incomplete.
+        files: the input files; a program gets the path of the first.
+        absent: input files that are missing; without them the question is incomplete.
     """
 
     number: int
@@ -159,7 +159,7 @@ class CaseInput:
 
     @property
     def opened(self) -> str | None:
-        """The name of the file that an agent begins with: the first workbook, or else table."""
+        """The file name with which an agent starts: the first workbook, or else the first table."""
         for kind in (FileKind.WORKBOOK, FileKind.TABLE):
             for file in self.files:
                 if file.kind is kind:
@@ -168,18 +168,18 @@ class CaseInput:
 
     @property
     def obstacle(self) -> str | None:
-        """Why no agent can be given the files; None if one can."""
+        """Why the files cannot be given to an agent; None if they can."""
         if self.absent:
             return f"the files are not there: {', '.join(file.name for file in self.absent)}"
         if self.opened is None:
             return "it has no workbook that could be opened"
         if len({file.path.name for file in self.files}) < len(self.files):
-            return "two of its files have one name"
+            return "two of its files have the same name"
         return None
 
 
 def first_input(files: tuple[InputFile, ...], named: str) -> Path:
-    """The input file whose path a program is given.
+    """Returns the input file whose path a program gets.
 
     Raises:
         SuiteError: the case has no input file.
@@ -191,16 +191,16 @@ def first_input(files: tuple[InputFile, ...], named: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """The inputs of a question, and the golds that a right answer agrees with.
+    """The inputs of a question, and the golds with which answers are compared.
 
     Attributes:
         number: 1-based number of the case within its task.
-        inputs: the input files; a program is given the path of the first.
-        golds: the expected answers; an answer that agrees with one of them is right.
+        inputs: the input files; a program gets the path of the first.
+        golds: the expected answers; an answer that agrees with any of them is right.
         absent: input files that are missing, for checkers that do not need them.
     """
 
-    __test__ = False  # the name is the field's term; pytest must not collect it
+    __test__ = False  # pytest must not collect this class because of its name
 
     number: int
     inputs: tuple[InputFile, ...]
@@ -209,12 +209,12 @@ class TestCase:
 
     @staticmethod
     def of_workbooks(number: int, input_path: Path, gold_path: Path) -> TestCase:
-        """A case with one input workbook and one gold workbook."""
+        """Makes a case with one input workbook and one gold workbook."""
         return TestCase(number, (InputFile(input_path),), (Gold(gold_path),))
 
     @property
     def question(self) -> CaseInput:
-        """The case without its golds, for all steps before the comparison."""
+        """The case without its golds, for every step before the comparison."""
         return CaseInput(number=self.number, files=self.inputs, absent=self.absent)
 
     @property
@@ -228,7 +228,7 @@ class TestCase:
 
     @property
     def gold_path(self) -> Path:
-        """The file of the first gold, for code that shows or edits one gold workbook.
+        """The path of the first gold, for code that shows or edits one gold workbook.
 
         Raises:
             SuiteError: the case has no gold that is a file.
@@ -239,20 +239,20 @@ class TestCase:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """All files of the case: its inputs, then its golds."""
+        """All files of the case: the inputs, then the golds."""
         golds = (gold.path for gold in self.golds if gold.path is not None)
         return (*(question.path for question in self.inputs), *golds)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckerSpec:
-    """Which checker a task uses, and its options.
+    """The checker of a task, with its options.
 
     Attributes:
         name: name of the checker; ``cell_range`` compares the cells of an answer position.
-        options: the checker's own options, as the suite gives them.
+        options: the options of the checker, as the suite gives them.
         public: names of options that the question states as well, such as the answer position.
-            They may be shown to a chat model; all others stay with the judge.
+            They may be shown to a chat model; all others are kept secret.
     """
 
     name: str = "cell_range"
@@ -261,7 +261,7 @@ class CheckerSpec:
 
     @property
     def own_options(self) -> Mapping[str, object]:
-        """The options that the checker itself reads: all but those that every checker has."""
+        """The options that the checker itself reads: all except those that every checker has."""
         return {
             name: value
             for name, value in self.options.items()
@@ -269,19 +269,19 @@ class CheckerSpec:
         }
 
     def with_options(self, options: Mapping[str, object]) -> CheckerSpec:
-        """The same checker; the options that are given here take precedence."""
+        """Returns the same checker with additional options, which override existing ones."""
         return replace(self, options={**self.options, **options})
 
 
 @dataclass(frozen=True, slots=True)
 class Phrasing:
-    """Which wording of a task this is, where a suite asks the same thing in several.
+    """The wording of a task, in a suite that states the same task in several wordings.
 
     The phrasings of a task share their files and their checker; only the instruction differs.
 
     Attributes:
-        name: the suite's word for the wording, such as ``abstract`` or ``verbose``.
-        of: what all phrasings of a task share: the id of one of them.
+        name: the suite's name for the wording, such as ``abstract`` or ``verbose``.
+        of: the id that all phrasings of a task share: the task id of one of them.
     """
 
     name: str
@@ -290,20 +290,20 @@ class Phrasing:
 
 @dataclass(frozen=True, slots=True)
 class TaskQuestion:
-    """A task as a chat model may see it: no gold is reachable from here.
+    """A task as a chat model may see it: no gold can be reached from it.
 
     Attributes:
         id: the task's id as text.
         instruction: the question, as a user of spreadsheets wrote it.
-        kind: what sort of task it is, in the suite's words.
-        details: what the suite states in addition to the instruction: ``answer_position``,
-            ``answer_sheet``, ``data_position`` and the like, if it has them.
+        kind: the kind of task, as the suite calls it.
+        details: further statements of the suite: ``answer_position``, ``answer_sheet``,
+            ``data_position`` and the like, if it has them.
         answer: the form that the answer must have.
         inputs: the input files of each case, in case order.
-        plan: the steps that an expert would take, if the suite has them. They are shown only in a
-            setting that says so.
-        signals: whether a typed answer is a signal of those who work at a desktop: FAIL, where
-            nothing can be done.
+        plan: the steps that an expert would take, if the suite has them. They are only shown in
+            settings that include the plan.
+        signals: whether a typed answer is a signal from a desktop agent, such as FAIL if the task
+            cannot be done.
     """
 
     id: str
@@ -323,20 +323,20 @@ class Task:
     Attributes:
         id: the task's id as text (suites write integers or strings; ``"59196"`` is both).
         instruction: the question, as a user of spreadsheets wrote it.
-        kind: what sort of task it is, in the suite's words. Reports break scores down by it.
+        kind: the kind of task, as the suite calls it. Reports break scores down by it.
         cases: the test cases in the order of their numbers; at least one.
         checker: how an answer is compared with the golds.
         answer: the form that the answer must have.
         groups: name of a division -> the group of this task, such as ``category`` -> ``sort``.
             Reports break scores down by each division.
-        context: what the suite states in addition to the instruction, such as ``data_position``. A
-            checker that reads it includes it in its key.
-        excluded: why the suite itself leaves this task out, or None.
-        raw_id: the id as the suite's JSON has it, for writing files that others read.
-        aliases: what published answers name the task by, in place of its id.
-        phrasing: which wording of the task this is; None where a suite has one of each.
+        context: further statements of the suite, such as ``data_position``. A checker that reads it
+            includes it in its key.
+        excluded: why the suite itself leaves this task out; None if it does not.
+        raw_id: the id as it is in the suite's JSON, for files that other programs read.
+        aliases: other names by which published answers refer to the task.
+        phrasing: the wording of the task; None if the suite has only one wording of each task.
         plan: the steps that an expert would take, in words; empty if the suite has none.
-        signals: whether a typed answer is a signal of those who work at a desktop, such as FAIL.
+        signals: whether a typed answer is a signal from a desktop agent, such as FAIL.
     """
 
     id: str
@@ -355,7 +355,7 @@ class Task:
     signals: bool = False
 
     def reason_left_out(self, case: int | None = None) -> str | None:
-        """Why the task, or a case of it by its number, is left out; None if it is judged."""
+        """Returns why the task, or one of its cases, is left out; None if it is judged."""
         reason = self.checker.options.get(LEFT_OUT_OPTION)
         if isinstance(reason, str) or case is None:
             return reason if isinstance(reason, str) else None
@@ -364,19 +364,19 @@ class Task:
 
     @property
     def written_id(self) -> int | str:
-        """The id as records have it: as the suite writes it, or as text where that is unknown."""
+        """The id for records: as the suite writes it, or as text if that form is unknown."""
         return self.id if self.raw_id is None else self.raw_id
 
     @property
     def details(self) -> Mapping[str, str]:
-        """Further statements of the suite that may be shown with the instruction."""
+        """The further statements of the suite that may be shown with the instruction."""
         options = self.checker.options
         stated = {name: options[name] for name in self.checker.public if name in options}
         return {name: str(value) for name, value in stated.items()} | dict(self.context)
 
     @property
     def question(self) -> TaskQuestion:
-        """The task without its golds, for everything that comes before the comparison."""
+        """The task without its golds, for every step before the comparison."""
         return TaskQuestion(
             id=self.id,
             instruction=self.instruction,
@@ -390,5 +390,5 @@ class Task:
 
 
 def split_ids(values: Iterable[str]) -> tuple[str, ...]:
-    """Splits each value at its commas; blanks around an id, and empty ids, are ignored."""
+    """Splits each value at commas; spaces around an id and empty ids are ignored."""
     return tuple(part.strip() for value in values for part in value.split(",") if part.strip())

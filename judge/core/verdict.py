@@ -10,7 +10,7 @@ from judge.core.records.cases import CaseComparison, CaseRun
 
 
 class Verdict(enum.StrEnum):
-    """The verdict of one case; the value is the code that reports show."""
+    """The verdict on a case; its value is the code that reports show."""
 
     AC = "AC"
     WA = "WA"
@@ -39,7 +39,7 @@ class Verdict(enum.StrEnum):
 
     @property
     def is_scored(self) -> bool:
-        """Whether the case counts in the scores: SK, BT and JE do not."""
+        """Whether a case with this verdict counts in the scores: SK, BT and JE do not."""
         return self not in _UNSCORED
 
 
@@ -99,9 +99,9 @@ class CaseResult:
         case: 1-based number of the test case.
         verdict: the primary verdict.
         cause: one line for people: the exception's class, the limit, the first difference.
-        run: what is known about the run; empty if nothing was run.
-        comparison: what the comparison found; empty if nothing was compared.
-        timings_s: seconds spent by phase: ``run``, ``recalculation``, ``comparison``.
+        run: facts about the run; empty if nothing was run.
+        comparison: the result of the comparison; empty if nothing was compared.
+        timings_s: seconds spent in each phase: ``run``, ``recalculation``, ``comparison``.
     """
 
     task_id: str
@@ -120,14 +120,14 @@ _TOLD = frozenset(
         *(Verdict.OLE, Verdict.SV, Verdict.NO, Verdict.IW),
     }
 )
-"""Verdicts whose causes concern the submission alone."""
+"""Verdicts whose causes are only about the submission."""
 
 
 def cause_without_golds(result: CaseResult) -> str:
-    """Why a case has its verdict, without quoting its gold: for logs and traces.
+    """Explains a verdict without quoting the gold, for logs and traces.
 
-    Of differences it has the numbers and the first cell; causes of bad tests and of the
-    judge's own failures may quote golds and are left to ``judge score``.
+    For differences it has their numbers and the first cell. The causes of bad tests and of failures
+    of the judge may quote golds, so only ``judge score`` shows them.
     """
     if result.verdict in _TOLD or result.cause.startswith("sandbox:"):
         return result.cause

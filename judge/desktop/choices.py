@@ -1,4 +1,4 @@
-"""The forms of observation and the languages of actions of a desktop; light to import."""
+"""The observation forms and action languages of a desktop; importing this module is fast."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class ActionSpace(enum.StrEnum):
-    """The language of actions."""
+    """The language in which actions are written."""
 
     PYAUTOGUI = "pyautogui"
     """Python code that uses PyAutoGUI."""
     COMPUTER_13 = "computer_13"
-    """Thirteen kinds of action with their parameters, as JSON."""
+    """Thirteen kinds of action with parameters, as JSON."""
 
 
 OBSERVATION_FORMS = {
@@ -25,11 +25,11 @@ OBSERVATION_FORMS = {
     "screenshot+tree": "judge.desktop.observations:ScreenshotAndTree",
     "som": "judge.desktop.observations:SetOfMark",
 }
-"""The forms of observation by name, those of the published suites: where their classes are."""
+"""The observation forms of the published suites: name -> location of the class."""
 
 
 def observation_form(name: str) -> ObservationForm:
-    """The form of a name of :data:`OBSERVATION_FORMS`."""
+    """Returns the observation form with a name from :data:`OBSERVATION_FORMS`."""
     module, _, attribute = OBSERVATION_FORMS[name].partition(":")
     form: ObservationForm = getattr(importlib.import_module(module), attribute)()
     return form

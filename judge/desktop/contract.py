@@ -16,11 +16,11 @@ from typing import Any, Protocol, Self
 from judge.core.limits import MIB
 
 HOME = "/home/user"
-"""Where the files of a task are on a desktop, as in the published suites."""
+"""The folder of a task's files on a desktop, as in the published suites."""
 
 
 class Signal(enum.StrEnum):
-    """A word that a model replies instead of an action, in either language."""
+    """A word with which a model may reply instead of an action, in either language."""
 
     WAIT = "WAIT"
     FAIL = "FAIL"
@@ -34,7 +34,7 @@ class Action:
 
     Attributes:
         code: Python code.
-        call: ``{"action_type": "CLICK", …}``, of computer_13.
+        call: an action of computer_13: ``{"action_type": "CLICK", …}``.
         signal: a word instead of an action.
     """
 
@@ -45,7 +45,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class WindowBounds:
-    """Position and size of the window of the spreadsheet program, pixels.
+    """Position and size of the window of the spreadsheet program, in pixels.
 
     Attributes:
         x: the left border.
@@ -62,18 +62,18 @@ class WindowBounds:
 
 @dataclass(frozen=True, slots=True)
 class DesktopOptions:
-    """The options of a desktop; all of them are on record.
+    """The options of a desktop; all of them are recorded.
 
     Attributes:
-        width: the width of the screen, pixels.
-        height: the height of the screen, pixels.
-        as_published: names of corrections that are left out (see :data:`CORRECTIONS`), for the
-            published behaviour.
+        width: the width of the screen, in pixels.
+        height: the height of the screen, in pixels.
+        as_published: names of the corrections (see :data:`CORRECTIONS`) that are not applied, to
+            get the published behaviour.
         gui_only: whether actions may only use mouse and keyboard.
-        window: the bounds of the window; None for the whole screen.
+        window: position and size of the window; None for the whole screen.
         clutter: how many other windows are open.
-        action_s: time limit of an action, seconds.
-        memory_bytes: memory of the whole desktop.
+        action_s: time limit of an action, in seconds.
+        memory_bytes: memory limit of the whole desktop.
     """
 
     width: int = 1920
@@ -88,33 +88,33 @@ class DesktopOptions:
 
 CORRECTIONS: Mapping[str, str] = MappingProxyType(
     {
-        "positions": "places of what the program draws itself are measured",
-        "hit-tests": "cells are found by hit tests: hidden rows do not end them",
+        "positions": "positions of everything that the program draws itself are measured",
+        "hit-tests": "cells are found by hit tests, which hidden rows do not stop",
         "menus": "closed menus and the second, empty menu bar are left out of the tree",
-        "order": "the active window comes first, and what other windows hide is left out",
+        "order": "the active window comes first, and hidden elements are left out",
         "held-clicks": "a mouse button is held for a moment",
-        "held-keys": "a key that is held does not repeat",
+        "held-keys": "a held key does not repeat",
         "typing": "text is typed by keycode, so that every character arrives",
         "settling": "an action ends when the desktop has settled, not after a fixed time",
-        "titles": "dashes in window names are one",
-        "dialogs": "nothing asks about formats, tips, recovery or news",
-        "sheet-tabs": "tabs of sheets are in the table of the tree",
-        "blank-cells": "empty cells far from all content are not in the table of the tree",
-        "code-blocks": "code blocks are taken whole, not cut at every semicolon",
+        "titles": "all dashes in window names are the same",
+        "dialogs": "no dialogs about formats, tips, recovery or news appear",
+        "sheet-tabs": "the table of the tree has the tabs of sheets",
+        "blank-cells": "the table of the tree has no empty cells far from all content",
+        "code-blocks": "code blocks are not cut at every semicolon",
     }
 )
-"""Name of each correction of the published desktops -> what it does."""
+"""The corrections of the published desktops: name -> description."""
 
 
 @dataclass(frozen=True, slots=True)
 class DesktopTask:
-    """The files that a desktop is opened with, and the one that it returns.
+    """The files with which a desktop is opened, and the file that it returns.
 
     Attributes:
-        files: absolute path inside -> content.
+        files: absolute path on the desktop -> content.
         opened: path of the file that the spreadsheet program opens.
-        collected: path of the file that is brought back at the end, or with a slash at its end of
-            the folder, which comes as one zip.
+        collected: path of the file that is collected at the end. If the path ends with a slash, it
+            is a folder, which is collected as one zip.
     """
 
     files: Mapping[str, bytes]
@@ -127,16 +127,16 @@ class Element:
     """A node of the accessibility tree.
 
     Attributes:
-        role: such as ``push-button`` or ``table-cell``.
-        name: its name; of a cell its address.
-        text: its text; of a cell what it shows.
-        x: the left border on the screen, pixels; None if it has no position.
+        role: its role, such as ``push-button`` or ``table-cell``.
+        name: its name; for a cell, the address.
+        text: its text; for a cell, the text that it shows.
+        x: the left border on the screen, in pixels; None if it has no position.
         y: the upper border.
-        width: pixels.
-        height: pixels.
-        states: such as ``enabled``, ``focused``, ``selected``.
+        width: its width, in pixels.
+        height: its height, in pixels.
+        states: its states, such as ``enabled``, ``focused``, ``selected``.
         parent: number of its parent within the tree; None for a root.
-        value: of sliders and the like; empty if there is none.
+        value: the value of a slider or similar element; empty if there is none.
     """
 
     role: str
@@ -152,7 +152,7 @@ class Element:
 
     @property
     def centre(self) -> tuple[int, int] | None:
-        """Its centre on the screen; None if it has no position."""
+        """The centre of the element on the screen; None if it has no position."""
         if self.x is None or self.y is None or self.width is None or self.height is None:
             return None
         return self.x + self.width // 2, self.y + self.height // 2
@@ -163,15 +163,15 @@ class Observation:
     """The state of a desktop at one moment.
 
     Attributes:
-        screenshot: PNG with the cursor, and with the marks if they were requested; None if it was
-            not requested.
+        screenshot: PNG with the cursor, and with any requested marks; None if no screenshot was
+            requested.
         elements: the tree in document order; None if it was not requested.
         marks: number on the screenshot (from 1) -> number of the element in ``elements``; None if
-            they were not requested.
-        cursor: position of the cursor, pixels.
+            marks were not requested.
+        cursor: position of the cursor, in pixels.
         windows: titles of the open windows, the active one first.
-        tree_s: seconds to read the tree; if it was not read again, those of the last reading.
-        screenshot_s: seconds to take the screenshot.
+        tree_s: seconds that the last reading of the tree took, possibly an earlier one.
+        screenshot_s: seconds that the screenshot took.
     """
 
     screenshot: bytes | None
@@ -185,14 +185,13 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class InputEvent:
-    """An event of mouse or keyboard: of an action, or of a person who works on the desktop.
+    """A mouse or keyboard event, from an action or from a person who works on the desktop.
 
     Attributes:
         kind: ``move``, ``press``, ``release``, ``scroll``, ``key-press``, ``key-release`` or
             ``type``.
-        x: position of the cursor, pixels; before anything else, the cursor moves there. Keys and
-            text do not move it.
-        y: likewise.
+        x: horizontal position in pixels; the cursor first moves there, except for keys and text.
+        y: vertical position in pixels.
         detail: the button (``left``, ``middle``, ``right``); the clicks of the wheel, above 0 for
             up; the name of the key in PyAutoGUI (``ctrl``, ``enter``, ``f2``, ``a``); or the text.
     """
@@ -208,8 +207,8 @@ class Frame:
     """The screen at one moment, for a person who works on the desktop.
 
     Attributes:
-        digest: differs if the screen does.
-        png: the picture without a cursor; None if the caller has it.
+        digest: a digest of the picture.
+        png: the picture without a cursor; None if the caller already has it.
     """
 
     digest: str
@@ -223,12 +222,12 @@ class ActionOutcome:
     Attributes:
         error: why it failed, for the model or the person: the end of a traceback, a time limit, a
             refusal; empty if it did not fail.
-        refused: whether it was not performed because it is not permitted (``gui_only``), or is not
+        refused: whether it was not performed, because it is not permitted (``gui_only``) or is not
             an action.
-        printed: the output of its code, cut.
-        events: the first 1,000 events of mouse and keyboard.
+        printed: the beginning of the output of its code.
+        events: the first 1,000 mouse and keyboard events.
         settled: whether the desktop had settled at the end.
-        seconds: its time, settling included.
+        seconds: how long it took, including the time to settle.
     """
 
     error: str = ""
@@ -241,11 +240,11 @@ class ActionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The file that an episode leaves.
+    """The file that is collected at the end of an episode.
 
     Attributes:
         data: its bytes; None if there is no file.
-        changed: whether it differs from the file that the desktop was opened with.
+        changed: whether it differs from the file with which the desktop was opened.
         problem: why there is no file (missing, a link, a folder, too large); empty if there is one.
     """
 
@@ -259,9 +258,9 @@ class DesktopInfo:
     """The versions of a desktop, for records.
 
     Attributes:
-        image: digest of everything that is installed on it.
+        image: digest of everything that is installed on the desktop.
         office: version of the spreadsheet program.
-        ready_s: seconds from the start until it had settled.
+        ready_s: seconds from the start until the desktop had settled.
     """
 
     image: str = ""
@@ -270,22 +269,22 @@ class DesktopInfo:
 
 
 class Desktop(Protocol):
-    """An open desktop with the workbook of a task. Blocking; for one thread at a time."""
+    """An open desktop with the workbook of a task. Calls block; one thread at a time may use it."""
 
     @property
     def info(self) -> DesktopInfo:
-        """Its versions."""
+        """The versions of the desktop."""
         ...
 
     def observe(
         self, *, screenshot: bool = True, tree: bool = True, marks: bool = False
     ) -> Observation:
-        """Observes its present state.
+        """Observes the present state of the desktop.
 
         Args:
             screenshot: whether to take a screenshot.
             tree: whether to read the accessibility tree.
-            marks: whether to number elements on the screenshot; needs both others.
+            marks: whether to number elements on the screenshot; needs screenshot and tree.
 
         Raises:
             SandboxError: the desktop broke.
@@ -295,7 +294,8 @@ class Desktop(Protocol):
     def perform(self, action: Action) -> ActionOutcome:
         """Performs an action, and waits until the desktop has settled.
 
-        WAIT waits; FAIL and DONE do nothing. An action that fails is an outcome.
+        WAIT waits; FAIL and DONE do nothing. An action that fails does not raise; the outcome says
+        so.
 
         Raises:
             SandboxError: the desktop broke.
@@ -313,10 +313,10 @@ class Desktop(Protocol):
         ...
 
     def frame(self, digest: str = "") -> Frame:
-        """The screen, immediately and without the tree.
+        """Returns the screen immediately, without the tree.
 
         Args:
-            digest: digest of the frame that the caller has; its picture is not sent again.
+            digest: digest of the frame that the caller has; the same picture is not sent again.
 
         Raises:
             SandboxError: the desktop broke.
@@ -332,7 +332,7 @@ class Desktop(Protocol):
         ...
 
     def collect(self) -> Collected:
-        """Collects the file as it is, without saving.
+        """Collects the file without saving it first.
 
         Raises:
             SandboxError: the desktop broke.
@@ -340,7 +340,7 @@ class Desktop(Protocol):
         ...
 
     def close(self) -> None:
-        """Ends it and everything in it; safe to call twice, and from another thread."""
+        """Ends the desktop and everything in it; safe to call twice, and from another thread."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -354,7 +354,7 @@ class Desktop(Protocol):
 
 
 class DesktopHost(Protocol):
-    """Opens desktops. Safe to use from several threads; each desktop belongs to one."""
+    """Opens desktops. Safe to use from several threads; each desktop belongs to one thread."""
 
     def open(self, task: DesktopTask, options: DesktopOptions) -> Desktop:
         """Opens a fresh desktop, and waits until it has settled with the file open.

@@ -1,10 +1,10 @@
-"""Episodes on record: the types of their lines, and how they are written and read.
+"""Recorded episodes: the types of their lines, and how they are written and read.
 
 An episode is one file, ``RUN/episodes/{task id, quoted}.{sample}.{case}.jsonl``: a line for its
-head, one for each turn, and one for its end. A file without the last line belongs to an episode
-that was interrupted; it is started again. Screenshots are in ``RUN/pictures`` and tables of the
-accessibility tree in ``RUN/tables``, both under their SHA-256. The workbook that an episode leaves
-is kept among the run's outputs.
+head, one for each turn, and one for its end. A file without the last line belongs to an interrupted
+episode, which is started again. Screenshots are in ``RUN/pictures`` and tables of the accessibility
+tree in ``RUN/tables``; both are named by their SHA-256. The workbook from an episode is stored
+among the outputs of the run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TABLES_FOLDER = "tables"
 
 
 class PlaceRecord(TypedDict):
-    """Position and size of a window, pixels."""
+    """Position and size of a window, in pixels."""
 
     x: Count
     y: Count
@@ -64,7 +64,7 @@ class OptionsRecord(TypedDict):
 
 
 class EpisodeHead(TypedDict):
-    """The first line."""
+    """The first line of an episode's file."""
 
     line: str
     """``head``"""
@@ -72,38 +72,38 @@ class EpisodeHead(TypedDict):
     sample: Count
     case: Count
     model: str
-    """The chat model; ``human`` for a person."""
+    """The name of the chat model; ``human`` for a person."""
     setting: str
     """``desktop/`` with observation and action space, such as ``desktop/screenshot/pyautogui``."""
     instruction: str
     options: dict[str, object]
-    """Those of :class:`judge.desktop.contract.DesktopOptions`, as JSON."""
+    """The fields of :class:`judge.desktop.contract.DesktopOptions`, as JSON."""
     image: str
     office: str
     ready_s: Amount
     started: str
     """ISO 8601, UTC."""
     files: NotRequired[dict[str, Sha256]]
-    """Path inside -> SHA-256 of what the desktop was opened with."""
+    """Path on the desktop -> SHA-256, of the files with which it was opened."""
     opened: NotRequired[str]
     """Path of the file that the spreadsheet program opened."""
     collected: NotRequired[str]
     """Path of the file that is retrieved at the end."""
     attempt: NotRequired[Count]
-    """How many desktops have broken in this episode."""
+    """How many desktops broke during this episode."""
 
 
 class SeenRecord(TypedDict):
     """The state of a desktop in a turn, whether or not the setting shows it to the model."""
 
     screenshot: Sha256 | None
-    """SHA-256 of the PNG, with marks if the setting has them; None if there was none."""
+    """SHA-256 of the screenshot, with marks if the setting has them; None if there was none."""
     width: NotRequired[Count]
     height: NotRequired[Count]
     table: Sha256 | None
-    """SHA-256 of the table of the tree, cut as for the model; None if there was none."""
+    """SHA-256 of the table of the tree, cut as it was for the model; None if there was none."""
     cut: bool
-    """Whether the table was cut to its limit."""
+    """Whether the table was cut at its limit."""
     cursor: list[int]
     windows: list[str]
     tree_s: Amount
@@ -120,32 +120,32 @@ class ActionRecord(TypedDict):
     refused: bool
     printed: str
     events: list[list[object]]
-    """``[kind, x, y, detail]`` each."""
+    """Mouse and keyboard events, each as ``[kind, x, y, detail]``."""
     settled: bool
     seconds: Amount
 
 
 class TurnRecord(TypedDict):
-    """A line for each turn: observation, reply, actions."""
+    """A line for one turn: observation, reply, actions."""
 
     line: str
     """``turn``"""
     number: Count
-    """From 1."""
+    """The number of the turn, from 1."""
     seen: SeenRecord
     reply: str
     """The unchanged reply; empty for a person."""
     problem: str
-    """Why the reply holds no action; empty if it holds one."""
+    """Why the reply contains no action; empty if it contains one."""
     told: NotRequired[str]
-    """Feedback on the actions in the next message; empty for none."""
+    """The feedback on the actions in the next message; empty if there is none."""
     actions: list[ActionRecord]
     seconds: Amount
-    """From the observation to the last outcome."""
+    """Seconds from the observation to the last outcome."""
 
 
 class EpisodeEnd(TypedDict):
-    """The last line."""
+    """The last line of an episode's file."""
 
     line: str
     """``end``"""
@@ -155,9 +155,9 @@ class EpisodeEnd(TypedDict):
     seconds: Amount
     turns: Count
     steps: Count
-    """Actions that were performed."""
+    """How many actions were performed."""
     output: Sha256 | None
-    """SHA-256 of the file that was collected; None if there is none."""
+    """SHA-256 of the collected file; None if there is none."""
     output_bytes: Count
     changed: bool
     problem: str
@@ -165,10 +165,10 @@ class EpisodeEnd(TypedDict):
 
 
 HUMAN = "human"
-"""The model on record if a person worked."""
+"""The model name that is recorded for a person."""
 
 MAX_CHARS = 20_000
-"""Characters of a string in a record; longer strings are cut."""
+"""How many characters a string in a record may have; longer strings are cut."""
 
 _MAX_EVENTS = 1_000
 
@@ -187,19 +187,19 @@ def head_of(
     started: str,
     attempt: int = 0,
 ) -> EpisodeHead:
-    """The first line of an episode.
+    """Makes the first line of an episode.
 
     Args:
         task_id: the id of the task, as its suite writes it.
-        sample: its 0-based number.
+        sample: the 0-based number of the sample.
         case: the 1-based number of the case.
         model: the chat model, or :data:`HUMAN`.
-        setting: its name.
-        instruction: what is asked.
-        task: what the desktop was opened for.
-        options: what the desktop is like.
-        info: what the desktop is.
-        started: when, in ISO 8601, UTC.
+        setting: the name of the setting.
+        instruction: the instruction of the task.
+        task: the files with which the desktop was opened.
+        options: the options of the desktop.
+        info: the versions of the desktop.
+        started: the start time, in ISO 8601, UTC.
         attempt: how many desktops broke in this episode before.
     """
     return {
@@ -223,12 +223,12 @@ def head_of(
 
 
 def options_record(options: DesktopOptions) -> dict[str, object]:
-    """The options of a desktop as JSON."""
+    """Converts the options of a desktop to JSON."""
     return {**asdict(options), "as_published": sorted(options.as_published)}
 
 
 def options_of(head: EpisodeHead) -> DesktopOptions:
-    """The options of a desktop that the head of an episode names.
+    """Reads the options of the desktop from the head of an episode.
 
     Raises:
         MalformedError: they are not the options of a desktop.
@@ -249,10 +249,10 @@ def options_of(head: EpisodeHead) -> DesktopOptions:
 
 
 def action_of(record: ActionRecord) -> Action:
-    """An action on record.
+    """Reads an action from its record.
 
     Raises:
-        MalformedError: it is not one.
+        MalformedError: it is not an action.
     """
     signal = record.get("signal")
     if signal is not None:
@@ -268,7 +268,7 @@ def action_of(record: ActionRecord) -> Action:
 
 
 def action_record(action: Action, outcome: ActionOutcome) -> ActionRecord:
-    """An action and its outcome as they are recorded, with long fields cut."""
+    """Makes the record of an action and its outcome, with long fields cut."""
     record: dict[str, Any] = {}
     if action.code is not None:
         record["code"] = action.code
@@ -293,11 +293,11 @@ def action_record(action: Action, outcome: ActionOutcome) -> ActionRecord:
 def output_record(
     end: EpisodeEnd, task: DesktopTask, options: DesktopOptions, path: Path
 ) -> dict[str, object]:
-    """The record of an episode that has ended, for its line of submissions.jsonl.
+    """Makes the record of an ended episode for its line in submissions.jsonl.
 
     Args:
-        end: its last line.
-        task: the files that the desktop was opened with.
+        end: the last line of the episode.
+        task: the files with which the desktop was opened.
         options: the options of the desktop.
         path: the episode's file.
     """
@@ -336,8 +336,8 @@ class Episode:
     Attributes:
         path: its file.
         head: its first line.
-        turns: in order.
-        end: its last line; None if it was interrupted, or is still under way.
+        turns: its turns, in order.
+        end: its last line; None if it was interrupted or is still running.
     """
 
     path: Path
@@ -347,12 +347,12 @@ class Episode:
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """(task id, sample, case)."""
+        """The key of the episode: (task id, sample, case)."""
         return str(self.head["id"]), self.head["sample"], self.head["case"]
 
 
 def episode_path(run: Path, task_id: str, sample: int, case: int) -> Path:
-    """The file of the episode of a case in a run's directory."""
+    """Returns the path of the episode of a case in a run's directory."""
     return (
         run
         / EPISODES_FOLDER
@@ -361,7 +361,7 @@ def episode_path(run: Path, task_id: str, sample: int, case: int) -> Path:
 
 
 class EpisodeFiles:
-    """Screenshots and tables of a run's episodes, each kept once under its hash.
+    """Stores screenshots and tables of a run's episodes, each once under its hash.
 
     Args:
         run: the run's directory.
@@ -372,7 +372,7 @@ class EpisodeFiles:
         self._tables = HashedFolder(run / TABLES_FOLDER, "table", MAX_TABLE_BYTES)
 
     def keep(self, seen: Observation, table: str | None, *, cut: bool = False) -> SeenRecord:
-        """Keeps what a desktop showed.
+        """Stores what a desktop showed.
 
         Args:
             seen: the observation.
@@ -398,7 +398,7 @@ class EpisodeFiles:
         return record
 
     def screenshot(self, sha256: str) -> bytes | None:
-        """A screenshot; None if it is missing, or was changed.
+        """Reads a screenshot; None if it is missing or was changed.
 
         Raises:
             StoreError: it cannot be read.
@@ -406,7 +406,7 @@ class EpisodeFiles:
         return self._screenshots.read(sha256, PNG)
 
     def table(self, sha256: str) -> str | None:
-        """A table; None if it is missing, or was changed.
+        """Reads a table; None if it is missing or was changed.
 
         Raises:
             StoreError: it cannot be read.
@@ -416,7 +416,7 @@ class EpisodeFiles:
 
 
 class EpisodeLines(Closable):
-    """The lines of an episode of any kind, in place of the previous content of its file.
+    """Writes the lines of any kind of episode; replaces the previous content of its file.
 
     Args:
         run: the run's directory.
@@ -449,7 +449,7 @@ class EpisodeLines(Closable):
 
 
 class EpisodeWriter(EpisodeLines):
-    """Writes an episode line by line, in place of the previous content of its file.
+    """Writes an episode line by line; replaces the previous content of its file.
 
     Args:
         run: the run's directory.
@@ -481,7 +481,7 @@ class EpisodeWriter(EpisodeLines):
             seen: the record from :meth:`EpisodeFiles.keep`.
             actions: the actions, with their outcomes.
             reply: the unchanged reply.
-            problem: why it holds no action.
+            problem: why the reply contains no action.
             feedback: the feedback on the actions in the next message.
             seconds: from the observation to the last outcome.
 
@@ -507,9 +507,9 @@ class EpisodeWriter(EpisodeLines):
         """Appends the last line. Before that, the caller keeps the collected file.
 
         Args:
-            ended: why, as in :class:`judge.desktop.episodes.EpisodeEnd`.
-            collected: the file that the episode leaves.
-            seconds: the seconds of the whole episode.
+            ended: why the episode ended, as in :class:`judge.desktop.episodes.EpisodeEnd`.
+            collected: the file that was collected at the end.
+            seconds: how long the whole episode took.
 
         Raises:
             StoreError: it cannot be written.
@@ -531,10 +531,10 @@ class EpisodeWriter(EpisodeLines):
 
 
 def read_episode(path: Path) -> Episode:
-    """Reads an episode, without a last line that is incomplete.
+    """Reads an episode; an incomplete last line is ignored.
 
     Raises:
-        StoreError: there is none, or the judge did not write it; the message names the line.
+        StoreError: there is no episode, or the judge did not write it; the message names the line.
     """
     return Episode(path, *read_parts(path, EpisodeHead, TurnRecord, EpisodeEnd))
 
@@ -542,7 +542,7 @@ def read_episode(path: Path) -> Episode:
 def read_parts(
     path: Path, of_head: type[Head], of_turn: type[Turn], of_end: type[End]
 ) -> tuple[Head, tuple[Turn, ...], End | None]:
-    """The lines of an episode of any kind, without a last line that is incomplete.
+    """Reads the lines of any kind of episode; an incomplete last line is ignored.
 
     Args:
         path: its file.
@@ -554,7 +554,7 @@ def read_parts(
         The first line, the turns in order, and the last line; None if it is missing.
 
     Raises:
-        StoreError: there is none, or the judge did not write it; the message names the line.
+        StoreError: there is no episode, or the judge did not write it; the message names the line.
     """
     head: Head | None = None
     turns: list[Turn] = []
@@ -571,18 +571,18 @@ def read_parts(
             case "end" if head is not None and end is None:
                 end = _checked(record, of_end, path, number)
             case other:
-                raise _foreign(path, number, f"a line {str(other)[:40]!r} cannot be here")
+                raise _foreign(path, number, f"a line {str(other)[:40]!r} is not allowed here")
     if head is None:
         raise StoreError(
-            f"{path}: holds no episode",
-            hint="An episode begins with a line that says what it is; the command that made the "
-            "run makes what is missing again.",
+            f"{path}: contains no episode",
+            hint="The first line of an episode describes it. The command that made the run makes "
+            "missing episodes again.",
         )
     return head, tuple(turns), end
 
 
 def read_episodes(run: Path) -> Iterator[Episode]:
-    """The episodes of a run in the order of their file names, including those that did not end.
+    """Yields a run's episodes in the order of their file names, including unfinished ones.
 
     Raises:
         StoreError: a file cannot be read, or was not written by the judge.
@@ -591,7 +591,7 @@ def read_episodes(run: Path) -> Iterator[Episode]:
 
 
 def episode_paths(run: Path) -> Iterator[Path]:
-    """The files of a run's episodes in the order of their names, without empty ones.
+    """Returns the files of a run's episodes in the order of their names, without empty files.
 
     Raises:
         StoreError: the folder cannot be read.
@@ -640,6 +640,6 @@ def _foreign(path: Path, number: int, problem: str) -> StoreError:
 
 
 def record_bytes(text: str) -> bytes:
-    """Text in UTF-8, as records are kept."""
-    # Half a surrogate pair has no UTF-8, and must not end an episode.
+    """Encodes text as UTF-8 for the records."""
+    # A lone surrogate cannot be encoded as UTF-8, but must not end an episode.
     return text.encode("utf-8", "replace")

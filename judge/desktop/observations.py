@@ -1,12 +1,11 @@
 """Observations for a chat model: the contract of observation forms, and their tables.
 
-A form of observation is a subclass of :class:`ObservationForm`, here or in a module of its own, and
-a line of :data:`judge.desktop.choices.OBSERVATION_FORMS`. Forms are made of the accessibility tree
-as a table, with a line for each element. The table has the same kinds of elements as the published
-table: those that are shown, can be used, have a name or show text, and have a position. It differs
-from the published table in two ways, unless it is chosen as published: it has the tabs of sheets,
-and it does not have empty cells far from all content. (For a sheet with little content, the
-published table has a thousand of those.)
+An observation form is a subclass of :class:`ObservationForm`, here or in another module, and a line
+in :data:`judge.desktop.choices.OBSERVATION_FORMS`. Forms show the accessibility tree as a table
+with a line for each element. The table has the same kinds of elements as the published table: those
+that are shown, can be used, have a name or text, and have a position. Unless the published table is
+chosen, it differs in two ways: it has the tabs of sheets, and it has no empty cells far from all
+content. (For a sheet with little content, the published table has a thousand such cells.)
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from judge.desktop.contract import Element, Observation
 from judge.desktop.driver.nodes import unused_cells
 
 SHEET_TABS, BLANK_CELLS = "sheet-tabs", "blank-cells"
-"""Names of the two corrections."""
+"""The names of the two corrections."""
 
 _ENDINGS = (
     *("item", "button", "heading", "label", "scrollbar", "searchbox", "textbox", "link"),
@@ -43,7 +42,7 @@ class TreeTable:
 
     Attributes:
         text: the table.
-        cut: whether lines are missing at its end.
+        cut: whether lines are missing at the end.
     """
 
     text: str
@@ -53,14 +52,14 @@ class TreeTable:
 class ObservationForm(ABC):
     """The form in which a chat model sees a desktop in each turn.
 
-    Whatever a form shows, the screenshot and the table of every turn are on record.
+    Whatever a form shows, the screenshot and the table of every turn are recorded.
 
     Attributes:
         name: its name in options and records.
-        entry: how the names of its entries in ``prompts/desktop.yaml`` end.
-        wording: its own wording, in place of these entries: ``observation`` describes the form in
-            the first message, and ``seen`` comes with each observation, with the fields
-            ``{table}`` and ``{left}`` (turns that are left).
+        entry: the suffix of the names of its entries in ``prompts/desktop.yaml``.
+        wording: wording that replaces these entries: ``observation`` describes the form in the
+            first message, and ``seen`` comes with each observation, with the fields ``{table}``
+            and ``{left}`` (the number of remaining turns).
         shows_screenshot: whether the model is shown the screenshot.
         shows_table: whether the model is shown the table.
         has_marks: whether elements are numbered on the screenshot, so that code can name them.
@@ -81,12 +80,12 @@ class ObservationForm(ABC):
         most_tokens: int | None = None,
         tokens_of: Callable[[str], int] = len,
     ) -> TreeTable:
-        """The table of an observation: by default, the elements that are needed to work with it.
+        """Makes the table of an observation: by default, of the elements needed to work with it.
 
         Args:
             observation: what the desktop shows.
-            as_published: corrections that are left out.
-            most_tokens: the table ends before the line that would exceed them; None for no bound.
+            as_published: names of the corrections that are not applied.
+            most_tokens: the table ends before the line that would exceed this; None for no limit.
             tokens_of: counts tokens.
         """
         return tree_table(
@@ -104,12 +103,12 @@ def tree_table(
     most_tokens: int | None = None,
     tokens_of: Callable[[str], int] = len,
 ) -> TreeTable:
-    """The elements of a tree that are needed to work with it, one on each line.
+    """Makes a table of the elements of a tree that are needed to work, one on each line.
 
     Args:
         elements: the tree.
-        as_published: corrections that are left out.
-        most_tokens: the table ends before the line that would exceed them; None for no bound.
+        as_published: names of the corrections that are not applied.
+        most_tokens: the table ends before the line that would exceed this; None for no limit.
         tokens_of: counts tokens.
     """
     kept = kept_elements(elements, as_published)
@@ -124,13 +123,13 @@ def marks_table(
     most_tokens: int | None = None,
     tokens_of: Callable[[str], int] = len,
 ) -> TreeTable:
-    """The elements that are marked on a picture, by their numbers.
+    """Makes a table of the elements that are marked on a picture, with their numbers.
 
     Args:
         elements: the tree.
         marks: number of a mark -> number of its element.
         most_tokens: as for :func:`tree_table`.
-        tokens_of: likewise.
+        tokens_of: as for :func:`tree_table`.
     """
     lines = (f"{mark}\t{_line(elements[number])}" for mark, number in sorted(marks.items()))
     return _table(f"index\t{_COLUMNS}", lines, most_tokens, tokens_of)
@@ -139,7 +138,7 @@ def marks_table(
 def mark_places(
     elements: Sequence[Element], marks: Mapping[int, int]
 ) -> dict[int, tuple[int, int]]:
-    """Number of a mark -> the middle of its element, pixels."""
+    """Maps the number of each mark to the centre of its element, in pixels."""
     return {
         mark: centre
         for mark, number in marks.items()
@@ -148,11 +147,11 @@ def mark_places(
 
 
 def kept_elements(elements: Sequence[Element], as_published: Collection[str] = ()) -> list[int]:
-    """Numbers of the elements that a table has, in order.
+    """Returns the numbers of the elements that a table has, in order.
 
     Args:
         elements: the tree.
-        as_published: corrections that are left out.
+        as_published: names of the corrections that are not applied.
     """
     tabs = SHEET_TABS not in as_published
     kept = [number for number, element in enumerate(elements) if _is_kept(element, tabs=tabs)]
@@ -197,7 +196,7 @@ def _line(element: Element) -> str:
 
 
 def _shown(text: str) -> str:
-    """Text as it is written within a line."""
+    """Escapes text for use within a line."""
     shown = text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"
     return shown.replace("\\", "\\\\").replace("\t", "\\t").replace("\r", "").replace("\n", "\\n")
 
@@ -218,7 +217,7 @@ def _table(
 
 
 class Screenshot(ObservationForm):
-    """A picture of the screen."""
+    """Shows a picture of the screen."""
 
     name = "screenshot"
     entry = "screenshot"
@@ -226,7 +225,7 @@ class Screenshot(ObservationForm):
 
 
 class Tree(ObservationForm):
-    """The accessibility tree as a table."""
+    """Shows the accessibility tree as a table."""
 
     name = "tree"
     entry = "tree"
@@ -234,14 +233,14 @@ class Tree(ObservationForm):
 
 
 class ScreenshotAndTree(ObservationForm):
-    """Both."""
+    """Shows both a picture of the screen and the table."""
 
     name = "screenshot+tree"
     entry = "both"
 
 
 class SetOfMark(ObservationForm):
-    """A screenshot on which elements are numbered, and the table of the numbers."""
+    """Shows a screenshot on which elements are numbered, and the table of the numbers."""
 
     name = "som"
     entry = "som"
@@ -255,7 +254,7 @@ class SetOfMark(ObservationForm):
         most_tokens: int | None = None,
         tokens_of: Callable[[str], int] = len,
     ) -> TreeTable:
-        """The elements that are marked, by their numbers."""
+        """Makes the table of the marked elements, with their numbers."""
         del as_published
         return marks_table(
             observation.elements or (),

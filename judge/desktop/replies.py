@@ -1,10 +1,10 @@
 """Finds the actions in a chat model's reply. Pure; nothing is performed.
 
-With PyAutoGUI, every fenced block of Python is an action, taken whole; ``WAIT``, ``FAIL`` and
-``DONE`` are written in a block of their own, in the last line of one, or as the whole reply. With
-computer_13, every JSON object with an ``action_type`` is an action. The published parser cuts a
-reply at every semicolon, strings included, so that ``=SUM(A1;B1)`` becomes two pieces of broken
-code; it can be chosen for those who want the published behaviour.
+With PyAutoGUI, every fenced block of Python is one action; ``WAIT``, ``FAIL`` and ``DONE`` are
+written in a separate block, in the last line of a block, or as the whole reply. With computer_13,
+every JSON object with an ``action_type`` is an action. The published parser cuts a reply at every
+semicolon, even in strings, so ``=SUM(A1;B1)`` becomes two pieces of broken code; it can be chosen
+to get the published behaviour.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from judge.replies.extract import MAX_REPLY_CHARS
 from judge.replies.reasoning import answer_of
 
 MAX_ACTIONS = 100
-"""Actions of one reply that are performed."""
+"""How many actions of one reply are performed."""
 
 _MAX_LOOKS = 500
 _SIGNALS = {signal.value: signal for signal in Signal}
@@ -60,9 +60,9 @@ def parse_reply(
     """Finds the actions in a reply.
 
     Args:
-        reply: the message's text as it came.
+        reply: the unchanged text of the message.
         space: the language of actions.
-        is_truncated: whether the server cut it off.
+        is_truncated: whether the server cut the reply off.
         as_published: whether replies with PyAutoGUI are cut at every semicolon.
     """
     text = reply[:MAX_REPLY_CHARS]
@@ -84,14 +84,14 @@ def parse_reply(
 
 
 def with_marks(action: Action, positions: Mapping[int, tuple[int, int]]) -> Action:
-    """An action whose code names elements by their marks, as ``tag_1`` or ``index_1``.
+    """Defines the names of marks, such as ``tag_1`` or ``index_1``, in the code of an action.
 
     Args:
         action: the action.
-        positions: number of a mark -> the centre of its element, pixels.
+        positions: number of a mark -> the centre of its element, in pixels.
 
     Returns:
-        The same with these names defined before the code, if they have an element.
+        The action, with definitions before its code of those names that have an element.
     """
     if action.code is None:
         return action
@@ -128,7 +128,7 @@ def _says(block: Block) -> bool:
 
 
 def _of_block(text: str) -> Iterator[Action]:
-    """The code of a block, and the signal in its last line."""
+    """Returns the code of a block, and the signal in its last line."""
     lines = text.rstrip().split("\n")
     signal = _SIGNALS.get(lines[-1].strip())
     if signal is not None:
@@ -141,7 +141,7 @@ def _of_block(text: str) -> Iterator[Action]:
 
 
 def _blocks(text: str) -> list[Block]:
-    """Fenced blocks, including those whose fences are on one line."""
+    """Finds fenced blocks, including those on a single line."""
     return find_blocks(_ON_ONE_LINE.sub(_on_three_lines, text))
 
 
@@ -150,7 +150,7 @@ def _on_three_lines(match: re.Match[str]) -> str:
 
 
 def _published(text: str) -> Iterator[Action]:
-    """The actions that the published parser reads from a reply: every semicolon ends a line."""
+    """Finds actions as the published parser does: every semicolon ends a line."""
     pieces = (piece.strip() for piece in text.split(";"))
     text = "\n".join(piece for piece in pieces if piece)
     if (signal := _SIGNALS.get(text.strip())) is not None:
@@ -178,11 +178,11 @@ def _calls(text: str) -> ParsedReply:
 
 
 def _objects(text: str, *, alone: bool) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a string, whether there is one, a list of them, or one after the other.
+    """Reads the JSON objects in a string: a single one, a list, or several in a row.
 
     Args:
         text: the text.
-        alone: whether the text must hold nothing else, so that anything else is an error.
+        alone: whether anything else in the text is an error.
 
     Raises:
         MalformedError: an object cannot be read.
@@ -195,7 +195,7 @@ def _objects(text: str, *, alone: bool) -> Iterator[dict[str, Any]]:
             _, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             if alone:
-                parse_json(text[start:])  # its error says what is wrong
+                parse_json(text[start:])  # the error of the whole text says what is wrong
                 raise MalformedError("not JSON") from None
             start += 1
             continue

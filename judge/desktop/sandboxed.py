@@ -53,7 +53,7 @@ class SandboxDesktopHost:
     """Opens desktops in the sandbox's root ``desktop``.
 
     Args:
-        sandbox: where they run; it stays the caller's.
+        sandbox: the sandbox in which they run; the caller closes it.
     """
 
     def __init__(self, sandbox: Sandbox) -> None:
@@ -92,7 +92,7 @@ class SandboxDesktopHost:
 
 
 class SandboxDesktop(Closable):
-    """A desktop that is open; see :class:`judge.desktop.contract.Desktop`."""
+    """An open desktop; see :class:`judge.desktop.contract.Desktop`."""
 
     def __init__(self, link: _Link, info: DesktopInfo, options: DesktopOptions) -> None:
         self._link = link
@@ -107,7 +107,7 @@ class SandboxDesktop(Closable):
     def observe(
         self, *, screenshot: bool = True, tree: bool = True, marks: bool = False
     ) -> Observation:
-        """Observes its present state."""
+        """Observes the present state of the desktop."""
         header = {"op": "observe", "screenshot": screenshot, "tree": tree, "marks": marks}
         return _answered(_observation, *self._link.ask(header, [], _OBSERVE_S))
 
@@ -129,7 +129,7 @@ class SandboxDesktop(Closable):
             self._link.ask({"op": "feed", "events": some}, [], _FEED_S)
 
     def frame(self, digest: str = "") -> Frame:
-        """The screen, immediately and without the tree."""
+        """Returns the screen immediately, without the tree."""
         answer, blobs = self._link.ask({"op": "frame", "known": digest}, [], _OBSERVE_S)
         return _answered(_frame, answer, blobs)
 
@@ -138,16 +138,16 @@ class SandboxDesktop(Closable):
         return _answered(_collected, *self._link.ask({"op": "save"}, [], _SAVE_S))
 
     def collect(self) -> Collected:
-        """Collects the file as it is, without saving."""
+        """Collects the file without saving it first."""
         return _answered(_collected, *self._link.ask({"op": "collect"}, [], _SAVE_S))
 
     def memory_bytes(self) -> int:
-        """Memory of everything in it, proportionally where it is shared."""
+        """Returns the memory of everything in the desktop; shared memory counts proportionally."""
         answer, _ = self._link.ask({"op": "memory"}, [], _OBSERVE_S)
         return int(answer["memory_bytes"])
 
     def close(self) -> None:
-        """Ends it and everything in it; safe to call twice, and from another thread."""
+        """Ends the desktop and everything in it; safe to call twice, and from another thread."""
         self._link.close()
 
 
@@ -162,7 +162,7 @@ class _Link:
     def ask(
         self, header: Mapping[str, Any], blobs: list[bytes], timeout_s: float
     ) -> tuple[dict[str, Any], list[bytes]]:
-        """Sends a request, and returns the answer.
+        """Sends a request and returns the answer.
 
         Raises:
             SandboxError: the desktop broke.
@@ -189,7 +189,7 @@ class _Link:
         return answer, parts
 
     def close(self) -> None:
-        """Ends the driver and all that is inside."""
+        """Ends the driver and everything inside."""
         with self._lock:
             if self._closed:
                 return
@@ -202,10 +202,10 @@ T = TypeVar("T")
 
 
 def _answered(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Reads the answer of a driver. Actions of the model run next to it, so it may be anything.
+    """Reads the answer of a driver. It may be anything, since the model's actions run next to it.
 
     Raises:
-        SandboxError: it is not an answer of the driver.
+        SandboxError: it is not a valid answer.
     """
     try:
         return read(*args, **kwargs)
@@ -237,14 +237,14 @@ def _image(root: str | None) -> str:
 
 
 def _request_of(action: Action, *, gui_only: bool) -> tuple[str, Any]:
-    """Kind and content of an action, as the driver expects it."""
+    """Returns kind and content of an action, as the driver expects them."""
     parts = [part for part in (action.code, action.call, action.signal) if part is not None]
     if len(parts) != 1:
         raise ValueError("exactly one of code, call and signal is given")
     if action.signal is not None:
         return ("wait" if action.signal is Signal.WAIT else "nothing"), None
     if action.code is not None:
-        # Half a surrogate pair cannot be sent, and means nothing to Python.
+        # A lone surrogate cannot be sent, and has no meaning in Python code.
         code = action.code.encode("utf-8", "replace").decode("utf-8")
         return ("gui-only" if gui_only else "code"), code
     assert action.call is not None
@@ -315,12 +315,12 @@ def _collected(answer: dict[str, Any], blobs: list[bytes]) -> Collected:
 def open_desktops(
     kind: str, jobs: int, stack: contextlib.ExitStack | contextlib.AsyncExitStack
 ) -> DesktopHost:
-    """Desktops in a sandbox.
+    """Opens a sandbox for desktops.
 
     Args:
         kind: ``docker``, ``bubblewrap``, or ``auto``: the sandbox that solutions would get, or the
             other one if only that one has desktops.
-        jobs: desktops at a time.
+        jobs: how many desktops may be open at a time.
         stack: closes the sandbox.
 
     Raises:
@@ -334,6 +334,6 @@ def open_desktops(
 
 
 def _embedded(jobs: int, stack: contextlib.ExitStack | contextlib.AsyncExitStack) -> Sandbox | None:
-    """The embedded sandbox, if it has desktops."""
+    """Returns the embedded sandbox if it has desktops."""
     sandbox = stack.enter_context(contextlib.closing(open_sandbox("bubblewrap", jobs=jobs)))
     return sandbox if sandbox.has_root(ROOT) else None

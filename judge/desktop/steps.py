@@ -1,8 +1,8 @@
-"""Step lists: what to do on a desktop, written by people, checked and performed.
+"""Step lists: instructions for a desktop, written by people, which are checked and performed.
 
-A step names an element by its role and name in the accessibility tree, and becomes an action when
-its turn comes: the element is looked up in the tree just before. So a list works on every screen,
-and in every version of the program that shows the same names (docs/desktop-people.md).
+A step names an element by its role and name in the accessibility tree. Just before the step is
+performed, the element is looked up in the tree and the step becomes an action. So a list works on
+every screen, and in every version of the program with the same names (docs/desktop-people.md).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Target:
 
     Attributes:
         role: the role of the element, or the end of the role: ``button`` matches ``push-button``.
-        name: its name; None for any.
-        text: its text; None for any.
-        number: its number among several, from 0, in the order of the tree; -1 is the last one.
-        offset: distance from its centre, pixels.
+        name: the name of the element; None for any.
+        text: the text of the element; None for any.
+        number: its number among several matches, from 0, in tree order; -1 is the last one.
+        offset: distance from its centre, in pixels.
     """
 
     role: str
@@ -49,14 +49,14 @@ class Target:
     offset: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the target for messages."""
         named = f"{self.role} {self.name!r}" if self.name is not None else self.role
         return named if self.text is None else f"{named} with the text {self.text!r}"
 
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """A click, with keys held down if there are any."""
+    """A click, with held-down keys if there are any."""
 
     target: Target
     times: int = 1
@@ -64,29 +64,29 @@ class Click:
     hold: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"click on {self.target}"
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """Text that is typed; a line end is the enter key, a tab the tab key."""
+    """Typed text; a line end is the enter key, a tab the tab key."""
 
     text: str
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"type {self.text!r}"
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Keys that are pressed together, by their names in PyAutoGUI."""
+    """Keys that are pressed together, with their names in PyAutoGUI."""
 
     keys: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"keys {'+'.join(self.keys)}"
 
 
@@ -97,7 +97,7 @@ class GoTo:
     ref: str
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"go to {self.ref}"
 
 
@@ -111,30 +111,30 @@ class Drag:
     hold: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"drag from {self.start} to {self.end}"
 
 
 @dataclass(frozen=True, slots=True)
 class Scroll:
-    """The wheel over an element; above 0 is up."""
+    """Turns of the mouse wheel over an element; above 0 is up."""
 
     target: Target
     by: int
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"scroll by {self.by} on {self.target}"
 
 
 @dataclass(frozen=True, slots=True)
 class WaitFor:
-    """Waits until an element is there."""
+    """Waits until an element exists."""
 
     target: Target
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"wait for {self.target}"
 
 
@@ -145,7 +145,7 @@ class Say:
     signal: Signal
 
     def __str__(self) -> str:
-        """Its name in messages."""
+        """Describes the step for messages."""
         return f"say {self.signal}"
 
 
@@ -162,11 +162,11 @@ def read_steps(path: Path) -> tuple[Step, ...]:
 
 
 def steps_of(document: Any, source: str) -> tuple[Step, ...]:
-    """The steps that a document lists.
+    """Reads the steps of a document.
 
     Args:
-        document: the list, as JSON has it.
-        source: the file that it comes from, for messages.
+        document: the list, as JSON.
+        source: the file of the document, for messages.
 
     Raises:
         UsageError: it is not a list of steps; the message names the step.
@@ -187,7 +187,7 @@ def _step(record: Any) -> Step:
         raise ValueError(f"must be an object with one of {', '.join(_KINDS)}")
     ((kind, value),) = record.items()
     if kind not in _KINDS:
-        raise ValueError(f"{kind!r} is not a kind of step; there are {', '.join(_KINDS)}")
+        raise ValueError(f"{kind!r} is not a kind of step; the kinds are {', '.join(_KINDS)}")
     return _KINDS[kind](value)
 
 
@@ -270,7 +270,7 @@ def _place(fields: Mapping[str, Any]) -> Target:
     text = _text("text", fields["text"]) if "text" in fields else None
     if "cell" in fields:
         if "name" in fields:
-            raise ValueError("'cell' is the name already")
+            raise ValueError("'cell' already gives the name")
         return Target("table-cell", _text("cell", fields["cell"]), text, number, (across, down))
     name = _text("name", fields["name"]) if "name" in fields else None
     return Target(_text("role", fields["role"]), name, text, number, (across, down))
@@ -278,10 +278,10 @@ def _place(fields: Mapping[str, Any]) -> Target:
 
 def _object(name: str, value: Any, *fields: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{name!r} must be an object, not {written(value)}")  # noqa: TRY004  of a file
+        raise ValueError(f"{name!r} must be an object, not {written(value)}")  # noqa: TRY004  content of a file
     unknown = [field for field in value if field not in fields]
     if unknown:
-        raise ValueError(f"field {unknown[0]!r} is unknown; there are {', '.join(fields)}")
+        raise ValueError(f"field {unknown[0]!r} is unknown; the fields are {', '.join(fields)}")
     return value
 
 
@@ -292,7 +292,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _keys(value: Any) -> tuple[str, ...]:
-    """Keys as a list of names, or as a string with ``+`` between them."""
+    """Reads keys from a list of names, or from a string with ``+`` between them."""
     names: Sequence[Any] = value.split("+") if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
         raise ValueError(f"keys must be names such as ctrl+s or [ctrl, s], not {written(value)}")
@@ -306,27 +306,27 @@ def _whole(name: str, value: Any) -> int:
 
 
 _LOOKS = 20
-"""How often the tree is read until an element is there."""
+"""How often the tree is read at most until an element appears."""
 
 _BETWEEN_S = 0.25
 
 _NAME_BOX_S = 1.0
-"""Seconds that a busy office needs to enter the name box, and to select its content."""
+"""Seconds that a busy office needs to focus the name box and select its content."""
 
 _BUSY = ("button", "menu-item", "check-box")
-"""Roles that a program disables while it is busy: they must be ``enabled``."""
+"""Roles that a program disables while it is busy; such elements must be ``enabled``."""
 
 _MAX_NAMED = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A step that was played.
+    """A step that was performed.
 
     Attributes:
         step: the step.
         seen: what the desktop showed just before; empty if no element had to be looked up.
-        action: its action.
+        action: the action of the step.
         outcome: the outcome of the action.
     """
 
@@ -343,7 +343,7 @@ def play(
     screenshots: bool = False,
     pause: Callable[[float], None] = time.sleep,
 ) -> Iterator[Played]:
-    """Plays steps one after the other; nothing is saved.
+    """Performs steps one after the other; saves nothing.
 
     Args:
         desktop: the desktop.
@@ -352,7 +352,7 @@ def play(
         pause: waits for a number of seconds.
 
     Raises:
-        UsageError: the element of a step is not there, or is disabled; or the action failed.
+        UsageError: the element of a step is missing or disabled, or the action failed.
         SandboxError: the desktop broke.
     """
     for number, step in enumerate(steps, start=1):
@@ -374,7 +374,7 @@ def _prepared(
     if not screenshots and isinstance(step, Type | Keys | GoTo | Say):
         return Observation(None, None), action_of(
             step, ()
-        )  # it has no element that would have to be looked up
+        )  # the step has no element that must be looked up
     looks = _LOOKS
     while True:
         seen = desktop.observe(screenshot=screenshots, tree=True)
@@ -392,14 +392,14 @@ def _prepared(
 
 
 def action_of(step: Step, elements: Sequence[Element]) -> Action:
-    """The action of a step.
+    """Makes the action of a step.
 
     Args:
         step: the step.
-        elements: the tree as it is now.
+        elements: the current tree.
 
     Raises:
-        LookupError: an element of the step is not there; the arguments are the reason and the
+        LookupError: an element of the step is missing; the arguments are the reason and the
             :class:`Target`.
     """
     match step:
@@ -418,7 +418,7 @@ def action_of(step: Step, elements: Sequence[Element]) -> Action:
             lines = [f"pyautogui.hotkey({', '.join(map(repr, step.keys))})"]
         case GoTo():
             lines = [
-                "pyautogui.hotkey('ctrl', 'shift', 't')",  # Calc's way into the name box
+                "pyautogui.hotkey('ctrl', 'shift', 't')",  # Calc's shortcut for the name box
                 f"pyautogui.sleep({_NAME_BOX_S})",
                 f"pyautogui.write({step.ref + chr(10)!r})",
             ]
@@ -437,21 +437,21 @@ def action_of(step: Step, elements: Sequence[Element]) -> Action:
 
 
 def _held(keys: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """Lines with keys held down around them."""
+    """Wraps lines of code so that keys are held down while they run."""
     down = [f"pyautogui.keyDown({key!r})" for key in keys]
     up = [f"pyautogui.keyUp({key!r})" for key in reversed(keys)]
     return [*down, *lines, *up]
 
 
 def find(target: Target, elements: Sequence[Element]) -> tuple[int, int]:
-    """The position of an element on the screen.
+    """Returns the position of an element on the screen.
 
     Args:
         target: the element to look up.
         elements: the tree.
 
     Raises:
-        LookupError: it is not there, has no position, or is disabled.
+        LookupError: the element is missing, has no position, or is disabled.
     """
     fitting = [element for element in _of_role(target.role, elements) if _fits(target, element)]
     visible = [element for element in fitting if element.centre is not None]
@@ -461,13 +461,13 @@ def find(target: Target, elements: Sequence[Element]) -> tuple[int, int]:
         there = "there is none" if not fitting else f"there are {len(visible)} on the screen"
         raise LookupError(f"no {target} was found: {there}", target) from None
     if element.role.endswith(_BUSY) and "enabled" not in element.states:
-        raise LookupError(f"{target} is there, but not in use", target)
+        raise LookupError(f"{target} exists, but is disabled", target)
     x, y = element.centre or (0, 0)
     return x + target.offset[0], y + target.offset[1]
 
 
 def _of_role(role: str, elements: Sequence[Element]) -> list[Element]:
-    """The elements of a role; if there are none, those whose role ends with it."""
+    """Returns the elements with a role; if there are none, those whose role ends with it."""
     exact = [element for element in elements if element.role == role]
     return exact or [element for element in elements if element.role.endswith(f"-{role}")]
 
@@ -479,7 +479,7 @@ def _fits(target: Target, element: Element) -> bool:
 
 
 def _hint(target: Target, elements: Sequence[Element], windows: Sequence[str]) -> str:
-    """Similar elements of the tree, as a hint where an element is missing."""
+    """Lists similar elements of the tree, as a hint if an element is missing."""
     names = list(dict.fromkeys(one.name for one in _of_role(target.role, elements) if one.name))
     shown = ", ".join(map(repr, names[:_MAX_NAMED])) + (" …" if names[_MAX_NAMED:] else "")
     window = f"The window {windows[0]!r} is open; " if windows else ""

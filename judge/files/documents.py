@@ -1,8 +1,8 @@
 """Reads JSON and text that someone else may have written: results, solutions, conversations.
 
 Only regular files are read, so that nothing waits for a FIFO or reads from a device. Size and
-nesting are bounded, the text is UTF-8, and the result can be written as JSON again: it contains no
-NaN and no infinities. The caller names the class of error that is raised. Files with one JSON
+nesting are limited, the text is UTF-8, and the result can be written as JSON again: it contains no
+NaN and no infinities. The caller chooses the class of error that is raised. Files with one JSON
 object on each line are read by :mod:`judge.files.json_lines`, which builds on this module.
 """
 
@@ -26,31 +26,31 @@ from judge.errors import JudgeError, StoreError
 MIB = 1024 * 1024
 
 MAX_FILE_BYTES = 1024 * MIB
-"""A file of results with all conversations of 100 samples of 912 tasks stays far below it."""
+"""Longest file that is read; all conversations of 100 samples of 912 tasks are far shorter."""
 
 MAX_DOCUMENT_BYTES = 64 * MIB
-"""The longest document, if its reader does not name another bound."""
+"""Longest document, unless the reader sets another limit."""
 
 MAX_DEPTH = 100
-"""How deeply objects and arrays may be nested. Python's own readers and writers fail near 900."""
+"""How deeply objects and arrays may be nested; Python's readers and writers fail near 900."""
 
 BOM = b"\xef\xbb\xbf"
-"""What some programs put before UTF-8 to say that it is."""
+"""The byte order mark that some programs put before UTF-8 text."""
 
 
 class MalformedError(Exception):
-    """A document is malformed; the caller adds in which file."""
+    """A document is malformed; callers add the name of the file."""
 
 
 def read_regular(
     path: Path, error: type[JudgeError], *, start: int = 0, most_bytes: int = MAX_FILE_BYTES
 ) -> bytes | None:
-    """The bytes of a regular file, or None if there is nothing of that name.
+    """Reads the bytes of a regular file; None if nothing has that name.
 
     Args:
-        path: the file; a link to a regular file is one.
-        error: what to raise.
-        start: how many bytes to leave out.
+        path: the file; a link to a regular file is accepted.
+        error: the class of error to raise.
+        start: how many bytes to skip.
         most_bytes: a longer file is refused.
 
     Raises:
@@ -61,8 +61,8 @@ def read_regular(
         if file is None:
             return None
         file.seek(start)
-        # A read allocates all that it asks for, so it asks for what the file has, not for what it
-        # may have. If a file grows, or has no size of its own, the rest is read as well.
+        # A read allocates the size that is requested, so the file's size is requested and not the
+        # limit. If the file grows, or reports no size, the rest is read as well.
         size = max(os.fstat(file.fileno()).st_size - start, 0)
         data = file.read(min(size, most_bytes) + 1)
         if len(data) > size:
@@ -77,7 +77,7 @@ def read_regular(
 
 
 def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MAX_FILE_BYTES) -> str:
-    """The text of a regular file, without a byte order mark.
+    """Reads the text of a regular file, without a byte order mark.
 
     Raises:
         JudgeError: of the class ``error``, as :func:`read_regular`, and if it is not UTF-8 or
@@ -95,7 +95,7 @@ def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MAX_FILE
 def read_json(
     path: Path, error: type[JudgeError], *, most_bytes: int = MAX_DOCUMENT_BYTES
 ) -> Any | None:
-    """The JSON document of a regular file, or None if there is nothing of that name.
+    """Reads the JSON document of a regular file; None if nothing has that name.
 
     Raises:
         JudgeError: of the class ``error``, as :func:`read_regular`, and if it is not JSON.
@@ -106,7 +106,7 @@ def read_json(
     try:
         return parse_json(data.removeprefix(BOM))
     except MalformedError as problem:
-        # What the judge itself wrote can be made again; what somebody else wrote has to be mended.
+        # A file that the judge wrote can be made again; other files must be corrected.
         hint = f"Move {path} away and run the command again."
         if not issubclass(error, StoreError):
             hint = "Correct the file, and run the command again."
@@ -114,15 +114,15 @@ def read_json(
 
 
 def read_kept(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> Any | None:
-    """The JSON document of an entry of a cache, which others may share.
+    """Reads the JSON document of an entry in a cache, to which others may write.
 
     Args:
         path: the entry.
-        most_bytes: a longer one does not count.
+        most_bytes: a longer entry is ignored.
 
     Returns:
         The document; None if there is none, or anything is wrong with it: a link, a device, a FIFO,
-        a folder, too long, not JSON, too deep. What is kept can be made again.
+        a folder, too long, not JSON, too deep. Entries of a cache can be made again.
     """
     try:
         if path.is_symlink():
@@ -137,15 +137,15 @@ _DEEP = f"nested more than {MAX_DEPTH} levels deep"
 
 
 def parse_json(text: bytes | str, *, most_values: int | None = None) -> Any:
-    """Reads JSON, bounded; NaN and infinities, which JSON does not have, become null.
+    """Reads JSON within limits; NaN and infinities, which JSON does not have, become null.
 
     Args:
         text: the document.
-        most_values: how many values it may have; they are counted before any is made, since
+        most_values: how many values it may have; they are counted before any is created, since
             ``[],`` takes 3 bytes in a file and 72 in memory.
 
     Raises:
-        MalformedError: says what is wrong, and where.
+        MalformedError: the message says what is wrong, and where.
     """
     shown = _decoded(text) if isinstance(text, bytes) else text
     if most_values is not None and has_more_values(shown, most_values):
@@ -161,17 +161,17 @@ def parse_json(text: bytes | str, *, most_values: int | None = None) -> Any:
         raise MalformedError(_DEEP) from None
     except ValueError as problem:  # a number with thousands of digits
         raise MalformedError(f"not JSON: {visible(str(problem))}") from None
-    # Few documents have so many brackets at all; only those are walked through.
+    # Only documents with that many brackets, which are rare, have to be walked through.
     if shown.count("[") + shown.count("{") > MAX_DEPTH and _depth(document) > MAX_DEPTH:
         raise MalformedError(_DEEP)
     return document
 
 
 def as_object(document: Any) -> dict[str, Any]:
-    """The document, which has to be a JSON object.
+    """Returns the document if it is a JSON object.
 
     Raises:
-        MalformedError: it is something else.
+        MalformedError: it is not an object.
     """
     if not isinstance(document, dict):
         raise MalformedError(f"expected a JSON object, found {json_type(document)}")
@@ -179,24 +179,24 @@ def as_object(document: Any) -> dict[str, Any]:
 
 
 def dump_json(document: object, *, indent: int | None = None, spaced: bool = False) -> str:
-    """JSON text that can be written as UTF-8, whatever a chat model made of its text.
+    """Writes JSON text that can be encoded as UTF-8, whatever strings a chat model produced.
 
     Args:
         document: plain data.
         indent: spaces for each level; None for one line.
-        spaced: whether one line has spaces after commas and colons, as Python writes it.
+        spaced: whether a single line has spaces after commas and colons, as Python writes it.
     """
     separators = (",", ":") if indent is None and not spaced else None
     text = json.dumps(document, ensure_ascii=False, indent=indent, separators=separators)
     try:
         text.encode("utf-8")
-    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8; escaped, it is kept
+    except UnicodeEncodeError:  # a lone surrogate cannot be encoded as UTF-8, but can be escaped
         return json.dumps(document, indent=indent, separators=separators)
     return text
 
 
 def json_type(value: object) -> str:
-    """JSON's name for the type of a value."""
+    """Returns JSON's name for the type of a value."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true or false"
     names = {str: "text", dict: "an object", list: "an array", int: "a number", float: "a number"}
@@ -204,11 +204,11 @@ def json_type(value: object) -> str:
 
 
 def written(value: object, most: int = 80) -> str:
-    """A value of a document as a message names it: as JSON and YAML have it, not as Python does.
+    """Formats a value of a document for a message, in the notation of JSON and not of Python.
 
     Args:
-        value: the value; a long array or object is named by its type.
-        most: characters that are shown.
+        value: the value; a long array or object is described by its type.
+        most: how many characters are shown.
     """
     if isinstance(value, str):
         return repr(value if len(value) <= most else f"{value[: most - 1]}…")
@@ -222,7 +222,7 @@ def written(value: object, most: int = 80) -> str:
         TypeError,
         ValueError,
         RecursionError,
-    ):  # a key that is no text; a circle; a huge number
+    ):  # a key that is not a string, a cycle, or a huge number
         return json_type(value)
     return text if len(text) <= most else json_type(value)
 
@@ -232,12 +232,12 @@ def _nothing(_: str) -> None:
 
 
 def _number(text: str) -> float | None:
-    value = float(text)  # 1e999 is infinite
+    value = float(text)  # 1e999 becomes infinite
     return value if math.isfinite(value) else None
 
 
 def _depth(document: Any) -> int:
-    """How deep objects and arrays are nested, counted level by level."""
+    """Returns how deeply objects and arrays are nested, counted level by level."""
     level, depth = [document], 0
     while level := [child for child in level if isinstance(child, dict | list)]:
         depth += 1
@@ -250,13 +250,13 @@ def _depth(document: Any) -> int:
 
 
 _VALUE_MARK = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|([\[{,])', re.DOTALL)
-"""Text, which is skipped, or a character that announces another value."""
+"""A string, which is skipped, or a character that begins another value."""
 
 
 def has_more_values(text: str, most: int) -> bool:
-    """Whether a JSON document has more values than so many; none of them is made for it."""
+    """Returns whether a JSON document has more values than a limit, without creating any value."""
     if text.count(",") + text.count("[") + text.count("{") <= most:
-        return False  # what most documents are, those with commas in texts as well
+        return False  # true of most documents, even those with commas in strings
     marks = (mark for mark in _VALUE_MARK.finditer(text) if mark[1] is not None)
     return next(itertools.islice(marks, most, None), None) is not None
 
@@ -272,11 +272,11 @@ def _decoded(data: bytes) -> str:
 def opened_regular(
     path: Path, error: type[JudgeError], most_bytes: int
 ) -> Iterator[IO[bytes] | None]:
-    """A regular file to read from; None if there is nothing of that name.
+    """Opens a regular file for reading; None if nothing has that name.
 
     Args:
-        path: the file; a link to a regular file is one.
-        error: what to raise, for faults of reading it as well.
+        path: the file; a link to a regular file is accepted.
+        error: the class of error to raise, also for faults while the caller reads it.
         most_bytes: a longer file is refused.
 
     Raises:
@@ -286,7 +286,7 @@ def opened_regular(
         file = _open(path, error, most_bytes)
     except FileNotFoundError:
         file = None
-    except ValueError as problem:  # a NUL in the name
+    except ValueError as problem:  # a NUL character in the name
         raise error(f"{path}: cannot be read: {problem}") from problem
     except OSError as problem:
         raise error(f"{path}: cannot be read: {problem.strerror or problem}") from problem
@@ -301,12 +301,12 @@ def opened_regular(
 
 
 def _open(path: Path, error: type[JudgeError], most_bytes: int) -> IO[bytes]:
-    # Checked before it is opened, since opening alone can block or have an effect.
+    # Checked before opening, since opening alone can block or have an effect.
     _check_regular(path.stat(), path, error, most_bytes)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     file = os.fdopen(descriptor, "rb")
     try:
-        # It may have been replaced since.
+        # The file may have been replaced since.
         _check_regular(os.fstat(descriptor), path, error, most_bytes)
     except BaseException:
         file.close()
@@ -327,7 +327,7 @@ def _check_regular(
 
 
 def kind_of(mode: int) -> str:
-    """The kind of something other than a regular file, for messages."""
+    """Returns the kind of something that is not a regular file, for messages."""
     for is_kind, name in (
         (stat.S_ISDIR, "a folder"),
         (stat.S_ISLNK, "a link"),
@@ -340,7 +340,7 @@ def kind_of(mode: int) -> str:
 
 
 def too_long(path: Path, error: type[JudgeError], most_bytes: int) -> JudgeError:
-    """The exception to raise for a file that is longer than it may be."""
+    """Returns the exception to raise for a file that is too long."""
     return error(
         f"{path}: longer than {most_bytes // MIB:,} MiB",
         hint="The judge does not write such long files.",
@@ -348,22 +348,22 @@ def too_long(path: Path, error: type[JudgeError], most_bytes: int) -> JudgeError
 
 
 def utc_now() -> str:
-    """The time now in UTC to the second, as ISO 8601 writes it: ``2026-01-02T03:04:05+00:00``."""
+    """Returns the current time in UTC to the second, in ISO 8601: ``2026-01-02T03:04:05+00:00``."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a spreadsheet program takes for a formula; the wide forms of the four signs as well."""
+"""First characters of a formula for a spreadsheet program, including the full-width forms."""
 
 
 def as_csv_text(text: str) -> str:
-    """Text that a spreadsheet program reads as text.
+    """Changes text so that a spreadsheet program reads it as text.
 
-    What it would take for a formula gets an apostrophe in front, as OWASP advises.
+    Text that the program would take for a formula gets a leading apostrophe, as OWASP advises.
     """
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
 def of_csv_text(text: str) -> str:
-    """The text that :func:`as_csv_text` was given."""
+    """Restores the original of text from :func:`as_csv_text`."""
     return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA_STARTS) else text

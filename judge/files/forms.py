@@ -1,13 +1,13 @@
-"""Which fields of a JSON document have which type, if someone else may have written them.
+"""Checks the types of the fields of JSON documents that someone else may have written.
 
 A document is declared once, as a ``TypedDict`` or a dataclass: mypy reads the declaration,
 :func:`checked` derives the check from it, and :func:`json_schema` the published schema. In a
 declaration, text is ``str``, an integer ``int``, a number ``float``, a truth value ``bool``;
 ``object`` may be anything, ``X | None`` may be null, ``list[X]`` (in a dataclass, ``tuple[X,
 ...]``) is an array, ``dict[str, X]`` an object with any fields, a ``StrEnum`` one of its values.
-What Python has no type for has one here: :data:`Count`, :data:`Amount`, :data:`Sha256`,
-:data:`TaskId`. A field that is not declared may hold anything; one that is required must not be
-missing. :func:`plain` writes a dataclass as the JSON that :func:`checked` reads.
+Types that Python lacks are defined here: :data:`Count`, :data:`Amount`, :data:`Sha256`,
+:data:`TaskId`. An undeclared field may hold anything; a required field must not be missing.
+:func:`plain` writes a dataclass as the JSON that :func:`checked` reads.
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _BOUND = 2**63
-"""What no measurement comes near would overflow wherever something is added up."""
+"""Upper bound of numbers; larger ones are no measurements, and sums of them would overflow."""
 
 
 def checked(document: object, declared: type[Document]) -> Document:
-    """The document, which is from here on what was declared.
+    """Checks that a document has the declared types, and returns it with that type.
 
     Args:
         document: a value of JSON.
         declared: a ``TypedDict`` or a dataclass.
 
     Returns:
-        The document itself; for a dataclass, one that holds the declared fields of the document.
+        The document itself; for a dataclass, an instance with the declared fields.
 
     Raises:
-        MalformedError: names a field that has another type.
+        MalformedError: a field has another type; the message names it.
     """
     kind: Any = declared
     try:
@@ -82,7 +82,7 @@ def checked(document: object, declared: type[Document]) -> Document:
 
 
 def plain(value: Any) -> Any:
-    """A dataclass, or a part of one, as the JSON that :func:`checked` reads it from."""
+    """Converts a dataclass, or a part of one, to the JSON that :func:`checked` reads."""
     if dataclasses.is_dataclass(value):
         fields = dataclasses.fields(value)
         return {field.name: plain(getattr(value, field.name)) for field in fields}
@@ -94,10 +94,10 @@ def plain(value: Any) -> Any:
 
 
 def declared_only(document: Document, declared: type[Document]) -> Document:
-    """The document without the fields that are not declared.
+    """Removes undeclared fields from a document.
 
     Args:
-        document: what :func:`checked` returned.
+        document: the document that :func:`checked` returned.
         declared: the ``TypedDict``.
     """
     kind: Any = declared
@@ -105,7 +105,7 @@ def declared_only(document: Document, declared: type[Document]) -> Document:
 
 
 def json_schema(declared: Any) -> dict[str, object]:
-    """The JSON Schema of a document; the docstrings of declarations are its descriptions."""
+    """Returns the JSON Schema of a document; its descriptions are the declarations' docstrings."""
     definitions: dict[str, object] = {}
     _schema_of(_form_of(declared), definitions)
     name = declared.__name__
@@ -146,7 +146,7 @@ class _Array:
 
 @dataclass(frozen=True, slots=True)
 class _Mapping:
-    """An object with any fields of one form."""
+    """An object with any fields, whose values all have the same form."""
 
     values: _Form
 
@@ -169,7 +169,7 @@ _Form = _Scalar | _Choice | _Array | _Mapping | _Record | _Nullable
 
 
 class _MisfitError(Exception):
-    """A value is not of its form; where it is becomes known on the way out."""
+    """A value does not have its form; its path is added while the exception propagates."""
 
     def __init__(self, expected: str, value: object) -> None:
         super().__init__(expected)
@@ -178,7 +178,7 @@ class _MisfitError(Exception):
         self.path = ""
 
     def inside(self, step: str) -> _MisfitError:
-        """The same as seen from the array or object around the value."""
+        """Returns the same exception with the path in the surrounding array or object."""
         self.path = step + self.path
         return self
 
@@ -191,7 +191,7 @@ class _MisfitError(Exception):
 
 
 class _WrongChoiceError(_MisfitError):
-    """A value is none of those that may be chosen from."""
+    """A value is not one of the allowed values."""
 
     def __str__(self) -> str:
         path = self.path.removeprefix(".")
@@ -200,14 +200,14 @@ class _WrongChoiceError(_MisfitError):
 
 
 _Check = Callable[[Any], None]
-"""Raises :class:`_MisfitError` if a value is not of a form."""
+"""Raises :class:`_MisfitError` if a value does not have a form."""
 
 
 def _number(name: str, *kinds: type, least: int = 1 - _BOUND) -> _Check:
-    accepted = frozenset(kinds)  # exactly these: a truth value is an integer for `isinstance`
+    accepted = frozenset(kinds)  # exact types: for `isinstance`, True is an int
 
     def check(value: Any) -> None:
-        if type(value) not in accepted or not least <= value < _BOUND:  # nor is NaN
+        if type(value) not in accepted or not least <= value < _BOUND:  # refuses NaN as well
             raise _MisfitError(name, value)
 
     return check
@@ -256,7 +256,7 @@ _SCALARS = {
 
 @cache
 def _form_of(declared: Any) -> _Form:
-    """The form that a type declares."""
+    """Returns the form that a type declares."""
     origin, arguments = get_origin(declared), get_args(declared)
     if is_typeddict(declared) or dataclasses.is_dataclass(declared):
         return _record_of(declared)
@@ -277,7 +277,7 @@ def _form_of(declared: Any) -> _Form:
 def _record_of(declared: Any) -> _Record:
     hints = get_type_hints(declared, include_extras=True)
     if is_typeddict(declared):
-        # Where annotations are text, the class itself does not know which are marked.
+        # If annotations are strings, the class itself does not know which are marked.
         required = frozenset(
             name
             for name, hint in hints.items()
@@ -304,7 +304,7 @@ def _check_of(declared: Any) -> _Check:
 
 
 def _compiled(form: _Form) -> _Check:
-    """The check of a form, as functions: a run may have millions of records."""
+    """Compiles the check of a form to functions, since a run may have millions of records."""
     match form:
         case _Scalar(check):
             return check
@@ -388,11 +388,11 @@ def _record_check(checks: Mapping[str, _Check], required: frozenset[str]) -> _Ch
     return check
 
 
-# -- what is made of a checked value ---------------------------------------------------------------
+# -- converting checked values ---------------------------------------------------------------------
 
 
 def _made(value: Any, form: _Form) -> Any:
-    """A checked value with declared fields only; a dataclass, where one is declared."""
+    """Converts a checked value: keeps declared fields only, and makes declared dataclasses."""
     match form:
         case _Nullable(inner):
             return None if value is None else _made(value, inner)
@@ -413,7 +413,7 @@ def _made(value: Any, form: _Form) -> Any:
 
 
 def _schema_of(form: _Form, definitions: dict[str, object]) -> dict[str, object]:
-    """The schema of a form; that of a record is among the definitions, under its name."""
+    """Returns the schema of a form; schemas of records are definitions with their names."""
     match form:
         case _Scalar():
             return dict(form.schema)
@@ -431,7 +431,7 @@ def _schema_of(form: _Form, definitions: dict[str, object]) -> dict[str, object]
         case _Record(declared, fields, required):
             name = declared.__name__
             if name not in definitions:
-                definitions[name] = {}  # a record may hold records of its own type
+                definitions[name] = {}  # a record may contain records of its own type
                 definitions[name] = {
                     "type": "object",
                     "description": inspect.getdoc(declared) or "",

@@ -1,4 +1,4 @@
-"""Files under the SHA-256 of their content: what a run keeps once, and the judge's own modules."""
+"""Stores files of a run under the SHA-256 of their content, and hashes the judge's own modules."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def digest_of_modules(*packages: ModuleType) -> str:
-    """SHA-256 of all modules of some packages and of those inside, in hexadecimal digits.
+    """Returns the SHA-256 of all modules of packages and their subpackages, in hexadecimal digits.
 
     Raises:
-        JudgeError: a package has no modules here, so that changes of it could not be seen.
+        JudgeError: the modules of a package cannot be found, so changes would not be noticed.
     """
     whole = hashlib.sha256()
     for package in packages:
@@ -29,20 +29,20 @@ def digest_of_modules(*packages: ModuleType) -> str:
                 whole.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
         if whole.hexdigest() == before:
             raise JudgeError(
-                f"the modules of {package.__name__} cannot be found, so results that are kept "
-                "cannot be known to be those of this code",
+                f"the modules of {package.__name__} cannot be found, so nothing can show whether "
+                "stored results come from this code",
                 hint="Install the package as files, not as an archive.",
             )
     return whole.hexdigest()
 
 
 class HashedFolder:
-    """A folder of such files. Safe to use from several threads.
+    """A folder of files named by their hash. Safe to use from several threads.
 
     Args:
-        folder: made when the first file is.
+        folder: the folder; it is made with the first file.
         what: what messages call such a file.
-        most_bytes: the most bytes of a file that is read.
+        most_bytes: a longer file is not read.
     """
 
     def __init__(self, folder: Path, what: str, most_bytes: int) -> None:
@@ -51,11 +51,11 @@ class HashedFolder:
         self._most_bytes = most_bytes
 
     def add(self, data: bytes, suffix: str) -> str:
-        """Keeps a file.
+        """Stores a file.
 
         Args:
-            data: its content.
-            suffix: how its name ends, with the dot.
+            data: the content of the file.
+            suffix: the suffix of its name, with the dot.
 
         Returns:
             The SHA-256 of the content, in hexadecimal digits.
@@ -66,41 +66,41 @@ class HashedFolder:
         digest = hashlib.sha256(data).hexdigest()
         path = self.path(digest, suffix)
         with naming_what_is_written(path, StoreError):
-            # Its name is its content, which readers check; one that was cut off is rewritten.
+            # Readers check the content against the name; an incomplete file is written again.
             if not path.is_file() or path.stat().st_size != len(data):
                 self._folder.mkdir(parents=True, exist_ok=True)
                 write_whole(path, data)
         return digest
 
     def path(self, sha256: str, suffix: str) -> Path:
-        """Where a file is, or will be.
+        """Returns the path of a file, which need not exist yet.
 
         Raises:
-            StoreError: that is not a hash.
+            StoreError: the argument is not a hash.
         """
         if _HASH.fullmatch(sha256) is None:
             raise StoreError(f"{sha256[:80]!r} is not a {self._what} of this run")
         return self._folder / f"{sha256}{suffix}"
 
     def read(self, sha256: str, suffix: str) -> bytes | None:
-        """The content of a file; None where it is missing, or is not what it was.
+        """Reads a file; None if it is missing or was changed.
 
         Raises:
-            StoreError: that is not a hash, or it cannot be read.
+            StoreError: the argument is not a hash, or the file cannot be read.
         """
         return read_hashed(self.path(sha256, suffix), sha256, most_bytes=self._most_bytes)
 
 
 def read_hashed(path: Path, sha256: str, *, most_bytes: int) -> bytes | None:
-    """The content of a file; None where it is missing, or its hash is another one.
+    """Reads a file; None if it is missing or has a different hash.
 
     Args:
         path: the file.
-        sha256: the hash that its content had.
+        sha256: the expected hash.
         most_bytes: a longer file is refused.
 
     Raises:
-        StoreError: it cannot be read, or is too long.
+        StoreError: the file cannot be read, or is too long.
     """
     data = read_regular(path, StoreError, most_bytes=most_bytes)
     return data if data is not None and hashlib.sha256(data).hexdigest() == sha256 else None

@@ -1,7 +1,7 @@
-"""Files of lines, most of them JSON: read, read on while they grow, and appended to.
+"""Reads files of lines, most of them JSON; follows files that grow; appends lines.
 
-A process that dies in the middle of a write leaves at most a torn last line, one without its end.
-Readers can leave it out, and it is cut off before the next line is appended.
+If a process dies in the middle of a write, the last line may be incomplete, without its line end.
+Readers can ignore such a line, and it is cut off before the next line is appended.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from judge.files.documents import (
 from judge.files.writing import open_to_write, sync_folder
 
 MAX_LINE_BYTES = 64 * MIB
-"""One record; who writes one asks :func:`fits_a_line`."""
+"""Longest record; writers check it with :func:`fits_a_line`."""
 
 MAX_LINE_VALUES = 1_000_000
-"""JSON values of one record; they take some 100 MB in memory."""
+"""How many JSON values a record may have; they take about 100 MB in memory."""
 
 MAX_LINES_BYTES = 64 * 1024 * MIB
-"""A whole file, which is never held in memory: a million cases take a few gigabytes."""
+"""Longest file, which is never held in memory: a million cases take a few gigabytes."""
 
 
 def fits_a_line(text: str) -> bool:
-    """Whether a record, as JSON, is one that is read again."""
+    """Returns whether a record, as JSON, is within the limits of readers."""
     if 4 * len(text) > MAX_LINE_BYTES < len(text.encode("utf-8")):
         return False
     return not has_more_values(text, MAX_LINE_VALUES)
@@ -47,16 +47,16 @@ def fits_a_line(text: str) -> bool:
 def read_lines(
     path: Path, error: type[JudgeError], *, whole: bool = False
 ) -> Iterator[tuple[int, bytes]]:
-    """The lines of a regular file that are not blank, numbered from 1; none where there is no file.
+    """Yields the non-blank lines of a regular file, numbered from 1; none if there is no file.
 
     Args:
         path: the file.
-        error: what to raise.
-        whole: whether a last line without its end, which a crash left torn, is left out.
+        error: the class of error to raise.
+        whole: whether to ignore a last line without line end, which a crash left incomplete.
 
     Raises:
-        JudgeError: of the class ``error``, as :func:`judge.files.documents.read_regular`, and where
-            a line is too long.
+        JudgeError: of the class ``error``, as :func:`judge.files.documents.read_regular`, and if a
+            line is too long.
     """
     for number, _, line in read_placed_lines(path, error, whole=whole):
         yield number, line
@@ -65,9 +65,9 @@ def read_lines(
 def read_placed_lines(
     path: Path, error: type[JudgeError], *, whole: bool = False
 ) -> Iterator[tuple[int, int, bytes]]:
-    """The same with the place in the file at which each line begins.
+    """Yields the same lines, each with its offset in the file.
 
-    What is yielded as a line ends at that place plus its length.
+    The bytes that are yielded end at that offset plus their length.
     """
     with opened_regular(path, error, MAX_LINES_BYTES) as file:
         if file is None:
@@ -75,7 +75,7 @@ def read_placed_lines(
         number, offset = 0, 0
         while line := file.readline(MAX_LINE_BYTES + 2):
             start, offset, number = offset, offset + len(line), number + 1
-            if offset > MAX_LINES_BYTES:  # a file that grows while it is read, or has no size
+            if offset > MAX_LINES_BYTES:  # the file grew, or reported no size
                 raise too_long(path, error, MAX_LINES_BYTES)
             if len(line) > MAX_LINE_BYTES + 1:
                 raise error(
@@ -91,13 +91,13 @@ def read_placed_lines(
 
 
 class LinesAt:
-    """Single lines of a file whose positions were noted before, read again.
+    """Reads single lines of a file again, by their known offsets.
 
     Safe to use from several threads. The file is opened when the first line is read.
 
     Args:
         path: the file.
-        error: what to raise.
+        error: the class of error to raise.
     """
 
     def __init__(self, path: Path, error: type[JudgeError]) -> None:
@@ -108,7 +108,7 @@ class LinesAt:
         self._file: IO[bytes] | None = None
 
     def read(self, offset: int, length: int) -> bytes:
-        """A line by the place at which it begins, and its length.
+        """Reads a line by its offset and its length.
 
         Raises:
             JudgeError: of the class ``error``: the file cannot be read, or has become shorter.
@@ -135,9 +135,10 @@ class LinesAt:
 def read_json_lines(
     path: Path, error: type[JudgeError], *, whole: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a .jsonl file with their line numbers; none where there is no file.
+    """Yields the objects of a .jsonl file with their line numbers; none if there is no file.
 
-    Args, and what is raised, as :func:`read_lines`; a line that is not a JSON object is named.
+    Arguments and errors are those of :func:`read_lines`; a line that is not a JSON object is also
+    an error.
     """
     for number, _, _, record in read_placed_json_lines(path, error, whole=whole):
         yield number, record
@@ -146,7 +147,7 @@ def read_json_lines(
 def read_placed_json_lines(
     path: Path, error: type[JudgeError], *, whole: bool = False
 ) -> Iterator[tuple[int, int, int, dict[str, Any]]]:
-    """The same with the place at which each line begins, and its length."""
+    """Yields the same objects, each with the offset and the length of its line."""
     for number, offset, line in read_placed_lines(path, error, whole=whole):
         try:
             record = as_object(parse_json(line, most_values=MAX_LINE_VALUES))
@@ -154,13 +155,13 @@ def read_placed_json_lines(
             raise error(
                 f"{path}, line {number}: {problem}",
                 hint="It was not written by the judge. Remove the line and run the "
-                "command again: what is missing is made again.",
+                "command again: it makes missing records again.",
             ) from problem
         yield number, offset, len(line), record
 
 
 class GrowingLines:
-    """The lines of a file that others append to, each given once.
+    """Follows a file to which others append lines; returns each line once.
 
     Args:
         path: the file.
@@ -174,11 +175,11 @@ class GrowingLines:
         """Reads the lines appended since the last call.
 
         Args:
-            error: what to raise.
+            error: the class of error to raise.
 
         Returns:
-            The lines, without one that is still being written; and whether the file was replaced
-            by a shorter one, of which these are the first lines.
+            The complete lines; and whether the file was replaced by a shorter one, in which case
+            these are its first lines.
 
         Raises:
             JudgeError: of the class ``error``, as :func:`judge.files.documents.read_regular`.
@@ -196,15 +197,15 @@ class GrowingLines:
 
 
 class LineAppender:
-    """Appends lines to a file, each in whole, whatever ends the process.
+    """Appends lines to a file, so that no line is left incomplete, however the process ends.
 
-    Not safe for several threads, or several processes, at a time: the caller holds a lock.
+    Not safe for several threads or processes at a time: the caller must hold a lock.
 
     Args:
-        path: the file, in an existing folder; a link to a regular file is one.
-        mode: who may read and write a new file, less what the process withholds (its umask).
-        durable: whether a line is on the disk, not only with the kernel, when :meth:`append`
-            returns.
+        path: the file, in an existing folder; a link to a regular file is accepted.
+        mode: permissions of a new file, before the umask of the process is applied.
+        durable: whether :meth:`append` returns only when the line is on disk, and not just passed
+            to the kernel.
 
     Raises:
         OSError: it is not a regular file, or cannot be written.
@@ -221,15 +222,15 @@ class LineAppender:
             raise
 
     def append(self, line: bytes) -> None:
-        """Appends a line, whose end is put in here.
+        """Appends a line; adds the line end.
 
         Raises:
-            OSError: it cannot be written; nothing of it is in the file then.
+            OSError: the line cannot be written; then no part of it is in the file.
         """
         assert self._descriptor is not None
         end = os.lseek(self._descriptor, 0, os.SEEK_END)
         try:
-            # A write to a full disk may take a part of the data without an error.
+            # On a full disk, a write may store a part of the data without an error.
             rest = memoryview(line + b"\n")
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
@@ -241,10 +242,10 @@ class LineAppender:
             raise
 
     def sync(self) -> None:
-        """Waits until all lines so far are on the disk.
+        """Waits until all lines so far are on disk.
 
         Raises:
-            OSError: the disk does not take them.
+            OSError: they cannot be written to disk.
         """
         assert self._descriptor is not None
         os.fsync(self._descriptor)
@@ -253,7 +254,7 @@ class LineAppender:
             self._new_in = None
 
     def status(self) -> os.stat_result:
-        """Status of the file that was opened, whatever has its name now."""
+        """Returns the status of the opened file, even if another file has its name now."""
         assert self._descriptor is not None
         return os.fstat(self._descriptor)
 
@@ -265,7 +266,7 @@ class LineAppender:
 
 
 def _cut_torn_line(descriptor: int) -> None:
-    """Ends a file after its last whole line."""
+    """Truncates a file after its last complete line."""
     size = end = os.fstat(descriptor).st_size
     while end:
         start = max(end - MIB, 0)

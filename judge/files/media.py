@@ -1,14 +1,14 @@
-"""The type of a file by its first bytes: names of files lie. Pure."""
+"""Detects the type of a file by its first bytes, since file names may be wrong. Pure."""
 
 from __future__ import annotations
 
 import struct
 
 HEAD_BYTES = 16
-"""How many of the first bytes of a file say what it is."""
+"""How many bytes of a file are needed to detect its type."""
 
 PICTURES_FOLDER = "pictures"
-"""The folder of a run with the pictures that it keeps, each under its hash."""
+"""The folder of a run with its pictures, each named by its hash."""
 
 PICTURE_SUFFIXES = {
     "image/png": ".png",
@@ -16,17 +16,17 @@ PICTURE_SUFFIXES = {
     "image/webp": ".webp",
     "image/gif": ".gif",
 }
-"""The types of pictures that chat models take -> how names of such files end."""
+"""Media types of pictures that chat models accept -> suffixes of file names."""
 
 ZIP_MAGIC = b"PK\x03\x04"
-"""How a workbook begins, as every other zip."""
+"""The first bytes of a workbook, which are those of any zip file."""
 
 
 def image_type(head: bytes) -> str | None:
-    """The media type of a picture, such as ``image/webp``; None if it is not one that is known.
+    """Returns the media type of a picture, such as ``image/webp``; None if it is unknown.
 
     Args:
-        head: its first :data:`HEAD_BYTES` bytes, or more.
+        head: the first :data:`HEAD_BYTES` bytes of the file, or more.
     """
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
@@ -40,12 +40,12 @@ def image_type(head: bytes) -> str | None:
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height of a PNG, JPEG, GIF or WEBP in pixels, as its header states them.
+    """Reads width and height of a PNG, JPEG, GIF or WEBP in pixels from its header.
 
-    None for any other file, and if the header does not state them. Nothing is decoded.
+    Returns None for any other file, or if the header does not have them. Decodes nothing.
 
     Args:
-        data: the whole file; that of a JPEG may be anywhere in it.
+        data: the whole file, since the header of a JPEG may be anywhere in it.
     """
     try:
         size = _size_of(data)
@@ -72,7 +72,7 @@ def _pair(values: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int] | None:
-    """From the first frame header (ISO/IEC 10918-1, B.2.2); segments before it are skipped."""
+    """Reads the size from the first frame header (ISO/IEC 10918-1, B.2.2); skips other segments."""
     at = 2
     while at + 4 <= len(data) and data[at] == 0xFF:
         marker = data[at + 1]
@@ -87,7 +87,7 @@ def _jpeg_size(data: bytes) -> tuple[int, int] | None:
 
 
 def _webp_size(data: bytes) -> tuple[int, int] | None:
-    """From the first chunk: lossy, lossless or extended (RFC 9649, 2.5 to 2.7)."""
+    """Reads the size from the first chunk: lossy, lossless or extended (RFC 9649, 2.5 to 2.7)."""
     match data[12:16]:
         case b"VP8 ":
             width, height = struct.unpack_from("<HH", data, 26)

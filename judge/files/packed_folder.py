@@ -1,6 +1,6 @@
-"""A folder as one zip file: how an answer of several files is stored, hashed and judged again.
+"""Packs a folder into one zip file, in which an answer of several files is stored and hashed.
 
-Also archives that are unpacked into a folder.
+Also unpacks archives into a folder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from judge.files.documents import MalformedError
 
 MAX_FILES = 5_000
 MAX_BYTES = 256 << 20
-"""Limit on the total size of a folder's files; the largest published workspace has 3 MB."""
+"""Largest total size of a folder's files; the largest published workspace has 3 MB."""
 
 _MAGIC = b"PK\x03\x04"
 _EMPTY = b"PK\x05\x06"
@@ -27,7 +27,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def is_packed_folder(data: bytes) -> bool:
-    """Whether bytes are a zip of files, and not one file of an office program (also a zip)."""
+    """Returns whether bytes are a zip of files, and not an office document, which is also a zip."""
     if not data.startswith((_MAGIC, _EMPTY)):
         return False
     try:
@@ -39,7 +39,7 @@ def is_packed_folder(data: bytes) -> bool:
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:
-    """Files as one zip; equal files give equal bytes.
+    """Packs files into one zip; equal files give equal bytes.
 
     Args:
         files: path below the folder, with ``/`` -> bytes.
@@ -54,12 +54,12 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 
 
 def unpacked(data: bytes) -> dict[str, bytes]:
-    """The files of a zip: path below its folder -> bytes.
+    """Unpacks a zip: path below its folder -> bytes.
 
-    Folders and members whose path leads elsewhere are passed over.
+    Folders, and members whose path leads outside, are skipped.
 
     Raises:
-        MalformedError: it is broken, encrypted, or holds more than :data:`MAX_FILES` files or
+        MalformedError: the zip is broken, encrypted, or has more than :data:`MAX_FILES` files or
             :data:`MAX_BYTES` bytes.
     """
     files: dict[str, bytes] = {}
@@ -87,7 +87,7 @@ def unpacked(data: bytes) -> dict[str, bytes]:
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
-    """The regular files below a folder: path with ``/`` -> bytes; links are not followed.
+    """Reads the regular files below a folder: path with ``/`` -> bytes; follows no links.
 
     Raises:
         JudgeError: there are more than :data:`MAX_FILES` files or :data:`MAX_BYTES` bytes, or one
@@ -111,17 +111,17 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 def unpack_tar(archive: tarfile.TarFile, folder: Path) -> None:
-    """Unpacks an archive that holds nothing but files and folders, all of them within the folder.
+    """Unpacks an archive that has only files and folders, all of them within the target folder.
 
-    Python 3.11.2, which Debian 12 has, does not have filters for that.
+    Python 3.11.2, the version in Debian 12, has no filters for that.
 
     Raises:
-        tarfile.TarError: it holds something else, or a name that leaves the folder.
+        tarfile.TarError: it has other members, or a name that leads out of the folder.
         OSError: the folder cannot be written.
     """
     members = archive.getmembers()
     for member in members:
-        # A second name of a file is a link to its first one.
+        # A second name of a file is a link to the first one.
         paths = [PurePosixPath(name) for name in (member.name, member.linkname)]
         outside = any(path.is_absolute() or ".." in path.parts for path in paths)
         if outside or not (member.isfile() or member.isdir() or member.islnk()):

@@ -1,4 +1,4 @@
-"""Paths: as callers of the library give them, and where the judge keeps its cache and state."""
+"""Paths that callers of the library give, and the paths of the judge's cache and state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, 
 from judge.errors import UsageError
 
 GivenPath = Annotated[str | Path, "a path"]
-"""A parameter, or a field of options, that takes a path in either form."""
+"""A parameter, or a field of options, that is a path as ``str`` or ``Path``."""
 
 
 @overload
@@ -19,12 +19,12 @@ def as_path(given: GivenPath) -> Path: ...
 @overload
 def as_path(given: GivenPath | None) -> Path | None: ...
 def as_path(given: GivenPath | None) -> Path | None:
-    """The path that was given; None where none was."""
+    """Returns a given path as ``Path``; None if none was given."""
     return None if given is None else Path(given)
 
 
 def hold_paths(options: object) -> None:
-    """Converts each :data:`GivenPath` field to ``Path``; for a frozen class's ``__post_init__``.
+    """Converts each :data:`GivenPath` field to ``Path``, in a frozen class's ``__post_init__``.
 
     Raises:
         UsageError: a value is neither a string nor a path.
@@ -44,7 +44,7 @@ def _path_fields(kind: type[Any]) -> tuple[str, ...]:
 
 
 def _takes_path(hint: Any) -> bool:
-    """Whether a type is :data:`GivenPath`, optional or not, with or without a declaration."""
+    """Returns whether a type is :data:`GivenPath`, optional or not, declared as option or not."""
     if hint == GivenPath:
         return True
     return get_origin(hint) in {Annotated, Union, UnionType} and any(
@@ -53,9 +53,10 @@ def _takes_path(hint: Any) -> bool:
 
 
 def cache_folder() -> Path:
-    """Suites, roots, computed values: ``JUDGE_CACHE``, else ``judge`` in the user's cache folder.
+    """Returns the cache folder: ``JUDGE_CACHE``, or ``judge`` in the user's cache folder.
 
-    A leading ``~`` is the user's home in both, as in a shell that did not expand it.
+    It holds suites, roots and computed values. A leading ``~`` in either variable means the user's
+    home.
     """
     if named := os.environ.get("JUDGE_CACHE"):
         return Path(named).expanduser()
@@ -64,11 +65,11 @@ def cache_folder() -> Path:
 
 
 def shipped_folder(name: str, marker: str) -> Path | None:
-    """A folder that people edit without touching code: of the checkout, or of the installation.
+    """Returns a folder with data that people edit, in the checkout or in the installation.
 
     Args:
         name: ``dataset`` or ``inference``; in an installed package it is in ``judge/data``.
-        marker: a file that the folder has to hold.
+        marker: a file that the folder must contain.
 
     Returns:
         The folder; None if the installation is incomplete.
@@ -79,6 +80,6 @@ def shipped_folder(name: str, marker: str) -> Path | None:
 
 
 def state_folder() -> Path:
-    """Folder of the judge's memory of its user: ``judge`` in the user's state folder (XDG)."""
+    """Returns the folder of the user's persistent state: ``judge`` in the state folder (XDG)."""
     base = os.environ.get("XDG_STATE_HOME")
     return (Path(base).expanduser() if base else Path.home() / ".local" / "state") / "judge"

@@ -1,10 +1,10 @@
-"""Writes files and folders so that they exist as a whole or not at all.
+"""Writes files and folders atomically.
 
 Everything that the judge keeps is written here: under another name in the same folder, then
-renamed. A reader sees the old one or the new one. All functions raise OSError, which callers turn
-into messages, most of them with :func:`naming_what_is_written`. What runs inside a sandbox
-(``judge/sandbox/warden``, ``judge/recalc/services``) has no access to the judge's other modules and
-writes its own files.
+renamed. A reader sees either the old file or the new one. All functions raise OSError, which
+callers turn into messages, mostly with :func:`naming_what_is_written`. Code that runs inside a
+sandbox (``judge/sandbox/warden``, ``judge/recalc/services``) cannot import the judge's other
+modules and writes its own files.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from judge.errors import JudgeError
 from judge.files.documents import kind_of
 
 PART = ".part"
-"""Ending of files that are being written; their names begin with a dot."""
+"""The suffix of files that are being written; their names begin with a dot."""
 
 
 def write_whole(path: Path, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
-    """Writes a file, or replaces it; a link at its place is replaced, not followed.
+    """Writes or replaces a file; a link of that name is replaced, not followed.
 
     Args:
         path: the file, in an existing folder.
         data: the content.
-        mode: who may read it; only its owner if nothing is given.
-        durable: whether it is on the disk when this returns, not only with the kernel.
+        mode: permissions of the file; by default, only its owner may read it.
+        durable: whether it is on disk when this returns, and not just passed to the kernel.
 
     Raises:
-        OSError: it cannot be written; the old file is still there, and nothing of the new one.
+        OSError: it cannot be written; the old file is kept, and no part of the new one.
     """
     with writing_whole(path, mode=mode, durable=durable) as file:
         file.write(data)
@@ -48,9 +48,9 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o600, durable: bool = F
 def writing_whole(
     path: Path, *, mode: int = 0o600, durable: bool = False
 ) -> Iterator[io.BufferedRandom]:
-    """A file to write piece by piece, which is put in its place at the end.
+    """Opens a file to write in pieces; at the end it is renamed to its path.
 
-    Args, and what is raised, as :func:`write_whole`; nothing is put in place if the block raises.
+    Arguments and errors are those of :func:`write_whole`; if the block raises, the file is dropped.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=PART)
     temporary = Path(name)
@@ -63,7 +63,7 @@ def writing_whole(
                 os.fsync(descriptor)
         temporary.replace(path)
     except BaseException:
-        with contextlib.suppress(OSError):  # why it could not be put in place is what is told
+        with contextlib.suppress(OSError):  # the first error is the one to report
             temporary.unlink()
         raise
     if durable:
@@ -71,16 +71,16 @@ def writing_whole(
 
 
 def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
-    """Writes a file where there is nothing of its name yet, not even a link.
+    """Writes a new file; nothing may have its name yet, not even a link.
 
     Args:
         path: the file, in an existing folder.
         data: the content.
-        mode: who may read and write it, less what the process withholds (its umask).
+        mode: permissions of the file, before the umask of the process is applied.
 
     Raises:
-        FileExistsError: there is something of that name, which stays as it is.
-        OSError: it cannot be written; nothing of it is left.
+        FileExistsError: something has that name; it is not changed.
+        OSError: the file cannot be written; no part of it is left.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, mode), "wb") as file:
@@ -95,12 +95,12 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
 def open_to_write(path: Path, flags: int, mode: int = 0o666) -> int:
     """Opens a regular file to write into it, in place.
 
-    Nothing is waited for: a FIFO or a device is refused before it is opened, and after.
+    It never blocks: a FIFO or a device is refused, before and after opening.
 
     Args:
         path: the file.
-        flags: of ``os.open``; with ``O_NOFOLLOW`` a link is refused too.
-        mode: who may read and write a new file, less what the process withholds (its umask).
+        flags: flags of ``os.open``; with ``O_NOFOLLOW`` a link is refused too.
+        mode: permissions of a new file, before the umask of the process is applied.
 
     Returns:
         The descriptor.
@@ -127,10 +127,10 @@ def _refuse_irregular(mode: int, path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes renames and new files in a folder last.
+    """Waits until renames and new files in a folder are on disk.
 
     Raises:
-        OSError: the disk does not take it.
+        OSError: they cannot be written to disk.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -141,14 +141,16 @@ def sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def folder_beside(target: Path, prefix: str) -> Iterator[Path]:
-    """A private folder in which something is made that is moved to its place at the end.
+    """Makes a private folder to prepare something that is moved to its final path at the end.
+
+    The folder is removed at the end, unless it was moved.
 
     Args:
-        target: the place; folders above it are made if they are missing.
+        target: the final path; missing folders above it are made.
         prefix: how the folder's name begins, with a dot.
 
     Raises:
-        OSError: the folder cannot be made. It is gone at the end, unless it was moved.
+        OSError: the folder cannot be made.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
@@ -162,15 +164,15 @@ def folder_beside(target: Path, prefix: str) -> Iterator[Path]:
 def naming_what_is_written(
     path: Path, error: type[JudgeError] = JudgeError, *, kept: str = ""
 ) -> Iterator[None]:
-    """Says which file could not be written: a full disk leaves no name in the system's error.
+    """Turns OSError into a message with the file's name, which is missing for a full disk.
 
     Args:
-        path: what is being written.
-        error: what to raise.
-        kept: what the hint adds about what already exists.
+        path: the file that is being written.
+        error: the class of error to raise.
+        kept: an addition to the hint, about what is already written.
 
     Raises:
-        JudgeError: of the class ``error``; a file that already exists is left to the caller.
+        JudgeError: of the class ``error``; FileExistsError is left to the caller.
     """
     try:
         yield
@@ -184,11 +186,11 @@ def naming_what_is_written(
 
 
 class HeldError(Exception):
-    """Somebody else holds the lock."""
+    """Another process holds the lock."""
 
 
 class FileLock:
-    """A lock that is held, as :func:`take_lock` gives it.
+    """A held lock, from :func:`take_lock`.
 
     Released by :meth:`close`, at the end of a ``with``, or when the process ends.
 
@@ -213,7 +215,7 @@ class FileLock:
 
 
 def take_lock(path: Path, *, wait: bool = False) -> FileLock:
-    """Takes the lock of a file, which is made where it is missing; no link is followed.
+    """Takes the lock of a file, which is made if it is missing; follows no link.
 
     Args:
         path: the lock file, in an existing folder.
@@ -236,9 +238,9 @@ def take_lock(path: Path, *, wait: bool = False) -> FileLock:
 
 
 def is_held(path: Path) -> bool | None:
-    """Whether a process holds the lock of a file; None where this system does not say.
+    """Returns whether a process holds the lock of a file; None if this system cannot tell.
 
-    The lock is only inspected, never taken: a process that needs it at that moment must get it.
+    The lock is only inspected, never taken, so that a process that needs it at that moment gets it.
     """
     try:
         inode = path.stat().st_ino

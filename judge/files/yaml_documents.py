@@ -1,8 +1,8 @@
 """Reads YAML that someone else may have written: corrections, sources, models, limits.
 
-A document is read as it is written, each node once. Aliases are refused, since a few lines of
-them expand to more than any memory holds; nodes, nesting and length are bounded; and what can only
-be text is not tried as a number or a date. The only place that imports yaml.
+Every node is read only once. Aliases are refused, since a few lines of them can expand to more
+than fits in memory; nodes, nesting and length are limited; and a scalar that can only be text is
+not tried as a number or a date. Only this module imports yaml.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from judge.errors import JudgeError
 from judge.files.documents import MIB, read_text
 
 MAX_BYTES = MIB
-"""The longest YAML file of the judge has 12 KiB."""
+"""Longest file that is read; the longest YAML file of the judge has 12 KiB."""
 
 MAX_NODES = 50_000
 MAX_DEPTH = 50
 
 _MAX_SCALAR_LENGTH = 64
-"""Numbers and dates are shorter; a longer scalar is text whatever it looks like."""
+"""Longest number or date; a longer scalar is text, whatever it looks like."""
 
 _TEXT = "tag:yaml.org,2002:str"
 
 
 class MalformedYamlError(Exception):
-    """A YAML document is malformed; the caller adds in which file."""
+    """A YAML document is malformed; callers add the name of the file."""
 
 
 def read_yaml(path: Path, error: type[JudgeError]) -> Any:
-    """The document of a YAML file.
+    """Reads the document of a YAML file.
 
     Args:
         path: the file.
-        error: the class of what is raised.
+        error: the class of error to raise.
 
     Raises:
         JudgeError: of the class ``error``: the file is not a regular one, cannot be read, or is not
-            YAML within the bounds.
+            YAML within the limits.
     """
     text = read_text(path, error, most_bytes=MAX_BYTES)
     try:
@@ -51,10 +51,10 @@ def read_yaml(path: Path, error: type[JudgeError]) -> Any:
 
 
 def parse_yaml(text: str) -> Any:
-    """Reads YAML, bounded.
+    """Reads YAML within limits.
 
     Raises:
-        MalformedYamlError: says what is wrong, and where.
+        MalformedYamlError: the message says what is wrong, and where.
     """
     loader = None
     try:
@@ -63,7 +63,7 @@ def parse_yaml(text: str) -> Any:
     except yaml.YAMLError as problem:
         raise MalformedYamlError(f"not YAML: {visible(_said(problem))}") from problem
     except (ValueError, OverflowError, RecursionError) as problem:
-        # A date without such a day, a number with thousands of digits.
+        # A date that does not exist, or a number with thousands of digits.
         message = visible(str(problem)) or type(problem).__name__
         raise MalformedYamlError(f"not YAML: {message}") from problem
     finally:
@@ -72,7 +72,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def _said(problem: yaml.YAMLError) -> str:
-    """The fault and its position, without the name that the parser has for its input."""
+    """Describes the fault and its position, without the parser's name for its input."""
     if isinstance(problem, yaml.reader.ReaderError):
         return f"character {problem.position + 1}: {problem.reason}"
     if not isinstance(problem, yaml.MarkedYAMLError):
@@ -89,7 +89,7 @@ def _said(problem: yaml.YAMLError) -> str:
 
 
 def dump_yaml(document: object) -> str:
-    """A document as YAML that :func:`parse_yaml` reads back: no aliases, keys in their order."""
+    """Writes YAML that :func:`parse_yaml` reads back: without aliases, keys in their order."""
     text: str = yaml.dump(
         document, Dumper=_PlainDumper, sort_keys=False, allow_unicode=True, width=100
     )
@@ -97,16 +97,16 @@ def dump_yaml(document: object) -> str:
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """A safe dumper that writes what occurs twice twice."""
+    """A safe dumper that writes repeated values in full instead of as aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Always: aliases are not read."""
+        """Returns True for all data, since aliases are not read."""
         del data
         return True
 
 
 class _BoundedLoader(yaml.SafeLoader):
-    """A safe loader that counts what it makes."""
+    """A safe loader that counts the nodes it makes."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -114,9 +114,9 @@ class _BoundedLoader(yaml.SafeLoader):
         self._depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Called for each node of the document, those within it included."""
+        """Called for each node of the document, at every level."""
         if self.check_event(yaml.AliasEvent):
-            raise self._refusal("aliases are not read: write what is meant")
+            raise self._refusal("aliases are not supported: write the value itself")
         self._nodes += 1
         self._depth += 1
         if self._nodes > MAX_NODES or self._depth > MAX_DEPTH:
@@ -136,19 +136,19 @@ class _BoundedLoader(yaml.SafeLoader):
         return yaml.constructor.ConstructorError(None, None, what, mark)
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
-        """The tag of a node that has none of its own."""
+        """Returns the tag of a node without an explicit tag."""
         if kind is yaml.ScalarNode and isinstance(value, str) and len(value) > _MAX_SCALAR_LENGTH:
             return _TEXT
         return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
-        """Makes a value; one with a tag of its own that calls for a number is bounded as well."""
+        """Makes a value; limits the length of scalars with an explicit tag for numbers as well."""
         if (
             isinstance(node, yaml.ScalarNode)
             and node.tag != _TEXT
             and len(node.value) > _MAX_SCALAR_LENGTH
         ):
             raise yaml.constructor.ConstructorError(
-                None, None, "too long for anything but text", node.start_mark
+                None, None, "too long for any type except text", node.start_mark
             )
         return super().construct_object(node, deep=deep)

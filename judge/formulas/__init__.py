@@ -1,1 +1,1 @@
-"""The text of formulas: its tokens, and what they say. Pure; nothing is computed here."""
+"""Analyses the text of formulas. Pure; nothing is computed here."""

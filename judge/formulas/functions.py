@@ -1,4 +1,4 @@
-"""Which function names Excel knows, and which of them need a prefix in a file.
+"""The function names that Excel knows, and which of them need a prefix in a file.
 
 A function that was added after Excel 2007 is stored in a file as ``_xlfn.NAME`` (some as
 ``_xlfn._xlws.NAME``). Written without its prefix it is an unknown name to Excel, which shows
@@ -79,7 +79,7 @@ PREFIXED = _names(
     WRAPCOLS WRAPROWS XLOOKUP XMATCH XOR Z.TEST
     """
 )
-"""Functions that Excel knows in a file only behind ``_xlfn.``."""
+"""Functions that need the prefix ``_xlfn.`` in a file."""
 
 RARE = _names(
     """
@@ -90,10 +90,11 @@ RARE = _names(
 """Functions of newer versions of Excel that most other programs lack."""
 
 WORKSHEET_PREFIXED = frozenset(("FILTER", "SORT", "PY"))
-"""Of those, the ones behind ``_xlfn._xlws.``."""
+"""Those of them that need the prefix ``_xlfn._xlws.``."""
 
 VOLATILE = frozenset(("NOW", "TODAY", "RAND", "RANDBETWEEN", "RANDARRAY", "CELL", "INFO"))
-"""Functions whose value changes by itself (OFFSET and INDIRECT recalculate, but do not change)."""
+"""Volatile functions: their value changes without a change of their arguments (unlike OFFSET and
+INDIRECT, which are only recalculated)."""
 
 LOGICAL = _names(
     """
@@ -150,6 +151,6 @@ SINGLE_VALUES: Mapping[str, Container[int]] = {
     **dict.fromkeys(("QUARTILE", "QUARTILE.INC", "QUARTILE.EXC"), (1,)),
     **dict.fromkeys(("WORKDAY", "WORKDAY.INTL", "NETWORKDAYS", "NETWORKDAYS.INTL"), (0, 1)),
 }
-"""Arguments, counted from 0, in which functions that take ranges take one value: given several,
-they are called once for each. Functions that are not in ``TAKES_RANGES`` take one value in every
-argument."""
+"""Arguments, counted from 0, in which functions that take ranges expect a single value: if they get
+several values, they are called once for each of them. Functions that are not in ``TAKES_RANGES``
+expect a single value in every argument."""

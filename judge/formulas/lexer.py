@@ -1,10 +1,10 @@
-"""The tokens of a formula's text, and how long it may be. Pure.
+"""Splits a formula's text into tokens, and limits its length. Pure.
 
-The judge analyses every formula by these tokens. Text that is not quite a formula has parsers of
-its own: positions of answers (:mod:`judge.workbook.position`), references of
-charts (:mod:`judge.workbook.facts.references`), pieces of formulas in programs
-(:mod:`judge.annotate.strength`). So do the engines' services
-(:mod:`judge.recalc.services`), whose text is copied into the sandbox.
+The judge analyses every formula by these tokens. Text that is not quite a formula has its own
+parsers: positions of answers (:mod:`judge.workbook.position`), references of charts
+(:mod:`judge.workbook.facts.references`), and pieces of formulas in programs
+(:mod:`judge.annotate.strength`). The engines' services (:mod:`judge.recalc.services`), whose text
+is copied into the sandbox, also have their own.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Token(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The position after its last character."""
+        """The position after the token's last character."""
         return self.start + len(self.text)
 
 
@@ -87,7 +87,7 @@ _WORD = r"""[^\s\x00-\x1f!"#%&'()*+,\-/:;<=>@\[\]^`{|}~\x7f]"""
 def _token() -> re.Pattern[str]:
     """The pattern of all kinds of tokens.
 
-    It is compiled at its first use, since that takes a third of the time to load the reader.
+    It is compiled when it is first used, since compiling takes a third of the reader's load time.
     """
     return re.compile(
         rf"""
@@ -126,7 +126,7 @@ def is_range(words: Sequence[Token], index: int) -> bool:
 
 
 def outside_text(formula: str, change: Callable[[str], str]) -> str:
-    """A formula in which everything but its text in quotes is passed through a function."""
+    """Applies a function to everything in a formula except its text in quotes."""
     return "".join(
         token.text if token.kind is Kind.TEXT else change(token.text) for token in tokens(formula)
     )
@@ -140,9 +140,10 @@ def texts_of(formula: str) -> list[str]:
 
 
 def sheet_of(token: Token) -> str:
-    """The sheet that a token of the kind ``SHEET`` names, as it is called in the workbook.
+    """The name of the sheet, without quotes, that a token of the kind ``SHEET`` names.
 
-    Of several sheets it is the last one; of another workbook, the name begins with its number.
+    If it names several sheets, the last one is returned; if it names another workbook, the result
+    begins with that workbook's number.
     """
     name = token.text[:-1]
     if name.startswith("'"):
@@ -151,13 +152,13 @@ def sheet_of(token: Token) -> str:
 
 
 MAX_FORMULA_LENGTH = 8_192
-"""Characters that a formula can have, as a person sees them.
+"""Most characters that a formula can have, as a person sees it.
 
 Source: Excel specifications and limits, "length of formula contents".
 """
 
 _MAX_IN_FILE_LENGTH = 2 * MAX_FORMULA_LENGTH
-"""The same with prefixes that only the file has: a formula that only calls new functions."""
+"""The same limit for the text in a file, where every function may have a prefix."""
 
 _PREFIXES = ("_xlfn.", "_xlws.", "_xludf.", "_xlpm.")
 
@@ -165,8 +166,8 @@ _PREFIXES = ("_xlfn.", "_xlws.", "_xludf.", "_xlpm.")
 def is_too_long(formula: str) -> bool:
     """Whether a formula is too long for any spreadsheet program to read.
 
-    This is checked before any regular expression is applied to a formula: anything longer was
-    made to be slow, and is not searched.
+    This is checked before any regular expression is applied to a formula: a longer formula can only
+    be an attempt to slow the judge down, and is not searched.
 
     Args:
         formula: with or without its leading ``=``.

@@ -1,4 +1,4 @@
-"""Which rectangles the text of a formula names, and where in the text."""
+"""Finds the rectangles that the text of a formula names, and their positions in the text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Reference(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many cells it has."""
+        """How many cells the rectangle has."""
         return (self.max_row - self.min_row + 1) * (self.max_column - self.min_column + 1)
 
 
@@ -31,9 +31,9 @@ class Area(NamedTuple):
     """A rectangle as a formula writes it.
 
     Attributes:
-        sheet: what names its sheet, directly before it; None if nothing does.
+        sheet: the token before it that names its sheet; None if there is none.
         first: its first corner, or whole columns or rows with both ends.
-        last: its last corner; ``first`` itself where it is one cell, columns or rows.
+        last: its last corner; the same as ``first`` for a single cell, columns or rows.
     """
 
     sheet: Token | None
@@ -42,12 +42,12 @@ class Area(NamedTuple):
 
     @property
     def start(self) -> int:
-        """The position of its first character in the formula."""
+        """The position of the area's first character in the formula."""
         return self.first.start if self.sheet is None else self.sheet.start
 
     @property
     def end(self) -> int:
-        """The position behind its last character."""
+        """The position after the area's last character."""
         return self.last.end
 
 
@@ -55,7 +55,7 @@ _AREAS = (Kind.CELL, Kind.COLUMNS, Kind.ROWS)
 
 
 def areas(formula: str) -> Iterator[Area]:
-    """The rectangles that a formula writes out, in order, wherever they lie."""
+    """The rectangles that a formula contains, in order, even those outside of a worksheet."""
     words = tokens(formula)
     index = 0
     while index < len(words):
@@ -70,12 +70,12 @@ def areas(formula: str) -> Iterator[Area]:
 
 
 def area_text(formula: str, area: Area) -> str:
-    """An area of a formula as it is written there, with its sheet."""
+    """The text of an area in a formula, with its sheet."""
     return formula[area.start : area.end]
 
 
 def with_areas(formula: str, change: Callable[[Area], str]) -> str:
-    """A formula in which each rectangle that it writes out, with its sheet, is replaced."""
+    """Replaces each rectangle in a formula, together with its sheet."""
     pieces: list[str] = []
     copied = 0
     for area in areas(formula):
@@ -91,17 +91,17 @@ def corner(cell: Token) -> tuple[str, str]:
 
 
 def references(formula: str) -> tuple[Reference, ...]:
-    """The rectangles that a formula names outright; whole columns and rows are bounded.
+    """The rectangles that a formula names explicitly; whole columns and rows are bounded.
 
-    A formula that is too long names none.
+    For a formula that is too long, there are none.
     """
     return tuple(read_formula(formula)[1])
 
 
 def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
-    """Reads a formula's text, and the rectangles that it names outright.
+    """The traits of a formula, and the rectangles that it names explicitly.
 
-    Formulas of a column differ only in their row numbers: what they have in common is read once.
+    The formulas of a column differ only in row numbers: what they have in common is read only once.
 
     Args:
         formula: with or without its leading ``=``; never rejected, however broken.
@@ -111,7 +111,7 @@ def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
 
 
 class _Place(NamedTuple):
-    """A rectangle in a form: its rows, or where the row numbers are among those of a formula."""
+    """A rectangle of a form: its rows, or the indices of its rows among a formula's row numbers."""
 
     sheet: str | None
     min_column: int
@@ -126,7 +126,7 @@ class FormulaForm(NamedTuple):
 
     Attributes:
         text: a formula of this form.
-        traits: what its text says.
+        traits: the traits of the formula.
         places: the rectangles that it names; None if its text has to be searched each time.
         rows_only: whether formulas of this form differ only in the rows of these rectangles.
     """
@@ -146,7 +146,7 @@ _ROW_DIGITS = 7
 
 
 def with_form(formula: str) -> tuple[FormulaForm, Sequence[Reference]]:
-    """What a formula has in common with others, and the rectangles that it names outright."""
+    """The form of a formula, and the rectangles that it names explicitly."""
     if is_too_long(formula):
         return _TOO_LONG, ()
     parts = _ROWS.split(formula)
@@ -167,7 +167,7 @@ def with_form(formula: str) -> tuple[FormulaForm, Sequence[Reference]]:
 
 @functools.lru_cache(maxsize=4096)
 def _form(parts: tuple[str, ...]) -> FormulaForm:
-    """Reads a formula whose row numbers are left out, with made-up numbers in their place."""
+    """Reads a formula without row numbers, with invented numbers in their place."""
     index_at: dict[int, int] = {}
     text = parts[0]
     for index, part in enumerate(parts[1:]):
@@ -201,7 +201,7 @@ def _form(parts: tuple[str, ...]) -> FormulaForm:
 
 
 def _references(formula: str) -> list[Reference]:
-    """The rectangles that a formula names, searched for in its own text."""
+    """Searches the text of a formula for the rectangles that it names."""
     return list(map(reference, areas(formula)))
 
 
@@ -230,10 +230,10 @@ _PLAIN_CALL = re.compile(
     ,(?:[^(),;"]++|"(?:[^"]++|"")*+")*+(?:,\s*(?P<sums>{_PLAIN})\s*)?\)""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""A sum by a criterion over a range that is written out, with sums from one that is as well."""
+"""A sum by a criterion, in which both the range of the criterion and the sum range are explicit."""
 
 _PARTS_OF_RANGES = frozenset(("INDEX", "XLOOKUP", "TAKE", "DROP", "TRIMRANGE"))
-"""Functions that give a part of a range as a reference."""
+"""Functions that return part of a range as a reference."""
 
 
 def readable(
@@ -241,12 +241,12 @@ def readable(
 ) -> Sequence[Reference]:
     """The rectangles that hold everything that a formula can read.
 
-    Where a function extends a range, these are at times more than it reads. Of a formula that is
-    ``unbounded`` or ``opaque``, what it can read is unknown.
+    If a function extends a range, they may hold more than the formula reads. What a formula reads
+    that is ``unbounded`` or ``opaque`` is unknown.
 
     Args:
         formula: its text.
-        formula_traits: what its text says.
+        formula_traits: its traits.
         named: the rectangles that it names.
     """
     if not formula_traits.reaches_further or not named:
@@ -263,7 +263,7 @@ def readable(
 
 
 def _sums(call: re.Match[str]) -> list[Reference]:
-    """The extended sum range, if its shape is not that of the range that is searched."""
+    """The extended sum range, if its shape differs from that of the range with the criterion."""
     if call["sums"] is None:
         return []
     (cells, *_), (sums, *_) = references(call["cells"]), references(call["sums"])
@@ -291,7 +291,7 @@ def _grown(reference: Reference, high: int, wide: int, *, inside: bool) -> Refer
 
 
 def _boxes(named: Sequence[Reference]) -> list[Reference]:
-    """For each sheet, the smallest rectangle around the rectangles that are named."""
+    """For each sheet, the smallest rectangle around all rectangles that are named."""
     return [
         Reference(
             sheet,

@@ -1,8 +1,8 @@
-"""The calls of a formula with the shapes of their arguments, under which records are kept.
+"""Derives the calls of a formula with the shapes of their arguments; these identify records.
 
-An engine that counts a range correctly may fail where the range is computed, an argument is left
-out, or a criterion has an operator. So a record goes by function and shape: ``XLOOKUP(c,r,r,_,-1)``
-looks a cell up in a range, with an argument left out and a mode of -1.
+An engine that counts a range correctly may fail if the range is computed, an argument is left out,
+or a criterion has an operator. So there is a record for each function and shape:
+``XLOOKUP(c,r,r,_,-1)`` looks a cell up in a range, with an argument left out and a mode of -1.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from judge.formulas.functions import CLASSIC, PREFIX, PREFIXED, SINGLE_VALUES, T
 from judge.formulas.traits import units
 
 MAX_ALIKE = 2
-"""Arguments of one shape in a row that are written one by one; more of them are ``c+``."""
+"""How many consecutive arguments of the same shape are written separately; more become ``c+``."""
 
 OF_ARRAYS = "[]"
-"""Behind the name of a function, or an operator, that gets a computed array, or several values
-where it takes one. It is a function of its own: an engine that is right with single values may take
-one of several, or compute all of them where Excel takes one, and engines do so alike."""
+"""Suffix for a function or an operator that gets a computed array, or several values where it
+expects one. It counts as a separate function: an engine that is right with single values may take
+one of several, or compute all of them where Excel takes one, and engines make the same mistake."""
 
 NAMED = "LAMBDA()"
-"""The function that stands for those that a workbook or a formula names itself."""
+"""Stands for functions that a workbook or a formula defines."""
 
 INTERSECTS = "@"
-"""The call that stands for a range where one value is expected."""
+"""Stands for a range where a single value is expected."""
 
 
 _ARRAYS = frozenset(
@@ -38,20 +38,19 @@ _ARRAYS = frozenset(
         *("MODE.MULT", "ROW", "COLUMN", "TRIMRANGE"),
     )
 )
-"""Functions that give an array, whatever their arguments."""
+"""Functions that return an array, whatever their arguments are."""
 
 _SEVERAL = frozenset("rkXs")
-"""Shapes that stand for several values: a range, an array constant, a computed array, a spilled
-range."""
+"""Shapes that mean several values: a range, array constant, computed array or spilled range."""
 
 
 class Call(NamedTuple):
     """A call, or an operator, in a formula.
 
     Attributes:
-        function: upper case, without prefix; the sign of an operator. With :data:`OF_ARRAYS`
-            behind it if it is called for arrays.
-        shape: the function with what its arguments are: ``c`` a cell, ``r`` a range, ``n`` a
+        function: name in upper case, without prefix; for an operator, its sign. It ends with
+            :data:`OF_ARRAYS` if it is called for arrays.
+        shape: the function with the shapes of its arguments: ``c`` a cell, ``r`` a range, ``n`` a
             number (one digit stands for itself), ``t`` text (``t<`` begins with an operator,
             ``t[`` with a bracket, ``t*`` holds a wildcard, ``tu`` letters beyond ASCII, ``t0`` is
             empty), ``b`` TRUE or FALSE, ``e`` an error, ``k`` an array constant, ``m`` a name,
@@ -64,7 +63,7 @@ class Call(NamedTuple):
 
     @property
     def is_of_arrays(self) -> bool:
-        """Whether it gets a computed array, or several values where it takes one."""
+        """Whether it gets a computed array, or several values where it expects one."""
         return self.function.endswith(OF_ARRAYS)
 
     @property
@@ -82,20 +81,20 @@ def calls(formula: str, *, is_array: bool = False, intersects: bool = False) -> 
     Args:
         formula: with or without its leading ``=``.
         is_array: whether it is entered as an array formula.
-        intersects: whether it takes a range where Excel expects one value.
+        intersects: whether it has a range where Excel expects a single value.
     """
     return _calls(_DIGITS.sub("1", formula.removeprefix("=")), is_array, intersects)
 
 
 _FALLS_BACK = re.compile(r"[=\s]*(?:_[a-z]+\.)*IF(?:ERROR|NA)\b", re.IGNORECASE)
-"""How a formula begins that may be one IFERROR or IFNA; reading the others takes long."""
+"""Beginning of a formula that may be a single IFERROR or IFNA; all others need not be parsed."""
 
 
 @functools.lru_cache(maxsize=8192)
 def fallback(formula: str) -> str | float | None:
-    """The constant that an IFERROR or IFNA around a whole formula gives for an error; None without.
+    """The constant that an IFERROR or IFNA around a whole formula gives for an error, or None.
 
-    An engine that lacks something has an error inside, so this value stands for one.
+    An engine that lacks a feature has an error inside, so this value may hide an error.
     """
     if _FALLS_BACK.match(formula) is None:
         return None
@@ -119,7 +118,7 @@ _MINUS = "minus"
 
 
 class _Frame:
-    """An open bracket: the arguments that are complete, and what the current one holds so far."""
+    """An open bracket: its complete arguments, and the current argument so far."""
 
     __slots__ = ("arguments", "function", "operands", "operators")
 
@@ -130,7 +129,7 @@ class _Frame:
         self.operands: list[str] = []
 
     def shape(self) -> str:
-        """What the current argument is."""
+        """The shape of the current argument."""
         if not self.operands:
             return "_"
         if len(self.operands) == 1 and not self.operators:
@@ -200,7 +199,7 @@ class _Reading:
             self._close()
 
     def end(self) -> None:
-        """Closes what is open."""
+        """Closes all open brackets."""
         while len(self._stack) > 1:
             self._close()
         self._end_argument(self._stack[0])
@@ -224,7 +223,7 @@ class _Reading:
         self._stack[-1].operands.append(self._value_of(frame.function, arguments))
 
     def _value_of(self, function: str, arguments: list[str]) -> str:
-        """What a call, or a plain bracket, is to the argument around it."""
+        """The shape that a call or a plain bracket has within the surrounding argument."""
         if not function:
             return arguments[-1] if arguments else "x"
         if function == "ANCHORARRAY":
@@ -245,7 +244,7 @@ class _Reading:
 
 
 def _takes_one(function: str, argument: int) -> bool:
-    """Whether a function takes one value in an argument."""
+    """Whether a function expects a single value in an argument."""
     return function not in TAKES_RANGES or argument in SINGLE_VALUES.get(function, ())
 
 
@@ -277,7 +276,7 @@ def _operator(frame: _Frame, sign: str) -> None:
 
 
 def _in_short(arguments: list[str]) -> list[str]:
-    """Arguments, with more than two alike in a row written once."""
+    """Arguments, in which more than two equal ones in a row are written once."""
     parts: list[str] = []
     alike = 0
     for number, argument in enumerate(arguments):

@@ -1,4 +1,4 @@
-"""The text of a formula as it reads in another cell, and its shape in any cell. Pure."""
+"""Rewrites a formula as it reads in another cell, and reduces it to its shape. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _END = re.compile(r"\$?(?:[A-Za-z]+|[0-9]+)")
 
 
 def shift_formula(formula: str, rows: int, columns: int) -> str:
-    """The formula with its relative references moved.
+    """Moves the relative references of a formula.
 
     A word with a column or a row beyond a worksheet is not a reference: ``YTD2020`` is a name.
 
@@ -36,7 +36,7 @@ def shift_formula(formula: str, rows: int, columns: int) -> str:
 
 
 def with_sheet_renamed(formula: str, old: str, new: str) -> str:
-    """The formula with another name for a sheet; several sheets are named by their first and last.
+    """Renames a sheet in a formula, also where it is the first or last of several sheets.
 
     Args:
         formula: the formula, with or without its leading ``=``.
@@ -58,10 +58,10 @@ def _with_sheet(text: str, old: str, new: str) -> str:
 
 
 def formula_shape(formula: str) -> str:
-    """The formula with every reference replaced by ``#``, in capitals and without spaces.
+    """The shape of a formula: in capitals, without spaces, every reference replaced by ``#``.
 
-    It stays the same if rows or columns are inserted or deleted, or a sheet is renamed. Text in
-    quotes is kept as it is; so is a string that is too long for a formula.
+    The shape stays the same if rows or columns are inserted or deleted, or a sheet is renamed. Text
+    in quotes does not change, and neither does a string that is too long for a formula.
 
     Args:
         formula: the formula, with or without its leading ``=``.
@@ -79,7 +79,7 @@ _REFERENCES = (Kind.CELL, Kind.COLUMNS, Kind.ROWS)
 
 
 def shape_of(token: Token) -> str:
-    """A token's part in the shape of its formula: ``#`` for a reference."""
+    """What a token contributes to the shape of its formula: ``#`` for a reference."""
     if token.kind in _AS_WRITTEN:
         return token.text
     if token.kind is Kind.SHEET:
@@ -91,7 +91,7 @@ def shape_of(token: Token) -> str:
 
 
 def _is_on_sheet(token: Token) -> bool:
-    """Whether a worksheet has the column and the row of what looks like a reference."""
+    """Whether the column and the row of an apparent reference exist in a worksheet."""
     ends = [end.lstrip("$") for end in _END.findall(token.text)]
     if token.kind is Kind.CELL and ends[1].startswith("0"):
         return False
@@ -101,7 +101,7 @@ def _is_on_sheet(token: Token) -> bool:
 
 
 class _End(NamedTuple):
-    """A column or a row of a reference; without a number it stays as it is written."""
+    """Moves a column or a row of a reference; if it has no number, it does not change."""
 
     text: str
     number: int | None
@@ -117,7 +117,7 @@ class _Reference(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def _pieces(formula: str) -> tuple[str | _Reference, ...]:
-    """A formula cut into its references and the rest: many cells share one formula."""
+    """A formula split into its references and the rest; cached, since cells share formulas."""
     pieces: list[str | _Reference] = []
     between = ""
     for token in tokens(formula):

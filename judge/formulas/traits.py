@@ -1,6 +1,6 @@
-"""Traits of a formula's text that decide how to compute it: functions, references, arrays.
+"""Derives the traits of a formula that decide how to compute it: functions, references, arrays.
 
-Reads only what the choice of an engine depends on; nothing is computed here.
+Only the properties on which the choice of an engine depends are read; nothing is computed here.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ class FormulaTraits:
     """Traits of a formula's text, except for its references.
 
     Attributes:
-        functions: names of the functions called, upper case, without prefix; uses at which
-            engines differ count as functions of their own (:data:`NEAREST_OF_COMPUTED`).
-        unprefixed: newer functions that are called without the prefix that Excel requires.
-        unknown: functions called that Excel does not know (macros, add-ins, misspellings).
-        volatile: functions called whose value changes by itself.
-        opaque: whether it reaches cells that its references do not show (names, tables,
-            INDIRECT, OFFSET, other workbooks).
+        functions: names of the functions that it calls, in upper case, without prefix; uses on
+            which engines differ count as separate functions (:data:`NEAREST_OF_COMPUTED`).
+        unprefixed: newer functions that it calls without the prefix that Excel requires.
+        unknown: functions that it calls and Excel does not know (macros, add-ins, misspellings).
+        volatile: volatile functions that it calls.
+        opaque: whether it reads cells that its references do not show (names, tables, INDIRECT,
+            OFFSET, other workbooks).
         array_sensitive: whether Excel gives another value if it is entered as an array formula: it
-            has a range where one value is expected.
+            has a range where a single value is expected.
         logical: whether its value can only be TRUE, FALSE or an error.
-        names: other names that it uses (defined names, tables), upper case; ``#NAME?`` if it holds
-            this error.
+        names: other names that it uses (defined names, tables), in upper case; ``#NAME?`` if it
+            contains this error.
         broken: whether it contains a reference to something that no longer exists (``#REF!``).
         reaches_further: whether it may read cells beyond the rectangles that it names: a range
             with a computed corner, a range of sheets, a spilled range, or a function that extends
             a range (``SUMIF`` with a sum range of one cell).
         spans: whether a corner of a range is computed.
-        unbounded: whether what it may read does not follow from the rectangles that it names.
-        beyond_ascii: whether it holds text beyond ASCII; names of sheets do not count.
-        valueless: why its value in Excel cannot be known; empty if it can.
+        unbounded: whether it may read cells that cannot be derived from the rectangles it names.
+        beyond_ascii: whether it contains text beyond ASCII; names of sheets do not count.
+        valueless: why its value in Excel cannot be known; empty if it can be known.
     """
 
     functions: frozenset[str]
@@ -76,16 +76,16 @@ def traits(formula: str) -> FormulaTraits:
     """
     if is_too_long(formula):
         return NEVER_READ
-    # Formulas of a column differ only in their row numbers, which do not matter here.
+    # The formulas of a column differ only in row numbers, which do not matter here.
     return _traits(_DIGITS.sub("1", formula.removeprefix("=")))
 
 
 ESCAPED_LETTER = re.compile(r"_x[0-9A-Fa-f]{4}_")
-"""How Excel writes some letters in a file; engines read them or not."""
+"""How Excel escapes some letters in a file; not every engine decodes them."""
 
 
 TOO_LONG = f"a formula of more than {MAX_FORMULA_LENGTH:,} characters"
-"""The unknown function that is reported for a formula that is too long."""
+"""The unknown function that is reported for a formula that is too long to read."""
 
 NEVER_READ = FormulaTraits(
     functions=frozenset((TOO_LONG,)),
@@ -102,7 +102,7 @@ NEVER_READ = FormulaTraits(
     unbounded=True,
     beyond_ascii=True,
 )
-"""What such a formula says."""
+"""The traits of a formula that is too long to read."""
 
 
 _OPAQUE = frozenset(("INDIRECT", "OFFSET", "GETPIVOTDATA", "CUBEVALUE", "RTD", "WEBSERVICE"))
@@ -150,7 +150,7 @@ ELSEWHERE = (
     "one run to another"
 )
 UNBALANCED = "a bracket of the formula has no counterpart, so that Excel does not load it"
-"""Why the value of a formula cannot be known."""
+"""Reasons why the value of a formula cannot be known."""
 
 _OF_CELLS = frozenset(
     (
@@ -158,26 +158,26 @@ _OF_CELLS = frozenset(
         *("prefix", "protect", "row", "type", "width"),
     )
 )
-"""What ``CELL`` tells that is in the workbook."""
+"""The kinds of information that ``CELL`` takes from the workbook alone."""
 
 
 NEAREST_OF_COMPUTED = "MATCH(computed, nearest)"
-"""``MATCH`` for the nearest of computed values, such as ``MATCH(2,1/(A1:A9="x"))``."""
+"""Name of the trait for an approximate ``MATCH`` in computed values: ``MATCH(2,1/(A1:A9="x"))``."""
 
 
 @dataclass(slots=True)
 class _Frame:
-    """An open bracket: a call or a plain one."""
+    """An open bracket: that of a call, or a plain one."""
 
     function: str | None
     native: bool
-    """Whether an array is computed as one here."""
+    """Whether arrays are computed as arrays here."""
     around: _Frame | None
     """The nearest call around it."""
     argument: int = 0
     """Number of the argument being read, from 0."""
     computed: bool = False
-    """Whether its second argument is computed from others."""
+    """Whether its second argument is a computed value."""
     bare_range: bool = False
     """Whether the argument being read is only a range so far."""
     text: str | None = None
@@ -194,7 +194,7 @@ _COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "<>"))
 
 
 class _Reading:
-    """One pass over the tokens with the stack of open calls."""
+    """Goes over the tokens once, with a stack of open calls."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -234,7 +234,7 @@ class _Reading:
         self.logical = self._top_comparison or (self._top_first in LOGICAL and not self._top_other)
 
     def _space(self, _: str) -> None:
-        """Spaces do not matter here (an intersection of two ranges is seen as two ranges)."""
+        """Spaces do not matter here (an intersection of two ranges counts as two ranges)."""
 
     def _quoted(self, _: str) -> None:
         """A quoted name that is not followed by a sheet reference does not matter here."""
@@ -376,12 +376,12 @@ class _Reading:
 
 
 def _whole(words: Sequence[Token], index: int, last_brace: int) -> tuple[str, int]:
-    """The operand that begins with a token, and the index behind it; a range or an array is one.
+    """The operand that begins with a token, and the index after it; an array is a single operand.
 
     Args:
         words: the tokens of a formula.
-        index: where it begins.
-        last_brace: where in the formula the last brace closes; below 0 if none does.
+        index: index of the operand's first token.
+        last_brace: position of the last closing brace in the formula; below 0 if there is none.
     """
     token = words[index]
     if is_range(words, index):
@@ -399,7 +399,7 @@ def _whole(words: Sequence[Token], index: int, last_brace: int) -> tuple[str, in
 
 
 def _behind(words: Sequence[Token], index: int, pair: str, *, nested: bool) -> int:
-    """The index behind the bracket that closes the one at an index, or behind everything."""
+    """The index after the bracket that closes the one at an index, or after the last token."""
     depth = 0
     for end in range(index, len(words)):
         text = words[end].text
@@ -413,10 +413,10 @@ def _behind(words: Sequence[Token], index: int, pair: str, *, nested: bool) -> i
 
 
 def units(formula: str) -> Iterator[tuple[str, str]]:
-    """What a formula consists of, each with its kind and the text that it begins with.
+    """The elements of a formula, each with its kind and the text that it begins with.
 
-    As :func:`tokens`, but a range, an array constant, the brackets of a table, and the name of a
-    function with its bracket are one.
+    Unlike with :func:`tokens`, a range, an array constant, the brackets of a table, and the name of
+    a function with its bracket are single elements.
     """
     words = tokens(formula)
     last_brace = max((token.start for token in words if token.text == "}"), default=-1)

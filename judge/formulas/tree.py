@@ -1,6 +1,6 @@
-"""Formulas as trees: what is computed from what. Pure.
+"""Parses formulas into trees. Pure.
 
-Only what a small evaluator understands: constants, cells, ranges, operators and calls. Source of
+Parses only what a small evaluator supports: constants, cells, ranges, operators, calls. Source of
 the precedence of operators: ECMA-376 part 1, 18.17.2.2 (a sign binds more strongly than ``^``).
 """
 
@@ -25,7 +25,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class ErrorConstant:
-    """An error that a formula writes out."""
+    """An error that is written in a formula."""
 
     code: str
 
@@ -37,7 +37,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class ArrayConstant:
-    """An array that a formula writes out, such as ``{1,2;3,"a"}``: its rows."""
+    """An array constant in a formula, such as ``{1,2;3,"a"}``: its rows."""
 
     rows: tuple[tuple[Constant | ErrorConstant, ...], ...]
 
@@ -76,17 +76,17 @@ _PRECEDENCE = {
 }  # fmt: skip
 
 _DIGITS = 18
-"""Digits of a constant that Excel writes at most: 17 and an exponent of one."""
+"""Most digits of a constant that Excel writes: 17 digits and an exponent."""
 
 PARAMETER = re.compile(r"_xlpm\.|_xleta\.", re.IGNORECASE)
-"""How files write the names of LET and LAMBDA, and functions that stand for a LAMBDA."""
+"""Prefixes in files of names from LET and LAMBDA, and of functions in place of a LAMBDA."""
 
 DEEPEST = 60
-"""Formulas that are nested deeper are not read."""
+"""Deepest nesting of a formula that is parsed."""
 
 
 class _UnreadableError(Exception):
-    """A formula has something that is not understood."""
+    """A formula contains something that is not understood."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -130,7 +130,7 @@ def _named(node: Node) -> Iterator[Reference]:
 
 
 def _naming(node: Node, named: Iterator[Reference]) -> Node:
-    """A tree whose rectangles, as they are written from left to right, are others."""
+    """Replaces the rectangles of a tree, in the order in which the formula writes them."""
     if isinstance(node, Reference):
         return next(named)
     if isinstance(node, Operation):

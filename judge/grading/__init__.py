@@ -1,1 +1,1 @@
-"""From submissions to verdicts on record."""
+"""Judges submissions and records the verdicts."""

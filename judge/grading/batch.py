@@ -1,8 +1,8 @@
-"""Many submissions on many cases: reuse of what was judged before, records, events.
+"""Judges many submissions on many cases: reuses earlier results, writes records, emits events.
 
-Workers run and judge; the thread that called :func:`grade` is the only one that writes records
-and emits events. A case whose record is in the results directory is never run again unless its key
-changed; a record that holds a judge error is not a result and is tried again.
+Workers run and judge; only the thread that called :func:`grade` writes records and emits events. A
+case whose record is in the results directory is not run again unless its key changed. A record of
+a judge error is not a result: the case is tried again.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ from judge.suites.submissions import SubmissionIndex
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something to show: a case is done.
+    """An event for progress displays: a case is done.
 
     Attributes:
-        result: the case's result.
+        result: the result of the case.
         reused: whether nothing was run or compared for it.
-        done: cases done so far, reused ones included.
-        total: cases in all.
+        done: how many cases are done so far, including reused ones.
+        total: how many cases there are in all.
     """
 
     result: CaseResult
@@ -81,11 +81,11 @@ class BatchResult:
     Attributes:
         results: the results of all cases, by (task id, sample, case number); empty if they are only
             recorded.
-        reused: how many cases were taken from the results directory as they were.
+        reused: how many cases were taken unchanged from the results directory.
         failed: how many cases have judge errors (JE).
-        stopped: why the batch stopped early, or None.
+        stopped: why the batch stopped early; None if it did not.
         judged: how many cases were judged.
-        known: what was on record when the batch began.
+        recorded: the records that existed when the batch began.
         keys: the comparison keys of the cases, by their number among all cases of the batch.
     """
 
@@ -94,7 +94,7 @@ class BatchResult:
     failed: int = 0
     stopped: JudgeError | None = None
     judged: int = 0
-    known: KnownCases | None = None
+    recorded: KnownCases | None = None
     keys: BatchKeys | None = None
 
 
@@ -103,16 +103,17 @@ class Settings:
     """Everything that a batch needs in addition to the suite and the submissions.
 
     Attributes:
-        sandbox: where programs are run; None if there are none to run.
-        recalculator: computes formulas that have no value to trust.
+        sandbox: runs the programs; None if there are none to run.
+        recalculator: computes formulas that have no trusted value.
         rules: how outputs are compared with golds.
-        limits: bounds of each run.
+        limits: limits on each run.
         jobs: how many submissions are judged at a time.
-        task_limits: task id -> bounds of its runs, for tasks with bounds of their own.
+        task_limits: task id -> limits on its runs, for tasks with limits of their own.
         executor_of: makes the executor of the jobs; None for threads of this process.
         trusts_values: whether the values in outputs that were made elsewhere, or by mouse and
             keyboard alone, are trusted; the command decides this, never a record.
-        recipe: from what workers elsewhere open the same; None if nothing is judged elsewhere.
+        recipe: from this, workers on other machines open the same sandbox and engines; None if
+            nothing is judged elsewhere.
     """
 
     sandbox: Sandbox | None
@@ -126,7 +127,7 @@ class Settings:
     recipe: WorkerRecipe | None = None
 
     def image_of(self, task: Task) -> str:
-        """The image that the programs of a task run in, for reuse keys; empty if nothing is run.
+        """Returns the image in which a task's programs run, for reuse keys; empty if none run.
 
         Raises:
             SandboxError: there is no sandbox.
@@ -138,16 +139,16 @@ class Settings:
         return self.sandbox.info.image
 
     def former_image_of(self, task: Task) -> str:
-        """The image in the reuse keys of earlier versions of the judge; empty if it is the same."""
+        """Returns the image as in reuse keys of earlier versions; empty if it is the same."""
         runs = task.answer.is_file and self.sandbox is not None
         return self.sandbox.info.former_image if runs and self.sandbox is not None else ""
 
     def limits_of(self, task: Task) -> Limits:
-        """The bounds of a task's runs."""
+        """Returns the limits on a task's runs."""
         return self.task_limits.get(task.id, self.limits)
 
     def executor(self) -> Executor:
-        """The executor of the jobs: threads of this process, unless the settings name another."""
+        """Makes the executor of the jobs: threads of this process unless the settings differ."""
         if self.executor_of is not None:
             return self.executor_of(self)
         worker = Worker(self.sandbox, CaseJudge(self.recalculator, self.rules))
@@ -156,11 +157,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRecipe(GradingOptions):
-    """From what a worker opens its sandbox and its engines, on any machine; it can be pickled.
+    """What a worker on any machine needs to open its sandbox and its engines; it can be pickled.
 
     Attributes:
         isolates: whether a sandbox is opened; without one, no program can be run.
-        task_limits: task id -> bounds of its runs, for tasks with bounds of their own.
+        task_limits: task id -> limits on its runs, for tasks with limits of their own.
         threads: how many jobs are run at a time.
     """
 
@@ -169,7 +170,7 @@ class WorkerRecipe(GradingOptions):
     threads: int = 1
 
     def open(self, stack: contextlib.ExitStack) -> Settings:
-        """Opens sandbox and engines.
+        """Opens the sandbox and the engines.
 
         Args:
             stack: closes them.
@@ -188,7 +189,7 @@ class WorkerRecipe(GradingOptions):
         """Opens the engines for a sandbox that is already open.
 
         Args:
-            sandbox: where programs and engines run; None if nothing is run.
+            sandbox: runs programs and engines; None if nothing is run.
             stack: closes the engines.
 
         Raises:
@@ -219,7 +220,7 @@ class WorkerRecipe(GradingOptions):
         )
 
     def open_worker(self, stack: contextlib.ExitStack) -> Worker:
-        """Opens a worker that does jobs.
+        """Opens a worker that runs jobs.
 
         Args:
             stack: closes its sandbox and its engines.
@@ -248,11 +249,11 @@ def grade(
 
     Args:
         store: the results directory, locked by this process.
-        pairs: each submission with its task; one of :mod:`judge.suites.submissions` is read
-            one by one.
+        pairs: each submission with its task; a collection from :mod:`judge.suites.submissions` is
+            read one submission at a time.
         settings: sandbox, engines, rules, limits, number of workers.
         on_event: called in the calling thread after each case, reused ones included.
-        keep: whether the results are also held in memory. If not, the records of reused ones are
+        keep: whether the results are also kept in memory. If not, the records of reused cases are
             not read, and events about them have only the verdict.
 
     Returns:
@@ -261,19 +262,19 @@ def grade(
     Raises:
         SandboxError: there is no sandbox.
         StoreError: records cannot be written (the disk is full, …).
-        KeyboardInterrupt: the user interrupted; what was judged is recorded.
+        KeyboardInterrupt: the user interrupted; the cases judged so far are recorded.
     """
     cases = _Cases(store, pairs, settings)
     batch = _Batch(store, cases.total, on_event, keep=keep)
     for result in cases.on_record(read=keep):
         batch.take_recorded(result)
     ended = batch.judge(cases.jobs(), settings.executor())
-    ended.known, ended.keys = cases.known, cases.short_keys
+    ended.recorded, ended.keys = cases.recorded, cases.short_keys
     return ended
 
 
 class _Cases:
-    """The cases of a batch, numbered across all submissions, and what is on record about them.
+    """The cases of a batch, numbered across all submissions, and their existing records.
 
     Args:
         store: the results directory.
@@ -282,7 +283,7 @@ class _Cases:
 
     Attributes:
         total: how many cases there are.
-        known: what is on record.
+        recorded: the existing records.
         short_keys: the comparison keys, by the number of the case.
     """
 
@@ -300,17 +301,17 @@ class _Cases:
         self._digests = FileDigests()
         self.total = self._first_numbers[-1]
         self._done = bytearray(self.total)
-        self.known = KnownCases(store)
+        self.recorded = KnownCases(store)
         self.short_keys = BatchKeys(self.total)
 
     def on_record(self, *, read: bool) -> Iterator[CaseResult]:
-        """The results on record that need no work.
+        """Yields the results on record that need no work.
 
         Args:
             read: whether the records are read; if not, the results have only the verdict.
         """
-        lookup = self.known.complete if read else self.known.verdict
-        for position in range(len(self._pairs)) if len(self.known.index) else ():
+        lookup = self.recorded.complete if read else self.recorded.verdict
+        for position in range(len(self._pairs)) if len(self.recorded.index) else ():
             task, submission = self._pairs[position]
             for number, case in self._numbered(position):
                 keys = case_keys(task, submission, case, self._settings, self._digests)
@@ -318,14 +319,14 @@ class _Cases:
                 result = lookup(key, keys)
                 if result is not None:
                     self._done[number] = True
-                    # The key on record: earlier versions of the judge had others.
-                    self.short_keys.put(number, self.known.short_key(key))
+                    # Use the key on record: earlier versions of the judge computed other keys.
+                    self.short_keys.put(number, self.recorded.short_key(key))
                     yield result
 
     def jobs(self) -> Iterator[Job]:
-        """The cases that are not done, the longest first.
+        """Yields the cases that are not done, the longest first.
 
-        Submissions, and outputs on record, are read one at a time, when it is their turn.
+        Submissions and recorded outputs are read one at a time, when it is their turn.
         """
         cost = ExpectedCost()
         order = longest_first(
@@ -347,10 +348,12 @@ class _Cases:
             trusts_values = self._settings.trusts_values
             outcome = kept_outcome(output_for(submission, case), trusts_values=trusts_values)
             return CaseJob(case, keys, outcome)
-        return CaseJob(case, keys, _stored_outcome(self.known, _case_key(submission, case), keys))
+        return CaseJob(
+            case, keys, _stored_outcome(self.recorded, _case_key(submission, case), keys)
+        )
 
     def _numbered(self, position: int) -> Iterator[tuple[int, TestCase]]:
-        """The cases of a submission, each with its number in the batch."""
+        """Yields the cases of a submission, each with its number in the batch."""
         return enumerate(self._tasks[position].cases, self._first_numbers[position])
 
     def _missing(self, position: int) -> list[tuple[int, TestCase]]:
@@ -360,7 +363,7 @@ class _Cases:
 
 
 def tasks_of(pairs: Sequence[tuple[Task, Submission]]) -> list[Task]:
-    """The task of each submission; submissions that are not in memory are not read for it."""
+    """Yields the task of each submission, without reading submissions that are not in memory."""
     if isinstance(pairs, SubmissionIndex):
         return [pairs.task(position) for position in range(len(pairs))]
     return [task for task, _ in pairs]
@@ -375,10 +378,10 @@ def grade_outputs(
 ) -> BatchResult:
     """Judges outputs that were made elsewhere; nothing is run.
 
-    Args, returns and raises as :func:`grade`; a case without an output gets the verdict NO, one
-    for which the engines were not available JE, and the others continue.
+    Args, returns and raises as :func:`grade`. A case without an output gets the verdict NO, a case
+    for which the engines were not available JE; the others are not affected.
     """
-    known, digests = KnownCases(store), FileDigests()
+    recorded_cases, digests = KnownCases(store), FileDigests()
     batch = _Batch(store, len(outputs), on_event)
 
     def jobs() -> Iterator[Job]:
@@ -390,8 +393,10 @@ def grade_outputs(
                 run, output.task, output.case, settings.rules, digests, distrusts=not trusts
             )
             keys = CaseKeys(run, rule_key)
-            recorded = known.complete((output.task.id, output.sample, output.case.number), keys)
-            job = CaseJob(output.case, keys, outcome, known=recorded)
+            recorded = recorded_cases.complete(
+                (output.task.id, output.sample, output.case.number), keys
+            )
+            job = CaseJob(output.case, keys, outcome, recorded=recorded)
             yield Job(output.task, None, (job,), settings.limits, output.sample)
 
     return batch.judge(jobs(), settings.executor())
@@ -403,21 +408,20 @@ def current_records(
     settings: Settings,
     batch_keys: BatchKeys | None = None,
 ) -> Iterator[list[int | None]]:
-    """The records of exactly these submissions, judged by exactly these rules.
+    """Finds the records of exactly these submissions, judged by exactly these rules.
 
-    Records of judge errors count as well; those of other code, limits, another sandbox, gold or
+    Records of judge errors count as well. Records made with other code, limits, sandbox, gold or
     profile do not.
 
     Args:
-        cases: what is on record.
+        cases: the existing records.
         pairs: the submissions with their tasks.
         settings: the rules, limits and sandbox.
-        batch_keys: the keys of a batch of all these submissions; those that it does not have, or
-            all, are computed.
+        batch_keys: the keys of a batch of all these submissions; missing keys are computed.
 
     Returns:
-        For each submission the numbers of the records of its cases in the index, in case order;
-        None for a case without one.
+        For each submission the index numbers of the records of its cases, in case order; None for a
+        case without a record.
 
     Raises:
         SandboxError: there is no sandbox.
@@ -441,7 +445,7 @@ def current_records(
 
 
 class _Batch:
-    """A batch while it is under way; used only in the calling thread."""
+    """A batch that is being judged; used only in the calling thread."""
 
     def __init__(
         self, store: RunDirectory, total: int, on_event: OnEvent, *, keep: bool = True
@@ -454,12 +458,12 @@ class _Batch:
         self._result = BatchResult()
 
     def take_recorded(self, result: CaseResult) -> None:
-        """Takes a result as it is on record."""
+        """Takes over a result from the records."""
         self._result.reused += 1
         self._take(result, reused=True)
 
     def judge(self, jobs: Iterable[Job], executor: Executor) -> BatchResult:
-        """Runs the jobs, and records their results."""
+        """Runs the jobs and records their results."""
         with contextlib.closing(executor.judge(jobs)) as judged:
             for case in judged:
                 if case.reused:
@@ -489,14 +493,14 @@ def case_keys(
     settings: Settings,
     digests: FileDigests,
 ) -> CaseKeys:
-    """The reuse keys of a case."""
+    """Computes the reuse keys of a case."""
     if is_kept(task, submission):
         output = output_for(submission, case)
         key = kept_key(output)
         distrusts = output is not None and output.gui_only and not settings.trusts_values
         rule_key = comparison_key(key, task, case, settings.rules, digests, distrusts=distrusts)
         return CaseKeys(key, rule_key)
-    # A typed answer depends on no file: nothing reads one to give it.
+    # A typed answer does not depend on the input files: no program reads them.
     inputs = digests.of_inputs(case.question) if task.answer.is_file else ""
     limits, former = settings.limits_of(task), None
     run = run_key(submission, inputs, limits, settings.image_of(task))

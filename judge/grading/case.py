@@ -1,7 +1,7 @@
-"""One submission on the test cases of its task: from facts to verdicts.
+"""Judges one submission on the test cases of its task: turns facts into verdicts.
 
-The sandbox reports facts, the recalculation values, and the comparison differences. Only this
-module turns them into a verdict.
+The sandbox reports facts, the recalculation reports values, and the comparison reports differences.
+Only this module turns them into a verdict.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 TASK_LEFT_OUT, CASE_LEFT_OUT = "the task is left out", "the case is left out"
 LEFT_OUT = (TASK_LEFT_OUT, CASE_LEFT_OUT)
-"""The beginning of a cause if a task or a case was left out on request, which is not a fault."""
+"""How the cause begins if a task or a case was left out on request, which is not a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class GradingRules(Rules):
     """How outputs are compared with golds, and what computes their formulas.
 
     Attributes:
-        recalc_mode: ``auto``, ``never`` or ``always``.
+        recalc_mode: when formulas are computed: ``auto``, ``never`` or ``always``.
         engines: identity of the calculation engines, for reuse keys.
     """
 
@@ -55,8 +55,8 @@ class Judgement:
         verdict: AC, WA, NC, IW, BT or JE.
         cause: one line for people.
         comparison: the record of the comparison, as it is written to cases.jsonl.
-        timings_s: seconds spent on ``recalculation`` and ``comparison``.
-        error: what went wrong in the judge, if the verdict is JE.
+        timings_s: seconds spent on ``recalculation`` and on ``comparison``.
+        error: the failure of the judge, if the verdict is JE.
     """
 
     verdict: Verdict
@@ -67,16 +67,16 @@ class Judgement:
 
 
 class CaseJudge:
-    """Judges answers: the one way from an answer to a verdict.
+    """Judges answers; every verdict on an answer comes from here.
 
     Safe to use from several threads.
 
     Args:
-        recalculator: computes formulas that have no value to trust.
+        recalculator: computes formulas that have no trusted value.
         rules: profile and options.
 
     Attributes:
-        compute: what computes formulas for the checkers.
+        compute: computes formulas for the checkers.
         rules: profile and options.
     """
 
@@ -88,15 +88,16 @@ class CaseJudge:
     def judge(self, task: Task, case: TestCase, answer: Answer) -> Judgement:
         """Compares an answer with the golds of its case.
 
-        A fault of the suite is BT, of the answer IW, and of the judge JE, for this case only.
+        The verdict is BT for a fault of the suite, IW for a fault of the answer and JE for a fault
+        of the judge; other cases are not affected.
 
         Args:
-            task: whose checker counts.
-            case: whose golds and inputs count.
+            task: the task, with its checker.
+            case: the case, with its golds and inputs.
             answer: the answer; its files may be hostile.
 
         Raises:
-            StoreError: records cannot be written, which no other case will survive either.
+            StoreError: records cannot be written; every other case would fail as well.
         """
         if (fault := known_fault(task, case.number)) is not None:
             return Judgement(Verdict.BT, fault)
@@ -114,8 +115,8 @@ class CaseJudge:
             raise
         except JudgeError as error:
             return Judgement(Verdict.JE, error.message, error=error)
-        except Exception as error:  # noqa: BLE001  it concerns this case alone
-            # A fault in our own code that one file brought out: the other cases continue.
+        except Exception as error:  # noqa: BLE001  only this case is affected
+            # A bug in the judge that one file triggered: the other cases continue.
             failure = JudgeError(
                 f"the judge failed: {type(error).__name__}: {error} ({_raised_at(error)})"
             )
@@ -130,12 +131,12 @@ class CaseJudge:
         )
 
     def conclude(self, task: Task, sample: int, case: TestCase, outcome: RunOutcome) -> CaseResult:
-        """The result of a case whose run has ended.
+        """Makes the result of a case whose run has ended.
 
         Args:
-            task: whose checker counts.
+            task: the task, with its checker.
             sample: number of the submission among those of its task.
-            case: whose golds and inputs count.
+            case: the case, with its golds and inputs.
             outcome: the outcome of the run.
 
         Raises:
@@ -144,7 +145,7 @@ class CaseJudge:
         ran = bool(outcome.record) and outcome.verdict not in {None, Verdict.CE, Verdict.JE}
         fault = known_fault(task, case.number)
         if fault is None and ran:
-            # No program can work on an input that cannot be read: that is the suite's fault.
+            # If an input cannot be read, every program fails: that is the suite's fault.
             fault = self._problem_of_input(case.question)
         measured, answer = None, outcome.answer
         if fault is not None:
@@ -158,13 +159,13 @@ class CaseJudge:
         return case_result(task.id, sample, case.number, outcome, judgement)
 
     def _problem_of_input(self, case: CaseInput) -> str | None:
-        """Checks each input of a suite once, however many submissions there are."""
+        """Checks each input of a suite only once, however many submissions there are."""
         if case not in self._input_problems:
             self._input_problems[case] = problem_of_input(case)
         return self._input_problems[case]
 
     def _measured(self, task: Task, case: TestCase, answer: Answer | None) -> CaseComparison | None:
-        """The figure of a task that is left out, if its checker has one; it decides no verdict."""
+        """Computes the figure that some checkers have for left-out tasks; it decides no verdict."""
         if answer is None:
             return None
         try:
@@ -174,14 +175,14 @@ class CaseJudge:
 
 
 def verdict_of_finding(finding: Finding) -> Verdict:
-    """AC, WA, or NC if the answer differs only in values that could not be computed."""
+    """Returns AC, WA, or NC if the answer differs only in values that could not be computed."""
     if finding.agrees:
         return Verdict.AC
     return Verdict.NC if finding.undecided else Verdict.WA
 
 
 class _Timed:
-    """Engines that measure how long they take."""
+    """Wraps engines and measures how long they take."""
 
     def __init__(self, compute: EngineCompute) -> None:
         self._compute = compute
@@ -221,11 +222,11 @@ class _Timed:
 
 
 def known_fault(task: Task, case: int | None = None) -> str | None:
-    """Why a task, or a case of it, is known to be a bad test; None if no fault is known.
+    """Returns why a task, or one of its cases, is a known bad test; None if no fault is known.
 
     Args:
         task: the task.
-        case: number of the case; None for the task as a whole.
+        case: number of the case; None for the whole task.
     """
     reason = task.reason_left_out(case)
     if reason is None:
@@ -234,7 +235,7 @@ def known_fault(task: Task, case: int | None = None) -> str | None:
 
 
 def problem_of_input(case: CaseInput) -> str | None:
-    """Why an input workbook of a case cannot be read, or None where all can."""
+    """Returns why an input workbook of a case cannot be read; None if all can be read."""
     for file in case.files:
         if file.kind is FileKind.WORKBOOK:
             try:
@@ -247,7 +248,7 @@ def problem_of_input(case: CaseInput) -> str | None:
 def case_result(
     task_id: str, sample: int, case: int, outcome: RunOutcome, judgement: Judgement | None
 ) -> CaseResult:
-    """Puts the run and the judgement together.
+    """Combines the outcome of the run and the judgement into a result.
 
     Raises:
         JudgeError: neither of them has a verdict.
@@ -275,6 +276,6 @@ def case_result(
 
 
 def _raised_at(error: Exception) -> str:
-    """File and line at which an exception was raised."""
+    """Returns the file and line at which an exception was raised."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{Path(frame.filename).name}, line {frame.lineno}"

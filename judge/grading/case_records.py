@@ -1,12 +1,12 @@
-"""Records of cases.jsonl: results written down, read back, and reused.
+"""Records of cases.jsonl: results are written, read back and reused.
 
-A record holds two keys. ``run_key`` is the hash of everything that could change what the program
-did; ``comparison_key`` adds everything that could change what the judge says about it. If neither
-has changed, nothing is done; if only the comparison has, the stored output is judged again and no
-code runs.
+A record has two keys. ``run_key`` is the hash of everything that could change what the program
+does; ``comparison_key`` also includes everything that could change the verdict on its output. If
+neither key has changed, nothing is done. If only the comparison key has, the stored output is
+judged again and no code runs.
 
 A run may have millions of records: :class:`CaseIndex` holds a few dozen bytes of each (its keys,
-its verdict, its offset in the file), and a record is read when it is needed.
+its verdict, its offset in the file), and a record is only read when it is needed.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from judge.grading.keys import CaseKeys
 from judge.grading.store import CASES_FILE, RunDirectory
 
 CaseKey = tuple[str, int, int]
-"""(task id, sample, case number)"""
+"""The key of a case: (task id, sample, case number)."""
 
 
 def latest_records(
     store: RunDirectory, only: Container[CaseKey] | None = None
 ) -> dict[CaseKey, Mapping[str, object]]:
-    """The last record of each case in cases.jsonl, unchecked but for the case that it is about.
+    """Reads the last record of each case in cases.jsonl; checks only the key of the case.
 
     Args:
         store: the results directory.
-        only: the cases that are requested; None for all, which takes memory for each.
+        only: the cases that are wanted; None for all of them, which takes memory for each.
 
     Raises:
         StoreError: a record does not say which case it is about.
@@ -48,19 +48,19 @@ def latest_records(
 
 
 def case_records(store: RunDirectory) -> dict[CaseKey, CaseRecord]:
-    """The last record of each case in cases.jsonl.
+    """Reads the last record of each case in cases.jsonl.
 
     Raises:
-        StoreError: one of them is not of this judge's form.
+        StoreError: a record does not have the format that this judge writes.
     """
     return {key: case_record(record) for key, record in latest_records(store).items()}
 
 
 def record_key(record: Mapping[str, object]) -> CaseKey:
-    """Which case a record is about.
+    """Returns the key of the case that a record is about.
 
     Raises:
-        StoreError: the record does not say.
+        StoreError: the record does not contain it.
     """
     task, sample, case = (record.get(name) for name in ("task", "sample", "case"))
     if not isinstance(task, str | int) or not isinstance(sample, int) or not isinstance(case, int):
@@ -73,11 +73,11 @@ def record_key(record: Mapping[str, object]) -> CaseKey:
 
 
 def case_record(record: Mapping[str, object]) -> CaseRecord:
-    """A record of cases.jsonl, typed.
+    """Checks a record of cases.jsonl and returns it typed.
 
     Raises:
-        StoreError: a field has a type other than the judge writes, or the verdict is not one of
-            this judge's.
+        StoreError: a field does not have the type that the judge writes, or this judge does not
+            have the verdict.
     """
     try:
         typed = checked(record, CaseRecord)
@@ -110,7 +110,7 @@ def record_of_result(keys: CaseKeys, result: CaseResult) -> CaseRecord:
 
 
 def recordable(keys: CaseKeys, result: CaseResult) -> CaseResult:
-    """The result; a judge error instead if its record is longer than any command reads."""
+    """Returns the result, or a judge error if its record is longer than any command reads."""
     if fits_a_line(dump_json(record_of_result(keys, result))):
         return result
     cause = f"its record is longer than the {MAX_LINE_BYTES // MIB} MiB, or has more than the "
@@ -139,12 +139,12 @@ _NO_VERDICT = 255
 
 
 def short_key(key: object) -> bytes:
-    """A reuse key in 16 bytes."""
+    """Shortens a reuse key to 16 bytes."""
     return hashlib.sha256(str(key).encode()).digest()[:KEY_BYTES]
 
 
 class CaseIndex:
-    """The last record of each case: where it is, its keys and its verdict.
+    """The position, keys and verdict of the last record of each case.
 
     Args:
         store: the results directory.
@@ -179,30 +179,30 @@ class CaseIndex:
         return len(self._offsets)
 
     def slot(self, key: CaseKey) -> int | None:
-        """The number of a case in the index; None if it has no record."""
+        """Returns the number of a case in the index; None if it has no record."""
         task_id, sample, case = key
         samples = self._slots.get((task_id, case))
         return None if samples is None else samples.get(sample)
 
     def has_run_key(self, slot: int, key: str) -> bool:
-        """Whether the record is of this run."""
+        """Returns whether the record was made from this run."""
         return self._has(self._run_keys, slot, key)
 
     def short_comparison_key(self, slot: int) -> bytes:
-        """The key of the record's comparison in 16 bytes."""
+        """Returns the record's comparison key, shortened to 16 bytes."""
         return bytes(self._comparison_keys[slot * KEY_BYTES : (slot + 1) * KEY_BYTES])
 
     def has_comparison_key(self, slot: int, key: str) -> bool:
-        """Whether the record is of this run and this comparison."""
+        """Returns whether the record was made from this run and this comparison."""
         return self._has(self._comparison_keys, slot, key)
 
     def verdict(self, slot: int) -> Verdict | None:
-        """The verdict on record; None if this judge has no such verdict."""
+        """Returns the verdict on record; None if this judge has no such verdict."""
         number = self._verdicts[slot]
         return None if number == _NO_VERDICT else _IN_ORDER[number]
 
     def location(self, slot: int) -> tuple[int, int]:
-        """The offset of the record in cases.jsonl, and its length."""
+        """Returns the offset of the record in cases.jsonl, and its length."""
         return self._offsets[slot], self._lengths[slot]
 
     @staticmethod
@@ -218,7 +218,7 @@ class CaseIndex:
 
 
 class BatchKeys:
-    """The comparison keys of the cases of a batch, as far as they are computed, in 16 bytes each.
+    """The comparison keys of a batch's cases that are computed so far, in 16 bytes each.
 
     Args:
         cases: how many cases there are.
@@ -228,11 +228,11 @@ class BatchKeys:
         self._keys = bytearray(cases * KEY_BYTES)
 
     def put(self, number: int, short: bytes) -> None:
-        """Notes the key of a case, in 16 bytes, by its number in the batch."""
+        """Stores the key of a case, shortened to 16 bytes, under its number in the batch."""
         self._keys[number * KEY_BYTES : (number + 1) * KEY_BYTES] = short
 
     def get(self, number: int) -> bytes | None:
-        """The key of a case; None if it has not been computed."""
+        """Returns the key of a case; None if it has not been computed."""
         key = self._keys[number * KEY_BYTES : (number + 1) * KEY_BYTES]
         return bytes(key) if any(key) else None
 
@@ -240,14 +240,14 @@ class BatchKeys:
 class KnownCases:
     """The records of a results directory; the last one of each case counts.
 
-    A record is read and checked when its keys are requested: one made by other code or other rules
-    may be out of date, and is replaced.
+    A record is read and checked when a result with its keys is requested. A record that was made by
+    other code or other rules may be out of date and is replaced.
 
     Args:
         store: the results directory.
 
     Attributes:
-        index: where the records are.
+        index: positions, keys and verdicts of the records.
     """
 
     def __init__(self, store: RunDirectory) -> None:
@@ -255,23 +255,23 @@ class KnownCases:
         self.index = CaseIndex(store)
 
     def reopened(self, store: RunDirectory) -> KnownCases:
-        """The same index, for a results directory that was opened again."""
+        """Returns an object with the same index, for a results directory that was opened again."""
         again = copy.copy(self)
-        again._store = store  # noqa: SLF001  of the same class
+        again._store = store  # noqa: SLF001  same class
         return again
 
     def result(self, slot: int) -> CaseResult:
-        """The result of a record by its number in the index.
+        """Reads the result of a record by its number in the index.
 
         Raises:
-            StoreError: the record is not of this judge's form.
+            StoreError: the record does not have the format that this judge writes.
         """
         return result_of_record(
             case_record(self._store.read_record(CASES_FILE, *self.index.location(slot)))
         )
 
     def current_slot(self, key: CaseKey, keys: CaseKeys) -> int | None:
-        """The record of a case if its keys are still the same, whatever its verdict; JE as well."""
+        """Finds the record of a case with the same keys, whatever its verdict, even JE."""
         slot = self.index.slot(key)
         if slot is None:
             return None
@@ -281,27 +281,27 @@ class KnownCases:
         return slot if fits else None
 
     def short_key(self, key: CaseKey) -> bytes:
-        """The key of the comparison on record of a case that has a record."""
+        """Returns the comparison key on record of a case that has a record."""
         slot = self.index.slot(key)
         assert slot is not None, "only of cases on record"
         return self.index.short_comparison_key(slot)
 
     def slot_of_short_key(self, key: CaseKey, short: bytes) -> int | None:
-        """The record of a case, if it is of the comparison with this key of 16 bytes."""
+        """Finds the record of a case with this comparison key of 16 bytes."""
         slot = self.index.slot(key)
         if slot is None or self.index.short_comparison_key(slot) != short:
             return None
         return slot
 
     def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
-        """The current result on record, unless it is JE, which is tried again."""
+        """Returns the result on record if its keys are the same; not JE, which is tried again."""
         slot = self.current_slot(key, keys)
         if slot is None or self.index.verdict(slot) is Verdict.JE:
             return None
         return self.result(slot)
 
     def verdict(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
-        """The same with the verdict alone: the record is not read."""
+        """Returns the same result with only the verdict, without reading the record."""
         slot = self.current_slot(key, keys)
         verdict = None if slot is None else self.index.verdict(slot)
         if verdict is None or verdict is Verdict.JE:
@@ -309,11 +309,11 @@ class KnownCases:
         return CaseResult(*key, verdict)
 
     def stored_run(self, key: CaseKey, keys: CaseKeys) -> tuple[CaseResult, bytes | None] | None:
-        """A run on record that need not be repeated, with its output if it left one.
+        """Finds a run on record that need not be repeated, with its output if there is one.
 
         Returns:
-            The recorded result (whose verdict may belong to another comparison) and the output
-            workbook's bytes; None if the program has to run again.
+            The recorded result (whose verdict may belong to another comparison) and the bytes of
+            the output workbook; None if the program has to run again.
         """
         slot = self.index.slot(key)
         if slot is None:

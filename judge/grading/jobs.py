@@ -1,8 +1,7 @@
 """Jobs: the cases of one submission that are still to be judged, and the threads that judge them.
 
-The jobs that will keep a worker busy for longest come first: all other workers would wait for a
-long job that began last. An :class:`Executor` is the seam behind which jobs are done on threads of
-this process or on the workers of a cluster.
+The longest jobs come first: if a long job began last, all other workers would wait for it. An
+:class:`Executor` runs jobs, either on threads of this process or on the workers of a cluster.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ class CaseJob:
     Attributes:
         case: the test case.
         keys: its reuse keys.
-        outcome: what came of the run, where nothing has to be run.
-        known: the result on record, where it still holds and nothing has to be judged.
+        outcome: the outcome of the run; None if the program still has to be run.
+        recorded: the result on record, if it is still valid and nothing has to be judged.
     """
 
     case: TestCase
     keys: CaseKeys
     outcome: RunOutcome | None = None
-    known: CaseResult | None = None
+    recorded: CaseResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +56,10 @@ class Job:
 
     Attributes:
         task: the task.
-        submission: the submission; None where outputs were made elsewhere.
+        submission: the submission; None if the outputs were made elsewhere.
         cases: the cases.
-        limits: bounds of each run.
-        finished_sample: number of the output among those of its task that were made elsewhere.
+        limits: limits on each run.
+        finished_sample: sample number of an output that was made elsewhere.
     """
 
     task: Task
@@ -71,7 +70,7 @@ class Job:
 
     @property
     def sample(self) -> int:
-        """Number of the submission among those of its task."""
+        """The number of the submission among those of its task."""
         return self.finished_sample if self.submission is None else self.submission.sample
 
 
@@ -82,9 +81,9 @@ class JudgedCase:
     Attributes:
         keys: its reuse keys.
         result: the result.
-        output: the file that was handed in, to be kept under the digest that the result names;
-            None if there was none, or if it is already stored.
-        reused: whether the result was on record.
+        output: the file that was submitted, to be stored under the digest in the result; None if
+            there was none, or if it is already stored.
+        reused: whether the result was taken from the records.
     """
 
     keys: CaseKeys
@@ -97,8 +96,8 @@ class Worker:
     """Runs and judges submissions; called from several threads.
 
     Args:
-        sandbox: where programs are run; None where there are none to run.
-        judge: judges what they leave.
+        sandbox: runs the programs; None if there are none to run.
+        judge: judges their outputs.
     """
 
     def __init__(self, sandbox: Sandbox | None, judge: CaseJudge) -> None:
@@ -114,12 +113,12 @@ class Worker:
         emit: Callable[[JudgedCase], None],
         cases: Iterable[CaseJob] | None = None,
     ) -> None:
-        """Judges the job's cases in order, each emitted as it is done.
+        """Judges the cases of a job in order and emits each one when it is done.
 
         Args:
             job: the job.
-            emit: called with each case as it is done.
-            cases: those of the job's cases that are judged here; None for all of them.
+            emit: called with each case when it is done.
+            cases: the cases of the job that are judged in this call; None for all of them.
 
         Raises:
             StoreError: records cannot be written.
@@ -129,8 +128,8 @@ class Worker:
             for case_job in job.cases if cases is None else cases:
                 if self.stop.is_set():
                     return
-                if case_job.known is not None:
-                    emit(JudgedCase(case_job.keys, case_job.known, reused=True))
+                if case_job.recorded is not None:
+                    emit(JudgedCase(case_job.keys, case_job.recorded, reused=True))
                     continue
                 outcome = case_job.outcome
                 if outcome is None:
@@ -183,7 +182,7 @@ class Worker:
         return RunOutcome(Verdict.JE, f"sandbox: {message}"), None
 
     def _check_health(self) -> None:
-        """Tells a submission that breaks its own sandbox from a sandbox that is gone for all."""
+        """Tells a submission that breaks its own sandbox from a sandbox that all have lost."""
         assert self._sandbox is not None
         with self._health_lock:
             if self.stop.is_set():
@@ -197,18 +196,18 @@ class Worker:
 
 
 def _typed(submission: Submission, task: Task) -> RunOutcome:
-    """The outcome of a submission that is a typed answer."""
+    """Returns the outcome of a submission that is a typed answer."""
     if submission.answer is None:
         return RunOutcome(Verdict.NO, task.answer.missing)
     return typed_outcome(submission.answer)
 
 
 class Executor(Protocol):
-    """Runs jobs, on threads or elsewhere."""
+    """Runs jobs, on threads of this process or elsewhere."""
 
     @property
     def stopped(self) -> JudgeError | None:
-        """Why it gave up; None if it did not."""
+        """Why the executor stopped early; None if it did not."""
         ...
 
     def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
@@ -217,21 +216,21 @@ class Executor(Protocol):
         Closing the iterator early ends the work.
 
         Args:
-            jobs: taken as workers have room for them; the iterable may be advanced in any thread,
-                by one at a time.
+            jobs: the jobs, taken when a worker is free; the iterable may be advanced in any thread,
+                but only by one thread at a time.
         """
         ...
 
 
 class ThreadExecutor:
-    """Does jobs on threads of this process.
+    """Runs jobs on threads of this process.
 
-    One thread does the cases of a job in order, in one session of the sandbox; when no job is left,
-    free threads take over cases that the others have not begun.
+    One thread judges the cases of a job in order, in one session of the sandbox. When no job is
+    left, free threads take over cases that the others have not begun.
 
     Args:
-        worker: runs and judges.
-        threads: jobs to run at a time.
+        worker: runs and judges submissions.
+        threads: how many jobs are run at a time.
     """
 
     def __init__(self, worker: Worker, threads: int) -> None:
@@ -240,11 +239,11 @@ class ThreadExecutor:
 
     @property
     def stopped(self) -> JudgeError | None:
-        """Why the work was given up: the sandbox was lost."""
+        """Why the executor stopped early: the sandbox was lost; None if it was not."""
         return self._worker.gone
 
     def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
-        """Runs the jobs; yields finished cases in the calling thread, as they are done."""
+        """Runs the jobs; yields each case in the calling thread when it is done."""
         finished: queue.SimpleQueue[JudgedCase | BaseException | None] = queue.SimpleQueue()
         shared = _SharedJobs(jobs)
         worker = self._worker
@@ -253,7 +252,7 @@ class ThreadExecutor:
             try:
                 while not worker.stop.is_set() and (part := shared.take()) is not None:
                     worker.run(part.job, finished.put, part.cases())
-            except BaseException as error:  # noqa: BLE001  handed to the calling thread
+            except BaseException as error:  # noqa: BLE001  raised in the calling thread
                 finished.put(error)
             finally:
                 finished.put(None)
@@ -277,7 +276,7 @@ class ThreadExecutor:
         finally:
             worker.stop.set()
             if alive:
-                # Interrupted: the sandbox is closed by its owner, which ends what still runs.
+                # Interrupted: the owner of the sandbox closes it, which ends every running program.
                 deadline = time.monotonic() + 0.5
                 for thread in threads:
                     thread.join(max(0.0, deadline - time.monotonic()))
@@ -294,7 +293,7 @@ class _Part:
         return len(self._left)
 
     def cases(self) -> Iterator[CaseJob]:
-        """The cases that no other thread has taken, taken one at a time."""
+        """Yields the cases that no other thread has taken, one at a time."""
         while True:
             try:
                 yield self._left.popleft()
@@ -302,7 +301,7 @@ class _Part:
                 return
 
     def split(self) -> _Part | None:
-        """Its last case as a part of its own; None if no case remains."""
+        """Takes away its last case, as a part of its own; None if no case remains."""
         try:
             last = self._left.pop()
         except IndexError:
@@ -311,7 +310,7 @@ class _Part:
 
 
 class _SharedJobs:
-    """Jobs in order, then the remaining cases of jobs that have begun."""
+    """Gives out jobs in order, then the remaining cases of jobs that have begun."""
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self._waiting = iter(jobs)
@@ -319,7 +318,7 @@ class _SharedJobs:
         self._begun: list[_Part] = []
 
     def take(self) -> _Part | None:
-        """The next part for a free thread; None if all cases have begun."""
+        """Returns the next part for a free thread; None if all cases have begun."""
         with self._taking:
             job = next(self._waiting, None)
             self._begun = [part for part in self._begun if len(part)]
@@ -327,7 +326,7 @@ class _SharedJobs:
                 part = _Part(job)
                 self._begun.append(part)
                 return part
-            # All threads would wait for the longest part; another thread may empty it first.
+            # Split the longest part, for which all threads would wait; it may be empty by now.
             for part in sorted(self._begun, key=len, reverse=True):
                 if (taken := part.split()) is not None:
                     return taken
@@ -338,17 +337,17 @@ Item = TypeVar("Item")
 
 
 class ExpectedCost:
-    """An estimate of the work for a case of a task, in bytes of its files.
+    """Estimates the work for a case of a task by the size of its files.
 
-    Programs, engines and the comparison all read these files, and what they take grows with them;
-    the size of a file is taken once, however many submissions there are for its task.
+    Programs, engines and the comparison all read these files, and take longer for larger ones. The
+    size of a file is read only once, however many submissions there are for its task.
     """
 
     def __init__(self) -> None:
         self._sizes: dict[str, dict[int, int]] = {}
 
     def of(self, task: Task, number: int) -> int:
-        """The size of the inputs and golds of a case; missing files count as 0.
+        """Returns the total size of the inputs and golds of a case; missing files count as 0.
 
         Args:
             task: the task.
@@ -366,7 +365,7 @@ class ExpectedCost:
 
 
 def longest_first(items: Sequence[Item], cost: Callable[[Item], int]) -> list[Item]:
-    """The items in descending order of cost; items of equal cost stay in the order given."""
+    """Yields the items in descending order of cost; items of equal cost keep their order."""
     return sorted(items, key=cost, reverse=True)
 
 

@@ -1,4 +1,4 @@
-"""Reuse keys: what a run, and its verdict, depends on."""
+"""Reuse keys: hashes of everything on which a run and its verdict depend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judge.errors import GoldFaultError
 from judge.grading.case import GradingRules
 
 GRADER_VERSION = "1"
-"""Part of every reuse key: raised whenever the same files could get another verdict."""
+"""A part of every reuse key; raised whenever the same files could get a different verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class CaseKeys:
 
     Attributes:
         run: key of the run.
-        comparison: key of the run and of the comparison.
-        former: those that earlier versions of the judge wrote for the same, if they differ.
+        comparison: key of the run and the comparison.
+        former: keys that earlier versions of the judge wrote for the same case, if they differ.
     """
 
     run: str
@@ -36,13 +36,13 @@ class CaseKeys:
 
 
 def run_key(submission: Submission, inputs_sha256: str, limits: Limits, image: str) -> str:
-    """Hash of everything that could change the outcome of a run.
+    """Hashes everything that could change the outcome of a run.
 
     Args:
         submission: the program, or the typed answer.
         inputs_sha256: digest of the case's input files.
-        limits: bounds of the run.
-        image: what the program runs in.
+        limits: limits on the run.
+        image: the image of the sandbox in which the program runs.
     """
     parts: dict[str, object] = {
         "version": GRADER_VERSION,
@@ -71,16 +71,16 @@ def comparison_key(
     *,
     distrusts: bool = False,
 ) -> str:
-    """Hash of everything that could change the verdict on the outcome of a run.
+    """Hashes everything that could change the verdict on the outcome of a run.
 
     Args:
         run: the key of the run, or the digest of a finished answer.
-        task: whose checker counts.
-        case: whose golds count.
+        task: the task, with its checker.
+        case: the case, with its golds.
         rules: profile and options.
         digests: digests of files, each read once.
-        distrusts: whether the values in an output are computed, though by its record a
-            program that calculates wrote them.
+        distrusts: whether the values in an output are computed although, according to its record, a
+            program that calculates formulas wrote them.
     """
     checker = checker_of(task.checker)
     more = [
@@ -103,7 +103,7 @@ def comparison_key(
 
 
 def _golds_key(case: TestCase, digests: FileDigests) -> object:
-    """The digest of a single gold that is a file; otherwise all that the golds consist of."""
+    """Returns the digest of a single gold that is a file, otherwise a hash of all golds."""
     files = [digests.of_gold(gold) for gold in case.golds]
     if len(case.golds) == 1 and files[0] is not None and not case.golds[0].options:
         return files[0]
@@ -114,20 +114,20 @@ def _golds_key(case: TestCase, digests: FileDigests) -> object:
 
 
 class FileDigests:
-    """SHA-256 of files, each read once."""
+    """SHA-256 digests of files; each file is read only once."""
 
     def __init__(self) -> None:
         self._known: dict[Path, str] = {}
 
     def of(self, path: Path) -> str:
-        """The digest as hexadecimal digits."""
+        """Returns the digest of a file, as hexadecimal digits."""
         digest = self._known.get(path)
         if digest is None:
             digest = self._known[path] = hashlib.sha256(path.read_bytes()).hexdigest()
         return digest
 
     def of_gold(self, gold: Gold) -> str | None:
-        """The digest of a gold file, or why it cannot be read; None if the gold is a value."""
+        """Returns a gold file's digest, or why it cannot be read; None if the gold is a value."""
         if gold.path is None:
             return None
         digest = self._known.get(gold.path)
@@ -140,7 +140,7 @@ class FileDigests:
         return digest
 
     def of_inputs(self, case: CaseInput) -> str:
-        """The digest of the input files of a case; that of the file itself where it is one."""
+        """Returns the digest of a case's input files; of a single file, its own digest."""
         digests = [self.of(file.path) for file in case.files]
         if len(digests) == 1:
             return digests[0]

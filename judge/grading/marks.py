@@ -1,7 +1,7 @@
-"""Marks: what models, people and programs say about items of checklists, on record.
+"""Marks: the recorded scores that models, people and programs give to checklist items.
 
 ``marks.jsonl`` of a results directory is append-only; the last mark of a rater for an item
-counts. A mark changes no verdict and no record: it is looked up when points are counted.
+counts. A mark changes no verdict and no other record: it only counts when points are added up.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ HOLDS_FROM = 0.6
 """The score from which an item counts as fulfilled, as in IB-bench."""
 
 JUDGE = "the judge"
-"""The judge as a rater of items that it judged and that a person marked in an audit."""
+"""The name of the judge as a rater of items that a person also marked in an audit."""
 
 
 class MarkRecord(TypedDict):
     """A line of ``marks.jsonl``: a score from 0 to 1 that a rater gives an item of an output.
 
     ``judged`` says who judges the item: ``llm``, ``human``, ``program``, or in an audit
-    ``deterministic``. A model's mark has its ``votes``, of which ``score`` is the median, their
-    ``agreement`` (1 less their mean distance from it), tokens and cost of all votes. ``prompt`` is
-    the hash of everything that it was asked with, or of the program and what it was run on.
+    ``deterministic``. A model's mark has its ``votes``, whose median is ``score``; their
+    ``agreement`` (1 minus their mean distance from the median); and tokens and cost of all votes.
+    ``prompt`` is the hash of the model's whole input, or of the program and its input.
     """
 
     task: str
@@ -57,11 +57,11 @@ class MarkRecord(TypedDict):
 
 
 ItemKey = tuple[str, int, int, str]
-"""Task id, sample, case, item."""
+"""The key of a mark: task id, sample, case, item."""
 
 
 def read_marks(store: RunDirectory) -> list[MarkRecord]:
-    """Every mark of a run that counts: the last one of each rater for each item.
+    """Reads the marks of a run that count: the last mark of each rater for each item.
 
     Raises:
         StoreError: a record does not have the format that this judge writes.
@@ -80,7 +80,7 @@ def read_marks(store: RunDirectory) -> list[MarkRecord]:
 
 
 def key_of(mark: MarkRecord) -> ItemKey:
-    """The item that a mark is about."""
+    """Returns the key of the item that a mark is about."""
     return mark["task"], mark["sample"], mark["case"], mark["item"]
 
 
@@ -88,7 +88,7 @@ def key_of(mark: MarkRecord) -> ItemKey:
 
 
 def scores_of(marks: Sequence[MarkRecord]) -> dict[ItemKey, float]:
-    """The score of each marked item: the mean over its raters."""
+    """Computes the score of each marked item: the mean over its raters."""
     by_item: dict[ItemKey, list[float]] = {}
     for mark in marks:
         by_item.setdefault(key_of(mark), []).append(mark["score"])
@@ -96,7 +96,7 @@ def scores_of(marks: Sequence[MarkRecord]) -> dict[ItemKey, float]:
 
 
 class MarkedPoints:
-    """The points of items by who judges them, with marks in place of what was not judged.
+    """The points of items by who judges them; marks count for items that were not judged.
 
     Weights of groups do not count here.
 
@@ -122,7 +122,7 @@ class MarkedPoints:
                     self._marks.append(_of_judge(key, item))
 
     def shares(self) -> tuple[float, float | None]:
-        """The shares of all points and of the judged ones; without any judged, no second share."""
+        """The earned shares of all points and of the judged points; the latter only if any were."""
         sums = self.by_judge.values()
         possible = math.fsum(points["points"] for points in sums)
         judged = math.fsum(points["judged_points"] for points in sums)
@@ -130,7 +130,7 @@ class MarkedPoints:
         return earned / possible if possible else 0.0, earned / judged if judged else None
 
     def report(self) -> MarkedPointsReport:
-        """The points, who marked how many items, and how far raters agree."""
+        """Returns the points, how many items each rater marked, and how far the raters agree."""
         of_all, of_judged = self.shares()
         raters: dict[str, int] = {}
         for mark in self._marks:
@@ -145,7 +145,7 @@ class MarkedPoints:
         }
 
     def agreements(self) -> list[RaterAgreement]:
-        """How far raters agree, on all items and by kind; the judge is one of them."""
+        """Computes how far raters, including the judge, agree: on all items and by kind."""
         by_kind: dict[str, list[MarkRecord]] = {}
         for mark in self._marks:
             by_kind.setdefault(self._kinds.get(key_of(mark), ""), []).append(mark)
@@ -159,7 +159,7 @@ class MarkedPoints:
 
 
 def _of_judge(key: ItemKey, item: ItemRecord) -> MarkRecord:
-    """What the judge itself says of an item that a person marked in an audit."""
+    """The judge's own mark for an item that a person marked in an audit."""
     task, sample, case, name = key
     return MarkRecord(
         task=task,
@@ -211,10 +211,10 @@ class RaterAgreement:
     """How far two raters agree on the items that both have marked.
 
     Attributes:
-        first, second: their names.
-        raw: share of the items on which both say that it holds, or both that it does not.
-        kappa: Cohen's kappa of the same.
-        kind: kind of the items, where it is one; empty for all.
+        first, second: the names of the raters.
+        raw: share of the items that both call fulfilled, or both call not fulfilled.
+        kappa: Cohen's kappa of the same ratings.
+        kind: kind of the items, if all are of one kind; empty for all kinds.
     """
 
     first: str
@@ -224,7 +224,7 @@ class RaterAgreement:
     kind: str = ""
 
     def report(self) -> AgreementReport:
-        """The same for report.json."""
+        """Returns the agreement as a record of report.json."""
         kind = {"kind": self.kind} if self.kind else {}
         return {
             "raters": [self.first, self.second],
@@ -238,22 +238,22 @@ class RaterAgreement:
 
 
 def agreements(marks: Iterable[MarkRecord], kind: str = "") -> list[RaterAgreement]:
-    """The agreement of each pair of raters that have marked the same items.
+    """Computes the agreement of each pair of raters that have marked the same items.
 
     Args:
         marks: the marks.
-        kind: kind of the items that they are about, to name it; empty for all kinds.
+        kind: kind of the marked items, which is only copied to the result; empty for all kinds.
     """
     by_rater: dict[str, dict[ItemKey, bool]] = {}
     for mark in marks:
         by_rater.setdefault(mark["by"], {})[key_of(mark)] = mark["score"] >= HOLDS_FROM
-    found = []
+    pair_agreements = []
     for first, second in combinations(sorted(by_rater), 2):
         shared = by_rater[first].keys() & by_rater[second].keys()
         pairs = [(by_rater[first][key], by_rater[second][key]) for key in sorted(shared)]
         if pairs:
             same = sum(one == two for one, two in pairs)
-            found.append(
+            pair_agreements.append(
                 RaterAgreement(first, second, wilson(same, len(pairs)), cohens_kappa(pairs), kind)
             )
-    return found
+    return pair_agreements

@@ -1,4 +1,4 @@
-"""The options that decide verdicts, wherever cases are judged: here, or on workers."""
+"""The options that affect verdicts, on this machine and on workers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SandboxName = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingOptions:
-    """Options that rules, engines and sandbox are opened from.
+    """The options from which rules, engines and sandbox are made.
 
     Attributes:
         profile: comparison profile.
@@ -43,7 +43,7 @@ class GradingOptions:
         lenient_names: whether newer functions written without their prefix are computed.
         sandbox: ``auto``, ``docker``, ``bubblewrap``, or ``sealed-container``, which runs no
             programs.
-        limits: bounds of each run of a program.
+        limits: limits on each run of a program.
     """
 
     profile: Annotated[

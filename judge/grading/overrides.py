@@ -1,9 +1,9 @@
-"""Verdicts that a person changed: who, when and why, next to the automatic ones.
+"""Verdicts that a person changed: who, when and why. The automatic verdicts are kept.
 
-``overrides.jsonl`` of a results directory is append-only; the last record of a case counts, and one
-without a verdict takes the change back. The records of cases.jsonl stay as the judge wrote them. A
-change applies to one output (or to one run that left none): it survives every re-scoring of the
-same output, and no longer applies once a program has left another one.
+``overrides.jsonl`` of a results directory is append-only. The last record of a case counts; a
+record without a verdict takes the change back. The records of cases.jsonl stay as the judge wrote
+them. A change applies to one output (or to one run without output): it survives every re-scoring of
+that output, but no longer applies once the program has produced a different output.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ OVERRIDES_FILE = "overrides.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class ManualVerdict:
-    """A verdict that a person put in place of the automatic one.
+    """A verdict with which a person replaced the automatic one.
 
     Attributes:
-        automatic: the automatic verdict that it replaces.
+        automatic: the automatic verdict.
         verdict: the verdict of the person.
-        by: who.
-        at: when, as ISO 8601 in UTC.
-        why: the reason given.
+        by: the name of the person.
+        at: the time of the change, as ISO 8601 in UTC.
+        why: the person's reason.
     """
 
     automatic: str
@@ -46,22 +46,22 @@ class ManualVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """The changes of a results directory that count.
+    """The effective changes of a results directory.
 
     Attributes:
-        applied: changes that fit the outcome on record.
-        stale: cases whose change was about an output other than the one on record.
+        applied: changes that are about the outcome on record.
+        stale: cases whose change was about a different output than the one on record.
     """
 
     applied: Mapping[CaseKey, ManualVerdict]
     stale: tuple[CaseKey, ...]
 
     def apply(self, results: Iterable[CaseResult]) -> list[CaseResult]:
-        """The results with the changed verdicts in place; their causes say who and why."""
+        """Returns the results with changed verdicts; the causes say who changed them and why."""
         return [self._applied(result) for result in results]
 
     def automatic(self, result: CaseResult) -> Verdict:
-        """The judge's own verdict on a case, whether or not a person changed it."""
+        """Returns the judge's own verdict on a case, whether or not a person changed it."""
         manual = self.applied.get((result.task_id, result.sample, result.case))
         return result.verdict if manual is None else Verdict(manual.automatic)
 
@@ -77,10 +77,10 @@ NO_OVERRIDES = Overrides({}, ())
 
 
 def read_overrides(store: RunDirectory) -> Overrides:
-    """The changes of a results directory, compared with the outcomes on record.
+    """Reads the changes of a results directory and compares them with the outcomes on record.
 
     Raises:
-        StoreError: a record is not of the form that :func:`override_verdict` writes.
+        StoreError: a record does not have the format that :func:`override_verdict` writes.
     """
     latest = {record_key(record): record for record in store.read_records(OVERRIDES_FILE)}
     changes = {
@@ -105,20 +105,20 @@ def read_overrides(store: RunDirectory) -> Overrides:
 def override_verdict(
     store: RunDirectory, key: CaseKey, verdict: Verdict | None, *, by: str, why: str
 ) -> ManualVerdict | None:
-    """Writes down that a person changed a verdict.
+    """Records that a person changed a verdict.
 
     Args:
         store: the results directory, locked by this process.
         key: (task id, sample, case number).
-        verdict: the verdict from now on; None gives the case back to the judge.
-        by: who says so.
+        verdict: the new verdict; None restores the judge's verdict.
+        by: the name of the person.
         why: the reason.
 
     Returns:
-        The change; None where the case was given back.
+        The change; None if the judge's verdict was restored.
 
     Raises:
-        UsageError: nobody says so, there is no reason, or the run has no such case on record.
+        UsageError: the name or the reason is missing, or the run has no such case on record.
     """
     if not by.strip() or not why.strip():
         raise UsageError(
@@ -164,7 +164,7 @@ def _override(record: Mapping[str, object]) -> OverrideRecord:
 
 
 def _subject(case: CaseRecord) -> tuple[str | None, str | None]:
-    """The outcome that a verdict is about: its output, or the key of a run that left none."""
+    """Identifies the outcome a verdict is about: its output, or the key of a run without one."""
     return case.get("run", CaseRun()).get("output_sha256"), case.get("run_key")
 
 
@@ -187,19 +187,19 @@ def _manual(change: OverrideRecord, automatic: str) -> ManualVerdict:
 
 
 class RecordedResults(Sequence[CaseResult]):
-    """Results of a run, changes by hand in place; eight bytes for each, with a shared index.
+    """The results of a run with changes by hand; eight bytes per result besides a shared index.
 
     Args:
         path: the results directory.
-        known: the index of its records.
+        recorded_cases: the index of its records.
         slots: the numbers of the records in the index.
         overrides: verdicts that a person changed.
     """
 
     def __init__(
-        self, path: Path, known: KnownCases, slots: Sequence[int], overrides: Overrides
+        self, path: Path, recorded_cases: KnownCases, slots: Sequence[int], overrides: Overrides
     ) -> None:
-        self._known = known.reopened(RunDirectory(path))
+        self._known = recorded_cases.reopened(RunDirectory(path))
         self._slots = slots
         self._overrides = overrides
 

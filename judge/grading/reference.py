@@ -1,8 +1,8 @@
-"""Time limits that follow reference solutions, measured on the machine that judges.
+"""Time limits derived from reference solutions, measured on the machine that judges.
 
-A task's limit is ``max(floor, factor x time of its reference solution)``: the floor is what
-:class:`judge.core.limits.Limits` say, the time that of the slowest case. Times are measured once
-for a run and kept with it, since a limit that moved would make every result on record stale.
+A task's limit is ``max(floor, factor x time of its reference solution)``. The floor comes from
+:class:`judge.core.limits.Limits`; the time is that of the slowest case. Times are measured once for
+a run and stored with it, since a changed limit would make every result on record stale.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ _STEP_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTime:
-    """Time that the reference solution of a task takes on its slowest case.
+    """The time that the reference solution of a task takes on its slowest case.
 
     Attributes:
-        digest: the digest of the solution and its inputs; another one is measured again.
+        digest: the digest of the solution and its inputs; if it changes, the time is measured
+            again.
         cpu_s: processor seconds.
-        wall_s: seconds by the clock.
+        wall_s: wall-clock seconds.
     """
 
     digest: str
@@ -38,11 +39,11 @@ class ReferenceTime:
     wall_s: Amount
 
     def limits(self, floor: Limits, factor: float) -> Limits:
-        """The limits of a task with this reference.
+        """Computes the limits of the task.
 
         Args:
-            floor: limits below which neither time goes; all others are taken as they are.
-            factor: how many times the reference's own time a solution may take.
+            floor: lower bounds of both time limits; its other limits are used unchanged.
+            factor: how many times as long as the reference a solution may take.
         """
         return replace(
             floor,
@@ -56,7 +57,7 @@ def _rounded_up(seconds: float) -> float:
 
 
 def reference_digest(task: Task, submission: Submission) -> str:
-    """Changes with the reference solution, the paths that it was given, and the task's inputs."""
+    """Hashes the reference solution, the paths that it expects, and the inputs of the task."""
     digest = hashlib.sha256((submission.code or "").encode("utf-8", "surrogatepass"))
     for path in (submission.input_path, submission.output_path):
         digest.update(b"\0" + path.encode())
@@ -69,13 +70,13 @@ def measure(sandbox: Sandbox, task: Task, submission: Submission, limits: Limits
     """Runs a reference solution on every case of its task, one after the other.
 
     Args:
-        sandbox: where solutions are run; for a true time nothing else may run in it meanwhile.
+        sandbox: runs the solutions; nothing else may run in it during the measurement.
         task: the task.
-        submission: its reference solution.
-        limits: bounds of these runs.
+        submission: the reference solution of the task.
+        limits: limits on these runs.
 
     Raises:
-        SubmissionError: it fails, or leaves no output; a limit that follows it would mean nothing.
+        SubmissionError: the solution fails or writes no output, so its time would be meaningless.
         SandboxError: the sandbox failed.
     """
     cpu_s = wall_s = 0.0
@@ -100,11 +101,11 @@ def measure(sandbox: Sandbox, task: Task, submission: Submission, limits: Limits
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTimes:
-    """Reference times measured for a run: the document of reference.json.
+    """The reference times that were measured for a run: the document of reference.json.
 
     Attributes:
-        host: the machine that it was measured on.
-        image: what the solutions ran in.
+        host: the machine on which they were measured.
+        image: the image of the sandbox in which the solutions ran.
         tasks: task id -> time.
     """
 
@@ -113,7 +114,7 @@ class ReferenceTimes:
     tasks: Mapping[str, ReferenceTime]
 
     def as_json(self) -> dict[str, object]:
-        """The document of reference.json."""
+        """The content of reference.json."""
         return {
             **asdict(self),
             "tasks": {name: asdict(self.tasks[name]) for name in sorted(self.tasks)},
@@ -121,7 +122,7 @@ class ReferenceTimes:
 
 
 def known_times(times: ReferenceTimes | None, *, host: str, image: str) -> dict[str, ReferenceTime]:
-    """The times that a run has on record; none if another machine or image gave them."""
+    """Reads the recorded times of a run; empty if they come from another machine or image."""
     if times is None or times.host != host or times.image != image:
         return {}
     return dict(times.tasks)
@@ -133,7 +134,7 @@ def measure_missing(
     known: Mapping[str, ReferenceTime],
     limits: Limits,
 ) -> dict[str, ReferenceTime]:
-    """The times of all these references; those that are known are not measured again.
+    """Measures the times of all references that have not been measured before.
 
     Raises:
         SubmissionError: a task has two references, or one of them fails.

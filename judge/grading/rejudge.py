@@ -1,9 +1,9 @@
 """Judges stored outputs again; no code runs.
 
-Each case on record is judged by the same or by other rules (profile, styles, engines). A record is
-a claim: anyone who can write to the folder can write AC into it. So every output is compared again,
-even if the record says that nothing has changed, and nothing is accepted without its output. What
-comes out is a preview; only when it is applied are records appended, so the earlier ones stay in
+Each case on record is judged by the same or by other rules (profile, styles, engines). A record
+proves nothing: anyone who can write to the folder can write AC into it. So every output is compared
+again, even if the record says that nothing has changed, and no case is accepted without its output.
+The result is a preview. Records are only appended when it is applied; the earlier records stay in
 cases.jsonl.
 """
 
@@ -41,22 +41,23 @@ from judge.grading.running import (
 from judge.grading.store import CASES_FILE, RunDirectory
 
 StoredOutput = Callable[[CaseKey, str], bytes | str]
-"""From a case and the SHA-256 of its output to the output's bytes, or to why it is missing."""
+"""Takes a case and the SHA-256 of its output; returns the output's bytes, or why it is missing."""
 
 NOT_RUN = "it was not run: `judge score` tries again"
 
 
 @dataclass(frozen=True, slots=True)
 class RejudgedCase:
-    """One case under the other rules.
+    """A case that was judged again.
 
     Attributes:
         before: the result on record.
-        after: the result now; the same object where the record was found to be right.
-        record: what is appended to cases.jsonl when this is applied; None where nothing is.
-        same_rules: whether the record is of these very rules, so that another verdict contradicts
-            it.
-        unproven: why the verdict on record could not be checked; an accepted case is JE then.
+        after: the new result; the same object if the record is right.
+        record: the record that is appended to cases.jsonl when this is applied; None if there is
+            none.
+        same_rules: whether the record was made by the same rules, so that a different verdict
+            contradicts it.
+        unproven: why the verdict on record could not be checked; an accepted case then becomes JE.
     """
 
     before: CaseResult
@@ -72,7 +73,7 @@ class RejudgedCase:
 
     @property
     def contradicted(self) -> bool:
-        """Whether the record is wrong: another verdict by the rules that it was made by."""
+        """Whether the record is wrong: the same rules now lead to a different verdict."""
         return self.changed and self.same_rules and not self.unproven
 
 
@@ -84,15 +85,14 @@ def rejudge_cases(
     *,
     on_case: Callable[[RejudgedCase, int], None] = lambda _case, _total: None,
 ) -> list[RejudgedCase]:
-    """Judges stored outputs, writing nothing; nothing is taken from the records but the runs.
+    """Judges stored outputs and writes nothing; only facts about runs are taken from the records.
 
     Args:
         store: the results directory.
-        cases: task, sample and case of everything that is to be judged; what is not on record is
-            passed over.
+        cases: task, sample and case of everything to judge; cases without a record are skipped.
         settings: engines, rules and number of workers; no sandbox is used to run programs.
-        output_of: where outputs are found.
-        on_case: called with each case, and with how many there are in all.
+        output_of: finds the output of a case.
+        on_case: called with each case and the number of all cases.
 
     Returns:
         One entry for each case on record, in the order in which they were given.
@@ -124,7 +124,7 @@ def rejudge_cases(
 def _with_decided(
     judged: Iterable[JudgedCase], decided: deque[RejudgedCase]
 ) -> Iterator[JudgedCase | RejudgedCase]:
-    """The judged cases, and those that were decided meanwhile without being judged."""
+    """Yields the judged cases, and the cases that were decided without judging in the meantime."""
     for case in judged:
         yield case
         while decided:
@@ -137,10 +137,10 @@ _OF_OUTPUTS = frozenset({Verdict.AC, Verdict.WA, Verdict.NC})
 
 
 class _Rejudging:
-    """Judges what is on record again.
+    """Judges recorded cases again.
 
     Attributes:
-        decided: cases whose answer need not, or cannot, be judged.
+        decided: cases whose answer need not be judged, or cannot be judged.
     """
 
     def __init__(self, settings: Settings, output_of: StoredOutput) -> None:
@@ -153,7 +153,7 @@ class _Rejudging:
         self.decided: deque[RejudgedCase] = deque()
 
     def jobs(self, cases: Iterable[tuple[Task, TestCase, CaseRecord]]) -> Iterator[Job]:
-        """The answers that have to be judged; everything else is decided on the way."""
+        """Yields the answers that have to be judged; decides all other cases on the way."""
         for task, case, record in cases:
             before = result_of_record(record)
             run_key = record.get("run_key", "")
@@ -185,13 +185,13 @@ class _Rejudging:
             yield Job(task, author, (CaseJob(case, keys, outcome),), self._limits)
 
     def conclude(self, judged: JudgedCase) -> RejudgedCase:
-        """Compares an answer's old and new result."""
+        """Compares the old and the new result of an answer."""
         after = judged.result
         before, same_rules = self._same_rules[after.task_id, after.sample, after.case]
         return _compared(judged.keys, before, after, same_rules, "")
 
     def _answer(self, record: CaseRecord, before: CaseResult) -> tuple[Answer | None, str]:
-        """The answer on record, and why it is not there if it should be."""
+        """Returns the answer on record, or why it is missing although there should be one."""
         if (typed := typed_answer(before.run)) is not None:
             return typed, ""
         digest = before.run.get("output_sha256")
@@ -204,7 +204,7 @@ class _Rejudging:
         return Answer.of_workbook(output, origin), ""
 
     def _judge_run(self, task: Task, case: TestCase, before: CaseResult) -> tuple[CaseResult, str]:
-        """The verdict on a run that left no output, and why it cannot be checked."""
+        """Returns the result of a run without output, and why it cannot be checked, if so."""
         fault = known_fault(task, case.number)
         if fault is None and before.verdict not in {Verdict.CE, Verdict.JE}:
             fault = problem_of_input(case.question)
@@ -216,7 +216,7 @@ class _Rejudging:
             return _unproven(before, "the files of the suite show no fault")
         if before.verdict in _OF_OUTPUTS and not has_given_up(before):
             return _unproven(before, "the record names no output workbook")
-        # The run alone decided; the record says that it holds under these rules as well.
+        # Only the run decided this verdict, so it is the same under these rules.
         return replace(before), ""
 
 
@@ -233,10 +233,10 @@ def _says_the_same(before: CaseResult, after: CaseResult) -> bool:
 
 
 def _unproven(before: CaseResult, why: str) -> tuple[CaseResult, str]:
-    """Result for a verdict that cannot be proven.
+    """Returns the result for a verdict that cannot be checked, and why it cannot.
 
-    One that costs its author the case stands. One that would win something (an accepted answer, a
-    case that is not scored) is not believed.
+    A verdict against the author of the submission is kept. A verdict in the author's favour (an
+    accepted answer, a case that is not scored) is replaced by JE.
     """
     if before.verdict.is_scored and before.verdict is not Verdict.AC:
         return before, why
@@ -262,7 +262,7 @@ def apply_rejudged(store: RunDirectory, cases: Sequence[RejudgedCase]) -> int:
 
 
 def count_changes(cases: Sequence[RejudgedCase]) -> dict[tuple[str, str], int]:
-    """(verdict before, verdict after) -> cases, commonest first; what stays is not counted."""
+    """Counts changed cases by (verdict before, verdict after), the most frequent change first."""
     counts = Counter(
         (case.before.verdict.value, case.after.verdict.value) for case in cases if case.changed
     )

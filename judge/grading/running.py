@@ -1,12 +1,12 @@
 """The outcome of a case before anything is compared: a verdict, or an answer to check.
 
 An answer is the output of a program that is run in the sandbox, a file that was made elsewhere, the
-file that an episode on a desktop left, or typed text.
+file from a desktop episode, or typed text.
 
-The file of an episode is kept in the results directory; nothing is run to judge it. Every formula
-in it is computed: only its record says that only mouse and keyboard were used, so that the
-spreadsheet program wrote the values, and anybody can write a record. The values of such a file are
-trusted like those of a gold only if the command says so (decision 0035).
+The file of an episode is kept in the results directory; no program is run to judge it. If only
+mouse and keyboard were used, the spreadsheet program wrote the values in the file. But only the
+record says so, and anybody can write a record, so every formula is computed. The values are trusted
+like those of a gold only if the command says so (decision 0035).
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class RunOutcome:
     """The outcome of a run: enough to judge it again without running anything.
 
     Attributes:
-        verdict: the verdict where the run alone decides it, else None.
+        verdict: the verdict, if the run alone decides it; otherwise None.
         cause: one line for people.
-        record: facts as they are written to cases.jsonl.
-        answer: what was handed in, where there is something to compare.
+        record: the facts that are written to cases.jsonl.
+        answer: the answer that was submitted; None if there is nothing to compare.
     """
 
     verdict: Verdict | None
@@ -71,10 +71,10 @@ def run_case(
 
     Args:
         session: the isolated environment of this submission.
-        submission: the program, with the paths that it was given.
-        case_input: the case's input files; no gold comes near this function.
-        limits: bounds of the run.
-        form: what the task asks to be handed in.
+        submission: the program, with the paths that it expects.
+        case_input: the case's input files; this function never sees a gold.
+        limits: limits on the run.
+        form: the form of answer that the task expects.
 
     Raises:
         SandboxError: the sandbox failed, not the program.
@@ -106,10 +106,10 @@ def run_program(
 
     Args:
         session: the isolated environment of this submission.
-        submission: the program, with the paths that it was given.
+        submission: the program, with the paths that it expects.
         files: absolute path inside the sandbox -> content.
-        limits: bounds of the run.
-        form: what the task asks to be handed in.
+        limits: limits on the run.
+        form: the form of answer that the task expects.
 
     Raises:
         SandboxError: the sandbox failed, not the program.
@@ -132,7 +132,7 @@ def run_program(
 
 
 def _answer_of(output: bytes, path: str) -> Answer:
-    """What a program left: a file, or a folder as the one zip that it is kept as."""
+    """Makes the answer from a program's output: a file, or a folder, which is stored as one zip."""
     if not path.endswith("/"):
         return Answer.of_workbook(output, Origin.SOLUTION, posixpath.basename(path))
     try:
@@ -143,14 +143,14 @@ def _answer_of(output: bytes, path: str) -> Answer:
 
 
 def typed_outcome(text: str) -> RunOutcome:
-    """The outcome of a submission that is a typed answer, of which the last part is read."""
+    """Makes the outcome of a typed answer, of which only the last part is read."""
     read = bounded_reply(text)
     answer = Answer(Origin.SOLUTION, text=read)
     return RunOutcome(record={"status": _TYPED, "answer": read}, answer=answer, verdict=None)
 
 
 def typed_answer(record: CaseRun) -> Answer | None:
-    """The typed answer that the record of a run holds, if it was one."""
+    """Returns the typed answer in the record of a run; None if the answer was not typed."""
     text = record.get("answer")
     if record.get("status") != _TYPED or text is None:
         return None
@@ -162,8 +162,8 @@ def verdict_of_run(
 ) -> tuple[Verdict | None, str]:
     """Maps the facts of a run to a verdict, or to None if the output has to be checked.
 
-    A link or a special file at the output path is positive evidence of an attack and comes first;
-    then what ended the program; then what is missing or wrong about the output file itself.
+    A link or a special file at the output path is evidence of an attack and decides first; then
+    whatever ended the program; then a missing or wrong output file.
     """
     if result.output_status in {OutputStatus.LINK, OutputStatus.SPECIAL}:
         kind = "link" if result.output_status is OutputStatus.LINK else "special file"
@@ -205,7 +205,7 @@ def _how_it_ended(result: RunResult) -> tuple[Verdict, str] | None:
 
 
 def last_error_line(stderr: bytes, max_length: int = 300) -> str:
-    """The exception line at the end of a traceback; empty where there is none."""
+    """Returns the exception line at the end of a traceback; empty if there is none."""
     text = stderr.decode("utf-8", "replace")
     start = text.rfind("Traceback (most recent call last)")
     lines = text[max(start, 0) :].rstrip().splitlines()
@@ -251,12 +251,12 @@ FINISHED = "finished"
 """The status in the record of an output that was made elsewhere."""
 
 NO_OUTPUT = hashlib.sha256(b"").hexdigest()
-"""Stands for the digest of an output that is not there, or cannot be read."""
+"""Used as the digest of an output that is missing or cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedOutput:
-    """An output that was made elsewhere, and the case it answers."""
+    """An output that was made elsewhere, with the case that it answers."""
 
     task: Task
     case: TestCase
@@ -267,13 +267,13 @@ class FinishedOutput:
 def read_output(
     path: Path | None, missing: str, *, trusts_values: bool = True
 ) -> tuple[str, RunOutcome]:
-    """The digest of a finished output, and its outcome as far as it is known before comparing.
+    """Reads a finished output; returns its digest, and its outcome before the comparison.
 
     Args:
-        path: the file or folder; None where there is none.
+        path: the file or folder; None if there is none.
         missing: the cause to report if there is none.
-        trusts_values: whether the values in it are trusted like those of a gold: where the user
-            names the file or its folder, not where a results directory does.
+        trusts_values: whether the values in it are trusted like those of a gold: true if the user
+            named the file or its folder, false if a results directory did.
     """
     if path is None:
         return NO_OUTPUT, RunOutcome(Verdict.NO, missing)
@@ -289,7 +289,7 @@ def read_output(
 def outcome_of_output(
     data: bytes, name: str, *, trusts_values: bool = True
 ) -> tuple[str, RunOutcome]:
-    """The digest and the outcome of an output whose bytes were read.
+    """Returns the digest and the outcome of an output whose bytes have been read.
 
     Args:
         data: the content.
@@ -308,26 +308,26 @@ EPISODE = "episode"
 """The status in the record of an episode."""
 
 GIVEN_UP = "fail"
-"""How an episode ended if its last message was that the task cannot be done."""
+"""The end of an episode in which the agent answered that the task cannot be done."""
 
 GAVE_UP = "it was answered that the task cannot be done"
 
 
 def is_kept(task: Task, submission: Submission) -> bool:
-    """Whether a submission consists of the files that episodes left, so that no program is run."""
+    """Returns whether a submission consists of files from episodes, so that no program is run."""
     return submission.outputs is not None and task.answer.is_file
 
 
 def output_for(submission: Submission, case: TestCase) -> KeptOutput | None:
-    """The file that an episode left for a case; None if the case had no episode."""
+    """Returns the output of the episode for a case; None if the case had no episode."""
     return (submission.outputs or {}).get(case.number)
 
 
 def kept_key(output: KeptOutput | None) -> str:
-    """The reuse key of what an episode left: the file, and how the episode ended.
+    """Computes the reuse key of an episode's output, from the file and how the episode ended.
 
     Args:
-        output: what the episode left; None if the case had no episode.
+        output: the output of the episode; None if the case had no episode.
     """
     parts = None
     if output is not None:
@@ -338,13 +338,13 @@ def kept_key(output: KeptOutput | None) -> str:
 def kept_outcome(
     output: KeptOutput | None, data: bytes | None = None, *, trusts_values: bool = False
 ) -> RunOutcome:
-    """The outcome of an episode, as far as it is known before its file is compared.
+    """Returns the outcome of an episode before its file is compared.
 
     Args:
-        output: what the episode left; None if the case had no episode.
-        data: the file, if it has been read already.
-        trusts_values: whether the command trusts the values in a file that, by its record, is the
-            work of mouse and keyboard alone.
+        output: the output of the episode; None if the case had no episode.
+        data: the content of the file, if it has been read already.
+        trusts_values: whether the command trusts the values in a file that, according to its
+            record, was made with only mouse and keyboard.
     """
     if output is None:
         return RunOutcome(Verdict.NO, "no episode was held on this case", {"status": EPISODE})
@@ -373,12 +373,12 @@ def kept_outcome(
 
 
 def take_kept(store: RunDirectory, submission: Submission) -> Submission:
-    """Takes the files of a submission of another results directory into this one.
+    """Copies the files of a submission from another results directory into this one.
 
-    Those that are missing there stay missing.
+    Files that are missing there stay missing.
 
     Returns:
-        The submission as it was.
+        The submission, unchanged.
     """
     for output in (submission.outputs or {}).values():
         if output.sha256 is not None and (data := kept_workbook(output.folder, output.sha256)):
@@ -387,25 +387,25 @@ def take_kept(store: RunDirectory, submission: Submission) -> Submission:
 
 
 def origin_on_record(record: CaseRun, *, trusts_values: bool) -> Origin:
-    """Where the output of a run on record comes from, as far as the command lets the record say.
+    """Returns the origin of a recorded output; the command decides whether its record is believed.
 
     Args:
-        record: the record of the run, which anybody can have written.
-        trusts_values: whether the command trusts the values in outputs that, by their records,
-            were made elsewhere or by mouse and keyboard alone.
+        record: the record of the run, which anybody may have written.
+        trusts_values: whether the command trusts the values in outputs that, according to their
+            records, were made elsewhere or with only mouse and keyboard.
     """
     trusted = trusts_values and holds_values(record)
     return Origin.FINISHED if trusted else Origin.SOLUTION
 
 
 def holds_values(record: CaseRun) -> bool:
-    """Whether a program that calculates wrote the output of a run, as its record says."""
+    """Returns whether, according to its record, a program that calculates wrote the output."""
     if record.get("status") == EPISODE:
         return record.get("gui_only", record.get("origin") == Origin.FINISHED.value)
     return record.get("status") == FINISHED
 
 
 def has_given_up(result: CaseResult) -> bool:
-    """Whether a wrong answer is that nothing can be done, which leaves no file to compare."""
+    """Returns whether a wrong answer was "it cannot be done", which leaves no file to compare."""
     gave_up = result.run.get("status") == EPISODE and result.run.get("ended") == GIVEN_UP
     return gave_up and result.verdict is Verdict.WA

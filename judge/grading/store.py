@@ -1,16 +1,16 @@
 """The results directory of a run: append-only, atomic, resumable.
 
 ```
-run.json           what the run is: schema version, suite, settings, versions; replaced atomically
+run.json           description of the run: schema version, suite, settings, versions
 submissions.jsonl  one record per task and sample
-attempts.jsonl     of outputs made elsewhere: one record per task and sample, with time and cost
+attempts.jsonl     for outputs made elsewhere: one record per task and sample, with time and cost
 cases.jsonl        one record per (task, sample, case), written last: a record means "done"
-workbooks/         outputs, each under the hash of its content, in folders by its first two digits
+workbooks/         outputs, each named by the hash of its content, in folders by its first digits
 report.json        derived; can be made again without running anything
 ```
 
-A process that dies in the middle of a write leaves at most a torn last line, which is dropped when
-the file is read and cut off before the next append.
+If a process dies in the middle of a write, the last line may be incomplete. It is ignored when the
+file is read and cut off before the next append.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from judge.closable import Closable
-from judge.core.conversation import fault_of_asking
+from judge.core.conversation import usage_fault
 from judge.core.records.runs import RunDocument
 from judge.errors import StoreError
 from judge.files.documents import (
@@ -61,16 +61,16 @@ _ASKED_FILES = frozenset({SUBMISSIONS_FILE, ATTEMPTS_FILE})
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
 SUSPECTS_FILE = "suspects.json"
+"""The suspects without which scores are also reported."""
 MARKS_FILE = "marks.jsonl"
-"""The suspect golds that the scores are also given without."""
 WORKBOOKS_FOLDER = "workbooks"
 LOCK_FILE = ".lock"
 
 MAX_DOCUMENT_BYTES = 256 * MIB
-"""A report.json of 100 samples of 912 tasks stays below it."""
+"""Largest document that is read; a report.json of 100 samples of 912 tasks is smaller."""
 
 MAX_WORKBOOK_BYTES = 256 * MIB
-"""Four times what a program may leave."""
+"""Largest workbook that is read; four times the largest output of a program."""
 
 _FILE_MODE = 0o644
 
@@ -80,7 +80,7 @@ class HeldRunError(StoreError):
 
 
 def kept_workbook(run: Path, digest: str) -> bytes | None:
-    """An output workbook of a results directory; None where it is not there or damaged.
+    """Reads an output workbook of a results directory; None if it is missing or damaged.
 
     Args:
         run: the results directory.
@@ -97,25 +97,24 @@ def kept_workbook(run: Path, digest: str) -> bytes | None:
 
 
 def _workbook_places(run: Path, digest: str) -> tuple[Path, Path]:
-    """Where a workbook is, and where earlier versions of the judge kept it: all in one folder."""
+    """Returns the path of a workbook, and its path in earlier versions, which used one folder."""
     folder = run / WORKBOOKS_FOLDER
     return folder / digest[:2] / f"{digest}.xlsx", folder / f"{digest}.xlsx"
 
 
 def too_long_to_read(path: Path, most_bytes: int) -> StoreError:
-    """The exception raised in place of writing a line that no command would read again."""
+    """Returns the error for data that is not written because no command could read it again."""
     return StoreError(
-        f"{path}: what is to be written has more than {most_bytes // MIB} MiB, and no command "
-        "would read it",
-        hint="It is left out; what was written before is kept.",
+        f"{path}: the new content has more than {most_bytes // MIB} MiB, and no command would "
+        "read it",
+        hint="It was not written; the earlier content is kept.",
     )
 
 
 class WatchedFolder:
-    """A folder that a command has used, and files in it that only grow.
+    """Detects that a folder in use, or an append-only file in it, was removed or replaced.
 
-    Somebody may remove or replace them meanwhile. What was read, or written, is then no longer
-    what is there, and nothing that is made of it may be left as if it were.
+    A command must not leave results there that were made from files that no longer exist.
 
     Args:
         folder: the folder.
@@ -127,32 +126,32 @@ class WatchedFolder:
         self._files: dict[str, tuple[int, int, int]] = {}
 
     def hold(self) -> None:
-        """Remembers which folder it is, if it is there; only the first call does."""
+        """Remembers the identity of the folder, if it exists; later calls do nothing."""
         if self._own is None:
             with contextlib.suppress(OSError):
                 status = self._folder.stat()
                 self._own = status.st_dev, status.st_ino
 
     def note(self, name: str, status: os.stat_result | None = None) -> None:
-        """Remembers a file as it is now, if it is there.
+        """Remembers identity and size of a file, if it exists.
 
         Args:
             name: the file.
-            status: what is known of it, if it is open.
+            status: its status, if the caller has the file open.
         """
         with contextlib.suppress(OSError):
             status = status or (self._folder / name).stat()
             self._files[name] = status.st_dev, status.st_ino, status.st_size
 
     def forget(self, name: str) -> None:
-        """Stops watching a file, which the caller is about to cut or to replace."""
+        """Stops checking a file that the caller is about to truncate or replace."""
         self._files.pop(name, None)
 
     def check(self) -> None:
-        """Checks that folder and files are those that were remembered, and no shorter.
+        """Checks that the folder and the files are the same as before, and the files no shorter.
 
         Raises:
-            StoreError: one of them is gone, is another one, or was cut.
+            StoreError: one of them was removed, replaced or truncated.
         """
         if self._own is None:
             return
@@ -161,7 +160,7 @@ class WatchedFolder:
         except OSError as error:
             raise self._lost(self._folder, "is gone") from error
         if (status.st_dev, status.st_ino) != self._own:
-            raise self._lost(self._folder, "is another folder now")
+            raise self._lost(self._folder, "is a different folder now")
         for name, (device, inode, size) in list(self._files.items()):
             path = self._folder / name
             try:
@@ -169,7 +168,7 @@ class WatchedFolder:
             except OSError as error:
                 raise self._lost(path, "is gone") from error
             if (status.st_dev, status.st_ino) != (device, inode):
-                raise self._lost(path, "is another file now")
+                raise self._lost(path, "is a different file now")
             if status.st_size < size:
                 raise self._lost(path, "has lost records")
 
@@ -177,7 +176,7 @@ class WatchedFolder:
         return StoreError(
             f"{path}: {what}: somebody removed or changed it while this command was using it",
             hint="No report was written. Put it back, or give another --out, and run the command "
-            "again: what is on record is not judged twice.",
+            "again: recorded cases are not judged twice.",
         )
 
 
@@ -203,13 +202,13 @@ class RunDirectory(Closable):
 
     @staticmethod
     def is_run(path: Path) -> bool:
-        """Whether a folder holds a run: one with a run.json or with submissions."""
+        """Returns whether a folder holds a run: whether it has a run.json or submissions."""
         return (path / RUN_FILE).is_file() or (path / SUBMISSIONS_FILE).is_file()
 
     # -- run.json and other small documents -------------------------------------------------
 
     def read_run(self) -> RunDocument | None:
-        """The run's description, or None where the directory holds none yet.
+        """Reads the description of the run; None if the directory has none yet.
 
         Raises:
             StoreError: run.json is not a JSON object or has another schema version, or one of its
@@ -227,11 +226,11 @@ class RunDirectory(Closable):
         return self.checked(RUN_FILE, run, RunDocument)
 
     def checked(self, name: str, document: object, declared: type[Document]) -> Document:
-        """The content of a file of the directory, typed.
+        """Checks the content of a file of the directory and returns it typed.
 
         Args:
-            name: the file, for messages.
-            document: its document, or one of its records.
+            name: the name of the file, for messages.
+            document: the whole document, or one record.
             declared: a ``TypedDict`` of :mod:`judge.core.records`.
 
         Raises:
@@ -246,11 +245,11 @@ class RunDirectory(Closable):
             ) from error
 
     def write_run(self, run: Mapping[str, object]) -> None:
-        """Replaces run.json atomically; this method adds the schema version."""
+        """Replaces run.json atomically, and adds the schema version."""
         self.write_document(RUN_FILE, {"schema_version": SCHEMA_VERSION, **run})
 
     def read_document(self, name: str) -> dict[str, object] | None:
-        """A JSON object of the directory, or None where there is no such file."""
+        """Reads a JSON file of the directory; None if there is no such file."""
         path = self.path / name
         data = read_regular(path, StoreError, most_bytes=MAX_DOCUMENT_BYTES)
         if data is None:
@@ -270,7 +269,7 @@ class RunDirectory(Closable):
                 written.
         """
         text = dump_json(document, indent=2) + "\n"
-        # A character takes four bytes at most, so that few documents have to be encoded to see it.
+        # A character takes at most four bytes, so only long documents have to be encoded for this.
         if 4 * len(text) > MAX_DOCUMENT_BYTES < len(text.encode("utf-8")):
             raise too_long_to_read(self.path / name, MAX_DOCUMENT_BYTES)
         self.write_text(name, text)
@@ -284,14 +283,14 @@ class RunDirectory(Closable):
     # -- append-only records ------------------------------------------------------------------
 
     def read_records(self, name: str) -> Iterator[dict[str, object]]:
-        """The records of a .jsonl file in order; a torn last line is dropped.
+        """Yields the records of a .jsonl file in order; an incomplete last line is ignored.
 
         Raises:
             StoreError: the file is not a regular file, or a line before the last is not a JSON
                 object or contains a number of requests that is too large to count.
         """
         for number, record in read_json_lines(self.path / name, StoreError, whole=True):
-            if name in _ASKED_FILES and (fault := fault_of_asking(record)) is not None:
+            if name in _ASKED_FILES and (fault := usage_fault(record)) is not None:
                 raise StoreError(
                     f"{self.path / name}, line {number}: {fault}",
                     hint="It was not written by this judge. Correct the field, or remove it.",
@@ -299,7 +298,7 @@ class RunDirectory(Closable):
             yield record
 
     def read_placed_records(self, name: str) -> Iterator[tuple[int, int, dict[str, object]]]:
-        """The records, each with its offset in the file and its length, for :meth:`read_record`."""
+        """Yields each record with its offset and length in the file, for :meth:`read_record`."""
         path = self.path / name
         if self._lock is not None:
             self._watched.note(name)
@@ -307,7 +306,7 @@ class RunDirectory(Closable):
             yield offset, length, record
 
     def read_record(self, name: str, offset: int, length: int) -> dict[str, object]:
-        """One record by its offset in a .jsonl file.
+        """Reads one record at an offset in a .jsonl file.
 
         Raises:
             StoreError: another process has changed the file in the meantime.
@@ -324,12 +323,12 @@ class RunDirectory(Closable):
             ) from error
 
     def append(self, name: str, record: Mapping[str, object], *, durable: bool = False) -> None:
-        """Appends one record; it is in the file, in whole, when this returns.
+        """Appends one record; when this returns, the whole record is in the file.
 
         Args:
             name: the file.
             record: the record.
-            durable: whether to wait until the record is on the disk, not only in the kernel's
+            durable: whether to wait until the record is on disk, and not only in the kernel's
                 cache.
 
         Raises:
@@ -340,22 +339,22 @@ class RunDirectory(Closable):
             appender = self._appenders.get(name)
             if appender is None:
                 self._make()
-                self._watched.forget(name)  # a torn last line is cut off
+                self._watched.forget(name)  # cuts off an incomplete last line
                 appender = self._appenders[name] = LineAppender(self.path / name)
-            # Unbuffered: a record is with the kernel, in one write, before the next case begins.
+            # Unbuffered: one write passes a record to the kernel before the next case begins.
             appender.append(line)
             self._watched.note(name, appender.status())
             if durable:
                 appender.sync()
 
     def sync(self, name: str) -> None:
-        """Waits until all records that were appended to a file are on the disk."""
+        """Waits until all records that were appended to a file are on disk."""
         if (appender := self._appenders.get(name)) is not None:
             with self._writing(name):
                 appender.sync()
 
     def replace_records(self, name: str, records: Iterable[Mapping[str, object]]) -> None:
-        """Replaces a whole .jsonl file atomically; only one record is held at a time."""
+        """Replaces a whole .jsonl file atomically; holds only one record in memory at a time."""
         if (appender := self._appenders.pop(name, None)) is not None:
             appender.close()
         if (lines := self._lines.pop(name, None)) is not None:
@@ -367,7 +366,7 @@ class RunDirectory(Closable):
 
     @contextlib.contextmanager
     def writing(self, name: str) -> Iterator[io.BufferedRandom]:
-        """A file of the directory to write piece by piece; it replaces the old one at the end."""
+        """Opens a file of the directory to write in pieces; at the end it replaces the old file."""
         with self._writing(name):
             self._make()
             with writing_whole(self.path / name, mode=_FILE_MODE) as file:
@@ -376,7 +375,7 @@ class RunDirectory(Closable):
     # -- workbooks ---------------------------------------------------------------------------
 
     def put_workbook(self, data: bytes) -> str:
-        """Keeps an output workbook under the hash of its content.
+        """Stores an output workbook under the hash of its content.
 
         Returns:
             The SHA-256 of the content as hexadecimal digits.
@@ -391,22 +390,22 @@ class RunDirectory(Closable):
         return digest
 
     def get_workbook(self, digest: str) -> bytes | None:
-        """An output workbook by the hash of its content; None where it is not there or damaged."""
+        """Reads an output workbook by the hash of its content; None if it is missing or damaged."""
         return kept_workbook(self.path, digest)
 
     def has_workbook(self, digest: str) -> bool:
-        """Whether something is stored under a hash, though it may be damaged."""
+        """Returns whether a workbook, possibly damaged, is stored under a hash."""
         return any(path.exists() for path in _workbook_places(self.path, digest))
 
     def workbook_path(self, digest: str) -> Path:
-        """The path of an output workbook, which is named by the hash of its content."""
+        """Returns the path of an output workbook, which is named by the hash of its content."""
         new, old = _workbook_places(self.path, digest)
         return old if old.exists() and not new.exists() else new
 
     # -- one writer at a time ---------------------------------------------------------------------
 
     def lock(self) -> None:
-        """Takes the directory for this process until :meth:`close` (or the process's end).
+        """Locks the directory for this process until :meth:`close` (or the end of the process).
 
         Raises:
             StoreError: another process is writing to it.
@@ -424,7 +423,7 @@ class RunDirectory(Closable):
             ) from error
 
     def close(self) -> None:
-        """Closes what is open and releases the directory; safe to call twice."""
+        """Closes open files and unlocks the directory; safe to call twice."""
         while self._appenders:
             _, appender = self._appenders.popitem()
             appender.close()
@@ -438,10 +437,10 @@ class RunDirectory(Closable):
     # -- inside --------------------------------------------------------------------------------
 
     def _line(self, name: str, record: Mapping[str, object]) -> bytes:
-        """A record as a line that :meth:`read_records` reads.
+        """Encodes a record as a line for :meth:`read_records`.
 
         Raises:
-            StoreError: it would be longer.
+            StoreError: the line would be too long to be read.
         """
         text = dump_json(record)
         if not fits_a_line(text):
@@ -449,19 +448,19 @@ class RunDirectory(Closable):
         return text.encode("utf-8")
 
     def check_intact(self) -> None:
-        """Checks that the directory and its records are those that this process has used.
+        """Checks that the directory and its records are the ones that this process has used.
 
         Raises:
-            StoreError: they were removed, replaced or cut meanwhile.
+            StoreError: they were removed, replaced or truncated in the meantime.
         """
         self._watched.check()
 
     def _make(self) -> None:
-        """Makes the directory, if it was not there before."""
+        """Creates the directory, unless it existed before."""
         self.path.mkdir(parents=True, exist_ok=True)
         self._watched.hold()
 
     def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
         self._watched.check()
-        kept = ": what was judged is kept"
+        kept = ": judged cases are kept"
         return naming_what_is_written(self.path / name, StoreError, kept=kept)

@@ -1,7 +1,7 @@
-"""A suite checked against itself: can its tasks be judged, and do they tell right from wrong?
+"""Checks a suite against itself: can its tasks be judged, and do they tell right from wrong?
 
-Each gold must be accepted as its own answer; an input that nobody touched must not be; golds whose
-range holds formulas without a value are computed and flagged; files that cannot be read are named.
+Each gold must be accepted as an answer, and an unchanged input must not. Golds whose range holds
+formulas without a stored value are computed and flagged. Unreadable files are listed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class DynamicCheck:
     """Whether a test can measure that an answer follows its inputs.
 
     Attributes:
-        own: the class of the gold as its own answer: ``live``, or ``not_measurable``.
-        reason: why it is not measurable; empty if it is.
-        as_constants: the class of the gold with values in place of the formulas of its answer;
-            None where nothing is measurable, or a value could not be computed.
+        own: the class of the gold as its own answer: ``live`` or ``not_measurable``.
+        reason: why the gold is not measurable; empty if it is.
+        as_constants: the class of the gold after the formulas of its answer were replaced by their
+            values; None if the gold is not measurable, or a value could not be computed.
     """
 
     own: str
@@ -42,13 +42,13 @@ class DynamicCheck:
 
 @dataclass(frozen=True, slots=True)
 class ItemsCheck:
-    """Items of a checklist, judged without any work and on the golds.
+    """The items of a checklist, judged on unsolved inputs and on the golds.
 
     Attributes:
-        deterministic: how many items are judged here.
-        not_judged: how many are left to a model, a person or a program.
+        deterministic: how many items the judge itself judges.
+        not_judged: how many items are left to a model, a person or a program.
         without_work: ids of items that hold on the unchanged inputs, or on an empty folder.
-        unreached: ids of deterministic items that hold on no gold, of those that a gold decides.
+        unreached: ids of deterministic items that can be judged on a gold but hold on none.
         errors: ids of items that end in an error on every answer that was tried.
     """
 
@@ -67,19 +67,19 @@ class CaseCheck:
         task_id: the task's id as text.
         case: 1-based number of the test case.
         cells: cells in the answer range of the gold.
-        gold_accepted: whether the gold is accepted as its own answer.
-        gold_problem: why not, or why the gold cannot be read.
-        untouched_accepted: whether the input as it is would be accepted; None where it cannot be
+        gold_accepted: whether the gold is accepted as an answer.
+        gold_problem: why it is not, or why the gold cannot be read.
+        untouched_accepted: whether the unchanged input would be accepted; None if it cannot be
             read.
         input_problem: why the input cannot be read.
         uncached_formulas: formula cells of the gold's range that have no stored value.
         not_calculated: those of them that no engine could compute.
-        notes: liberties taken with the answer position.
+        notes: how the answer position was adjusted or leniently read.
         gold_forms: if golds can be given as answers in several forms (as values, as a reply):
             name of the form -> whether all golds are accepted in it.
-        doubts: why the case may test little, or accept nothing, one line each.
-        items: its items with points; None if its checker lists none.
-        dynamic: whether an answer to the task can be measured; None unless the option asks for it.
+        doubts: why the case may test little, or accept no answer; one line for each reason.
+        items: the check of its items with points; None if its checker has no items.
+        dynamic: whether an answer to the task can be measured; None unless that option is set.
     """
 
     task_id: str
@@ -99,11 +99,11 @@ class CaseCheck:
 
 
 CheckAll = Callable[[Sequence[tuple[Task, TestCase]]], Iterable[CaseCheck]]
-"""Checks cases, each as :func:`verify_case` does, in their order."""
+"""Checks cases as :func:`verify_case` does and yields the checks in the same order."""
 
 
 def verify_case(task: Task, case: TestCase, judge: CaseJudge) -> CaseCheck:
-    """Checks one test case; whatever is wrong with its files is in the result."""
+    """Checks one test case; the result includes any fault of its files."""
     with workbooks_kept():
         return _verify_case(task, case, judge)
 
@@ -145,10 +145,10 @@ def _verify_case(task: Task, case: TestCase, judge: CaseJudge) -> CaseCheck:
 
 
 def check_items(judge: CaseJudge, task: Task, case: TestCase) -> ItemsCheck | None:
-    """The items of a case on its inputs, on an empty folder and on its golds.
+    """Judges the items of a case on its inputs, on an empty folder and on its golds.
 
     Returns:
-        None if the items cannot be judged at all; the rest of the check says why.
+        The check; None if the items cannot be judged at all, which the other checks explain.
     """
     nothing = Answer(Origin.FINISHED)
     idle = [_items_on(judge, task, case, answer) for answer in (nothing, _inputs_of(task, case))]
@@ -207,22 +207,22 @@ def _partial_answer(task: Task, gold: Gold) -> tuple[Answer, frozenset[str]] | N
 
 
 def _inputs_of(task: Task, case: TestCase) -> Answer:
-    """The inputs as an answer: the first if the answer is a workbook, otherwise all of them."""
+    """Makes an answer from the inputs: the first if the answer is a workbook, otherwise all."""
     inputs = case.inputs[:1] if task.answer is AnswerForm.WORKBOOK else case.inputs
     files = []
     for source in inputs:
         try:
             files.append(AnswerFile(source.name, source.path.read_bytes()))
         except OSError:
-            continue  # the rest of the check names it
+            continue  # another check reports this
     return Answer(Origin.FINISHED, tuple(files))
 
 
 def _dynamic(judge: CaseJudge, task: Task, case: TestCase) -> DynamicCheck | None:
-    """The gold against itself, and against itself as constants; only where the option is set."""
+    """Measures the gold, and the gold with constants for formulas; only if the option is set."""
     if task.checker.name != CELL_RANGE or task.checker.options.get("dynamic", OFF) == OFF:
         return None
-    from judge.compare.cells.dynamic import constant_answer  # noqa: PLC0415  few runs ask
+    from judge.compare.cells.dynamic import constant_answer  # noqa: PLC0415  few runs use it
 
     gold = case.golds[0]
     try:
@@ -237,8 +237,8 @@ def _dynamic(judge: CaseJudge, task: Task, case: TestCase) -> DynamicCheck | Non
         workbook = open_workbook(data)
         ranges = checker_of(task.checker).areas(task, workbook, None).gold
         fixed = constant_answer(workbook, ranges, judge.compute)
-        found = None if fixed is None else _dynamic_record(judge, task, case, fixed.data)
-        as_constants = None if found is None else found["class"]
+        fixed_record = None if fixed is None else _dynamic_record(judge, task, case, fixed.data)
+        as_constants = None if fixed_record is None else fixed_record["class"]
     return DynamicCheck(own["class"], own.get("reason", ""), as_constants)
 
 
@@ -255,7 +255,7 @@ def _dynamic_record(
 def _gold_problems(
     judge: CaseJudge, task: Task, case: TestCase, gold: Gold
 ) -> Iterator[tuple[str, str]]:
-    """Forms of a gold as an answer, and why each is not accepted; empty if it is."""
+    """Returns each form of a gold as an answer, with why it is not accepted (empty if it is)."""
     own = replace(case, golds=(gold,))
     for name, answer in checker_of(task.checker).own_answers(task, gold).items():
         judgement = judge.judge(task, own, answer)
@@ -265,7 +265,9 @@ def _gold_problems(
 
 
 def refused_golds(judge: CaseJudge, task: Task, case: TestCase, golds: Sequence[Gold]) -> list[str]:
-    """Why golds are not accepted as answers to a case that may be another's: one line for each.
+    """Returns why golds are not accepted as answers to a case, one line each.
+
+    The golds may belong to another case.
 
     Raises:
         GoldFaultError: one of the golds cannot be read.
@@ -284,7 +286,7 @@ def refused_golds(judge: CaseJudge, task: Task, case: TestCase, golds: Sequence[
 
 
 def _untouched(judge: CaseJudge, task: Task, case: TestCase) -> tuple[bool | None, str]:
-    """Whether the input as it is would be accepted, and why it cannot be read."""
+    """Returns whether the unchanged input would be accepted, and why it cannot be read."""
     first = case.inputs[0] if case.inputs else None
     if first is None or first.kind.value != task.answer.value or not task.answer.is_file:
         return None, ""
@@ -318,9 +320,9 @@ def verify_suite(
         tasks: the tasks.
         recalculator: computes golds whose range holds formulas without a value.
         rules: profile and options.
-        jobs: cases to check at a time.
-        elsewhere: checks cases in place of threads of this process.
-        on_case: called with each finished check and with how many there are in all.
+        jobs: how many cases are checked at a time.
+        elsewhere: checks the cases outside this process; None for threads of this process.
+        on_case: called with each finished check and the number of all checks.
     """
     pairs = [
         (task, case)

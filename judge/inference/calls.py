@@ -1,9 +1,9 @@
-"""The calls of one task to a chat model: nothing is paid twice, and every call is on record.
+"""Calls to a chat model about one task: every call is recorded, and no reply is paid for twice.
 
-Each reply is in the run's ``calls.jsonl`` before it is used. When a run is continued, a
-conversation that was cut off is replayed from there up to the point where it stopped; only then is
-the model asked. Replies to repeatable requests (temperature 0, or a seed) are also shared between
-runs, through a cache.
+Each reply is written to the run's ``calls.jsonl`` before it is used. When a run is continued, an
+interrupted conversation is replayed from this file up to the point where it stopped; only from
+there on is the model asked. Replies to repeatable requests (temperature 0, or a seed) are also
+shared between runs, through a cache.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _EXPECTED_COMPLETION_TOKENS = 800
 _MAX_AMOUNT = 1e12
 
 CallKey = tuple[str, int, int, int, str]
-"""(task id, sample, case, round, hash of the request); the case is 0 if the call has none."""
+"""(task id, sample, case, round, hash of the request); case 0 if the call is about no case."""
 
 
 class ReplyCache:
-    """Replies to repeatable requests, one small file each, shared between runs.
+    """A cache of replies to repeatable requests, one small file for each, shared between runs.
 
     Args:
-        folder: the folder of the files; created with the first of them.
+        folder: the folder of the files; created when the first file is written.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, digest: str) -> ChatReply | None:
-        """The reply to a request, or None; a broken file counts as missing."""
+        """Returns the reply to a request; None if its file is missing or broken."""
         try:
             document = read_kept(self._path(digest))
             return reply_of_json(document or {}, cached=True, attempts=0, seconds=0.0, faults=())
@@ -61,7 +61,7 @@ class ReplyCache:
             return None
 
     def put(self, digest: str, reply: ChatReply) -> None:
-        """Keeps a reply; a full disk does not end the run."""
+        """Stores a reply; if that fails, because the disk is full for example, nothing happens."""
         path = self._path(digest)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,11 +74,11 @@ class ReplyCache:
 
 
 class Journal:
-    """The run's ``calls.jsonl``: requests, replies and what they cost.
+    """The run's ``calls.jsonl``: requests, replies and their cost.
 
     Args:
         store: the run's directory; None to keep the calls in memory, if the caller records them.
-        budget: is charged with the cost of the calls on record.
+        budget: the budget; it is charged with the cost of the recorded calls.
     """
 
     def __init__(self, store: RunDirectory | None, budget: Budget) -> None:
@@ -91,28 +91,28 @@ class Journal:
             self._remember(call)
 
     def find(self, key: CallKey) -> Mapping[str, Any] | None:
-        """The record of a call that has been answered."""
+        """Returns the record of a call that has been answered; None if there is no such record."""
         return self._replies.get(key)
 
     def answered(self, task_id: str, sample: int) -> list[Mapping[str, Any]]:
-        """The records of all answered calls about a task and sample, from any attempt."""
+        """Returns the records of all answered calls about a task and sample, from any attempt."""
         return list(self._answered.get((task_id, sample), ()))
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Records a call; :meth:`find` finds it from now on if it was answered."""
+        """Records a call; if it was answered, :meth:`find` finds it from now on."""
         if self._store is not None:
             self._store.append(CALLS_FILE, record)
         self._remember(record)
 
     def sync(self) -> None:
-        """Waits until the calls recorded so far are on the disk."""
+        """Waits until the calls recorded so far have been written to disk."""
         if self._store is not None:
             self._store.sync(CALLS_FILE)
 
     def _remember(self, call: Mapping[str, Any]) -> None:
         reply = call.get("reply")
         if isinstance(reply, dict):
-            # A call that the judge did not write has to be asked again.
+            # A record that the judge did not write is ignored, so that the model is asked again.
             with contextlib.suppress(TypeError, ValueError):
                 reply_of_json(reply)
                 key = _key_of(call)
@@ -122,7 +122,7 @@ class Journal:
 
 
 def _amount(value: Any) -> float:
-    """Tokens or dollars of a record; never negative, so that no record lowers what was spent."""
+    """Tokens or dollars in a record; never negative, so that no record reduces the total spent."""
     return value if type(value) in {int, float} and 0 <= value <= _MAX_AMOUNT else 0.0
 
 
@@ -145,9 +145,9 @@ class CallContext:
         model: the server's name for the model.
         params: request parameters; the number of the sample is added to a seed.
         journal: the run's calls.
-        budget: what may be spent.
-        price: the price of tokens, if it is known.
-        cache: replies of other runs, or None to use none.
+        budget: the spending limits.
+        price: the price of tokens; None if it is unknown.
+        cache: replies of other runs; None to use none.
         pictures: the pictures of messages; None if there are none.
     """
 
@@ -161,7 +161,7 @@ class CallContext:
     pictures: PictureStore | None = None
 
     def expected(self, request: ChatRequest) -> tuple[int, float]:
-        """About how many tokens, including the reply, and US dollars a request will cost."""
+        """Estimates the tokens (reply included) and the US dollars that a request will cost."""
         prompt = estimate_request_tokens(request.messages)
         completion = int(request.params.get("max_tokens") or _EXPECTED_COMPLETION_TOKENS)
         cost = self.price.of(prompt, completion) if self.price else 0.0
@@ -170,7 +170,7 @@ class CallContext:
     def write_down(
         self, key: CallKey, reply: ChatReply, prompt_tokens_about: Callable[[], int], **more: Any
     ) -> dict[str, Any]:
-        """Records a reply in the journal, and charges the budget with it.
+        """Records a reply in the journal, and charges its cost to the budget.
 
         Args:
             key: the call.
@@ -185,7 +185,7 @@ class CallContext:
         counted = reply.prompt_tokens is not None and reply.completion_tokens is not None
         prompt_tokens, completion_tokens = reply.prompt_tokens or 0, reply.completion_tokens or 0
         if not counted:
-            # A budget has to hold with servers that do not count as well.
+            # The budget has to work with servers that do not count tokens, too.
             prompt_tokens = prompt_tokens_about()
             completion_tokens = estimate_tokens(reply.text)
         tokens, cost = prompt_tokens + completion_tokens, None
@@ -210,7 +210,7 @@ class TaskClient:
     """Asks the chat model on behalf of one task and sample.
 
     Attributes:
-        context: what the calls of all tasks share.
+        context: the context that the calls of all tasks share.
         task_id: the task.
         sample: 0-based number of the sample.
         calls: records of the calls so far, for the submission's record.
@@ -224,12 +224,12 @@ class TaskClient:
     async def ask(
         self, messages: tuple[Message, ...], round_number: int, case: int = 0
     ) -> ChatReply:
-        """Asks, unless the reply is on record or in the cache.
+        """Returns the reply to a conversation: from the record, from the cache, or from the model.
 
         Args:
             messages: the conversation so far.
             round_number: 1-based number of the round.
-            case: number of the test case that is asked about; 0 for no particular case.
+            case: number of the test case that the request is about; 0 for no particular case.
 
         Raises:
             CallError: no reply could be obtained.
@@ -253,10 +253,10 @@ class TaskClient:
         return reply
 
     def lost(self) -> list[dict[str, Any]]:
-        """Calls that were answered but are not among :attr:`calls`, marked as ``lost``.
+        """Returns answered calls that are not among :attr:`calls`, marked as ``lost``.
 
         They belong to a desktop that broke, or to an episode that was interrupted: the next attempt
-        saw another screen and sent other requests. They were paid for all the same.
+        saw a different screen and sent other requests. They were paid for nevertheless.
         """
         unused = [_without_text(call) for call in self.context.journal.answered(*self.key)]
         for call in self.calls:
@@ -272,10 +272,10 @@ class TaskClient:
     def request(
         self, messages: tuple[Message, ...], round_number: int, case: int = 0
     ) -> tuple[CallKey, ChatRequest]:
-        """The request that :meth:`ask` sends, with the key under which it is on record."""
+        """Returns the key under which a call is recorded, and the request of :meth:`ask`."""
         context = self.context
         request = ChatRequest(context.model, messages, self._params(), context.pictures)
-        # The address is left out: a server may move between two halves of a run.
+        # Without the address: the server may have moved by the time the run is continued.
         key = (self.task_id, self.sample, case, round_number, request.digest(""))
         return key, replace(request, custom_id=custom_id_of(key))
 
@@ -310,9 +310,9 @@ class TaskClient:
 
 
 def custom_id_of(key: CallKey) -> str:
-    """Id of a request in a batch: 64 hexadecimal digits.
+    """Returns the id of a request in a batch: 64 hexadecimal digits.
 
-    It depends on the task and sample as well as on the request: two samples may send equal ones.
+    It depends on the task and the sample as well, because two samples may send equal requests.
     """
     return hashlib.sha256(json.dumps(key).encode("utf-8", "replace")).hexdigest()
 
@@ -330,7 +330,7 @@ def _call_record(key: CallKey) -> dict[str, Any]:
 
 
 def _without_text(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A call's record as the submission's record has it: without what the model wrote."""
+    """Returns a call's record for the record of the submission: without the text of the reply."""
     reply = record["reply"]
     names = ("finish_reason", "prompt_tokens", "completion_tokens", "latency_s", "seconds")
     kept = {name: reply.get(name) for name in (*names, "attempts", "faults", "model", "cached")}
@@ -338,7 +338,7 @@ def _without_text(record: Mapping[str, Any]) -> dict[str, Any]:
         kept[name] = round(float(kept[name] or 0.0), 3)
     if reply.get("cached_tokens"):
         kept["cached_tokens"] = reply["cached_tokens"]
-    if record.get("batch"):  # nobody timed it
+    if record.get("batch"):  # the reply came in a batch, so that its time is unknown
         kept |= {"latency_s": None, "batch": record["batch"]}
     return {
         "round": record.get("round"),

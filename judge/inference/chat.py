@@ -1,6 +1,6 @@
-"""Requests to a chat model, and its answers: types, parsing, estimates of tokens. Pure.
+"""Requests to a chat model, and its replies: types, parsing, estimates of tokens. No I/O.
 
-Parsing covers what OpenAI-compatible servers really send: chat completions, lists of models, and
+The parser reads what OpenAI-compatible servers really send: chat completions, lists of models, and
 the time to wait before the next request.
 """
 
@@ -22,7 +22,7 @@ from judge.core.conversation import Content, estimate_tokens, pictures_in
 from judge.inference.pictures import PictureStore, has_pictures, sent_content
 
 PICTURE_TOKENS = 1_000
-"""An estimate for a picture: hosted models count 85 to 1,600 tokens, depending on its size."""
+"""Estimated tokens of a picture; hosted models count 85 to 1,600, depending on its size."""
 
 
 class Message(TypedDict):
@@ -41,7 +41,7 @@ class ToolCall:
     Attributes:
         id: its identifier; empty if it has none.
         name: the name of the tool.
-        arguments: what should be an object as JSON.
+        arguments: the arguments as text, which should be a JSON object.
     """
 
     id: str
@@ -55,10 +55,10 @@ class CallError(Exception):
     Args:
         kind: ``gave-up`` (the retries are used up), ``refused`` (the server will not answer this
             request), ``context-length`` (the conversation is too long for the model), ``pictures``
-            (the model takes none), ``access`` (key, model name or address are wrong: no other call
-            will do better).
+            (the model does not accept pictures), ``access`` (key, model name or address are wrong,
+            so that every other call would fail as well).
         message: what happened, without the key.
-        attempts: requests that were sent.
+        attempts: number of requests that were sent.
         faults: the error of each attempt.
     """
 
@@ -82,15 +82,15 @@ def _nothing() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request.
+    """One request to a chat model.
 
     Attributes:
         model: the server's name for the model.
         messages: the conversation so far.
         params: temperature, top_p, seed, max_tokens and any other request parameters.
-        pictures: where the pictures of the messages are; not needed if there are none.
-        custom_id: distinguishes it from the others in a batch, equal ones included; not sent to
-            the model.
+        pictures: the store of the messages' pictures; not needed if there are none.
+        custom_id: distinguishes the request from all others in a batch, even from equal ones; not
+            sent to the model.
     """
 
     model: str
@@ -105,7 +105,7 @@ class ChatRequest:
         return any(has_pictures(message["content"]) for message in self.messages)
 
     def sent_messages(self) -> list[dict[str, Any]]:
-        """The messages as chat completions take them.
+        """Returns the messages in the format of the chat completions API.
 
         Raises:
             StoreError: a picture is missing, or is not what it was.
@@ -116,7 +116,7 @@ class ChatRequest:
         ]
 
     def body(self) -> dict[str, Any]:
-        """The request as chat completions take it, with fields that the SDK does not know.
+        """Returns the request's JSON body, including fields that the SDK does not know.
 
         Raises:
             StoreError: a picture is missing, or is not what it was.
@@ -127,11 +127,11 @@ class ChatRequest:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the same request is meant to give the same reply: seed or temperature 0."""
+        """Whether the same request should give the same reply: a seed is set, or temperature 0."""
         return self.params.get("seed") is not None or self.params.get("temperature") == 0
 
     def digest(self, endpoint: str) -> str:
-        """SHA-256 of everything that could change the reply; pictures count by their SHA-256.
+        """SHA-256 of everything that could change the reply; pictures enter by their own SHA-256.
 
         Args:
             endpoint: address of the server.
@@ -143,24 +143,24 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """One reply.
+    """One reply of a chat model.
 
     Attributes:
         text: the message's text; empty if it has none.
-        finish_reason: why it ended, as the server says (``stop``, ``length`` …).
-        prompt_tokens: as the server counted them; None if it did not.
-        completion_tokens: likewise, reasoning included.
-        seconds: from the first attempt to the reply, waiting between attempts included.
+        finish_reason: why the reply ended, in the server's words (``stop``, ``length`` …).
+        prompt_tokens: tokens of the prompt as the server counted them; None if it did not.
+        completion_tokens: tokens of the reply, reasoning included, likewise.
+        seconds: time from the first attempt to the reply, with the waits between attempts.
         latency_s: the latency of the attempt that succeeded.
-        attempts: requests that were sent; 0 for a reply from the cache.
-        faults: the errors of the attempts before.
-        reasoning: reasoning that the server gave separately from the text.
+        attempts: number of requests that were sent; 0 for a reply from the cache.
+        faults: the errors of the earlier attempts.
+        reasoning: reasoning that the server sent separately from the text.
         model: the model that answered, as the server names it.
         cached: whether the reply came from the cache, so that no request was sent.
         calls: the calls of tools; :attr:`text` repeats them if the message has no text.
         cached_tokens: tokens of the prompt that the server had in its cache; None if it does not
-            say.
-        reasoning_field: the field of the message that the reasoning came in; empty for none.
+            report them.
+        reasoning_field: the field of the message that held the reasoning; empty for none.
     """
 
     text: str
@@ -184,7 +184,7 @@ class ChatReply:
         return self.finish_reason in {"length", "max_tokens", "model_length"}
 
     def to_json(self) -> dict[str, Any]:
-        """The reply as a JSON object that :func:`reply_of_json` reads back."""
+        """Returns the reply as a JSON object, which :func:`reply_of_json` reads back."""
         document = {name: getattr(self, name) for name in _REPLY_FIELDS}
         document |= {"faults": list(self.faults), "calls": [asdict(call) for call in self.calls]}
         for name in ("calls", "cached_tokens", "reasoning_field"):
@@ -193,7 +193,7 @@ class ChatReply:
         return document
 
 
-_REPLY_FIELDS = tuple(one.name for one in fields(ChatReply))
+_REPLY_FIELDS = tuple(item.name for item in fields(ChatReply))
 
 
 _REPLY_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
@@ -217,10 +217,10 @@ _REPLY_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
 
 
 def reply_of_json(document: Mapping[str, Any], **changes: Any) -> ChatReply:
-    """A reply on record.
+    """Reads a recorded reply.
 
     Raises:
-        TypeError: it was not written by the judge.
+        TypeError: the record was not written by the judge.
     """
     values = {name: document[name] for name in _REPLY_FIELDS if name in document} | changes
     values["faults"] = tuple(map(str, values.get("faults") or ()))
@@ -237,7 +237,7 @@ def reply_of_json(document: Mapping[str, Any], **changes: Any) -> ChatReply:
 
 
 class ChatModel(Protocol):
-    """A model that answers requests. Used by one event loop."""
+    """A model that answers requests. An instance belongs to one event loop."""
 
     @property
     def endpoint(self) -> str:
@@ -245,7 +245,7 @@ class ChatModel(Protocol):
         ...
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Asks once, retries included.
+        """Sends a request, with retries, and returns the reply.
 
         Raises:
             CallError: no reply could be obtained.
@@ -258,12 +258,12 @@ class ChatModel(Protocol):
 
 
 def estimate_request_tokens(messages: Sequence[Message]) -> int:
-    """An estimate of the tokens of a conversation, with four for the frame of each message."""
+    """Estimates the tokens of a conversation, with four for the frame of each message."""
     return sum(estimate_content_tokens(message["content"]) + 4 for message in messages)
 
 
 def estimate_content_tokens(content: Content) -> int:
-    """An estimate of the tokens of the content of a message, pictures included."""
+    """Estimates the tokens of the content of a message, pictures included."""
     if isinstance(content, str):
         return estimate_tokens(content)
     text = sum(estimate_tokens(part["text"]) for part in content if part["type"] == "text")
@@ -277,14 +277,15 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class NotACompletionError(ValueError):
-    """An answer is not a chat completion; the message says what it is instead."""
+    """The server's answer is not a chat completion; the message says what it is instead."""
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait, from ``Retry-After-Ms`` or ``Retry-After``.
+    """Returns the seconds that the server asks to wait (``Retry-After-Ms`` or ``Retry-After``).
 
-    A date is relative to the server's clock if the server sends that (``Date``); so a wrong local
-    clock makes no difference.
+    If ``Retry-After`` is a date, it is compared with the server's own clock, if the server sends
+    its time (``Date``); a wrong local clock then makes no difference. Returns None if the server
+    does not ask to wait.
     """
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         with contextlib.suppress(KeyError, ValueError):
@@ -299,7 +300,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """The date of a header; without a time zone it is taken as GMT, which all of them should be."""
+    """Reads the date of a header; without a time zone it is taken as GMT, as HTTP requires."""
     if text is None:
         return None
     try:
@@ -310,13 +311,13 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def read_model_names(body: bytes) -> list[str]:
-    """The names in a list of models.
+    """Returns the names in a list of models.
 
     Args:
-        body: the body of the answer.
+        body: the body of the server's answer.
 
     Raises:
-        NotACompletionError: it is not a list of models, or a name in it is not valid.
+        NotACompletionError: the body is not a list of models, or a name in it is not valid.
     """
     try:
         names = [entry["id"] for entry in json.loads(body)["data"]]
@@ -335,11 +336,11 @@ def read_reply(body: bytes, latency_s: float) -> ChatReply:
     """Parses a chat completion.
 
     Args:
-        body: the body of the answer.
+        body: the body of the server's answer.
         latency_s: how long the answer took.
 
     Raises:
-        NotACompletionError: it is not a chat completion.
+        NotACompletionError: the body is not a chat completion.
     """
     try:
         document = json.loads(body)
@@ -374,17 +375,17 @@ _MAX_CALLS_READ = 256
 
 
 def _calls_of(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """The calls of a message; what is not of their form counts as empty text."""
+    """Returns the calls of a message; fields of the wrong type count as empty text."""
     calls = message.get("tool_calls")
-    found = []
+    valid = []
     for call in calls[:_MAX_CALLS_READ] if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict):
             continue
         arguments = function.get("arguments")
-        if isinstance(arguments, dict):  # some servers send the object itself
+        if isinstance(arguments, dict):  # some servers send an object instead of its text
             arguments = json.dumps(arguments, ensure_ascii=False)
-        found.append(
+        valid.append(
             ToolCall(
                 *(
                     writable(value) if isinstance(value, str) else ""
@@ -392,18 +393,18 @@ def _calls_of(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
                 )
             )
         )
-    return tuple(found)
+    return tuple(valid)
 
 
 def _text_of(message: Mapping[str, Any]) -> str:
     content = message.get("content")
-    if isinstance(content, list):  # parts, as some servers send them
+    if isinstance(content, list):  # some servers send a list of parts
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     if content is not None and not isinstance(content, str):
         raise TypeError
     calls = message.get("tool_calls")
     if not content and isinstance(calls, list) and calls:
-        # Some servers take text for the call of a tool, even though no tool was offered.
+        # Some servers mistake text for the call of a tool, even though no tool was offered.
         return "\n".join(
             f"<tool_call>{json.dumps(call.get('function', {}), ensure_ascii=False)}</tool_call>"
             for call in calls
@@ -413,7 +414,7 @@ def _text_of(message: Mapping[str, Any]) -> str:
 
 
 def _error_in(body: bytes) -> str | None:
-    """The message of an error in an answer with a status of success; some gateways send those."""
+    """Returns the error message in an answer; some gateways report errors with status 200."""
     with contextlib.suppress(ValueError, RecursionError):
         document = json.loads(body)
         if isinstance(document, dict) and document.get("error"):
@@ -423,7 +424,7 @@ def _error_in(body: bytes) -> str | None:
 
 
 def _count(value: object) -> int | None:
-    """A number of tokens; None if no server can have counted so many."""
+    """Returns a number of tokens; None if the value is not a plausible count."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_TOKENS:
         return value
     return None
@@ -434,5 +435,5 @@ def _text_or_none(value: object) -> str | None:
 
 
 def writable(text: str) -> str:
-    """Text that UTF-8 can encode: JSON may hold half a surrogate pair, which no file can."""
+    """Makes text encodable in UTF-8: lone surrogates, which JSON allows, are replaced."""
     return _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,4 +1,4 @@
-"""The words that settings and options of inference choose from."""
+"""The values that settings and options of inference can have."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CONTENT_FORMS: tuple[ContentForm, ...] = get_args(ContentForm)
 
 PictureForm = Literal["each", "stitched", "none"]
 PICTURE_FORMS: tuple[PictureForm, ...] = get_args(PictureForm)
-"""How pictures are shown: one by one, as one picture that holds all, or only by their names."""
+"""How pictures are shown: one by one, joined into one picture, or only by their names."""
 
 PICTURE_TYPES = ("png", "jpeg", "webp", "gif")
-"""The types of pictures that chat models take; not every server takes all of them."""
+"""The types of pictures that chat models accept; not every server accepts all of them."""
 
 BESIDE_CODE = ("end", "run")
-"""What is done with a program in a reply that also announces the answer."""
+"""What happens to a program in a reply that also announces the answer: not run, or run."""

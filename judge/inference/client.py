@@ -1,10 +1,11 @@
 """The client of OpenAI-compatible servers, and the only module that imports the ``openai`` SDK.
 
-The SDK sends the requests. Retries, time limits and the reading of bodies are the client's own,
-because the SDK gives up on a ``Retry-After`` of more than two minutes, puts no limit on a reply as
-a whole, and reads bodies of any size. Here, a server that sends nonsense, or never stops sending,
-costs one attempt and no memory. A key is sent only to its own endpoint: no redirect is followed.
-If a server sends the key back, it is masked before the answer is parsed, shown or kept.
+The SDK sends the requests, but retries, time limits and the reading of bodies are done here,
+because the SDK gives up on a ``Retry-After`` of more than two minutes, puts no time limit on a
+whole reply, and reads bodies of any size. With this client, a server that sends nonsense, or never
+stops sending, costs one attempt and no memory. A key is sent only to its own endpoint: no redirect
+is followed. If a server sends the key back, it is masked before the answer is parsed, shown or
+kept.
 """
 
 from __future__ import annotations
@@ -74,17 +75,17 @@ class RetryPolicy:
     """How failed calls are retried.
 
     Attributes:
-        attempts: all requests, the first one included.
+        attempts: most attempts, the first one included.
         first_wait_s: wait before the second attempt; doubled before each further one.
-        longest_wait_s: bound on these waits, unless the server names a time.
-        longest_retry_after_s: bound on ``Retry-After``; if the server asks for more, the call is
-            given up, and the same command continues it later.
+        longest_wait_s: upper limit of these waits, unless the server names a time.
+        longest_retry_after_s: upper limit of ``Retry-After``; if the server asks for more, the
+            call is given up, and the same command continues it later.
         call_timeout_s: time limit of one attempt, until the last byte.
-        connect_timeout_s: time limit of connecting.
-        timeouts: attempts that may run into ``call_timeout_s``: a reply that did not end once will
-            not end the next time, and each attempt costs the whole time.
-        first_contacts: attempts to reach a server that has never answered: a wrong address stays
-            wrong.
+        connect_timeout_s: time limit for connecting.
+        timeouts: most attempts that may run into ``call_timeout_s``: a reply that did not end in
+            time once will hardly do so the next time, and each attempt costs the whole time.
+        first_contacts: most attempts to reach a server that has never answered: its address is
+            probably wrong.
     """
 
     attempts: int = 6
@@ -97,7 +98,7 @@ class RetryPolicy:
     first_contacts: int = 3
 
     def wait_s(self, attempt: int) -> float:
-        """Seconds to wait, with jitter, after the attempt with a number (from 1) has failed."""
+        """Returns the seconds to wait, with jitter, after a failed attempt (numbered from 1)."""
         wait: float = min(self.first_wait_s * 2.0 ** (attempt - 1), self.longest_wait_s)
         return wait * random.uniform(0.75, 1.0)  # noqa: S311  spreads requests, hides nothing
 
@@ -108,11 +109,11 @@ class AttemptError(Exception):
 
     Attributes:
         message: what happened.
-        retry: whether another attempt may do better.
-        retry_after_s: how long the server asks to wait, if it does.
+        retry: whether another attempt may succeed.
+        retry_after_s: seconds that the server asks to wait; None if it does not ask.
         kind: kind of the CallError if there is no other attempt.
-        timed_out: the time limit of the call was reached.
-        unreachable: no connection could be made.
+        timed_out: whether the time limit of the call was reached.
+        unreachable: whether no connection could be made.
     """
 
     message: str
@@ -124,10 +125,10 @@ class AttemptError(Exception):
 
 
 def error_of_connection(error: Exception) -> AttemptError:
-    """The error of a connection that could not be made, or that broke."""
+    """Returns the error for a connection that could not be made, or that broke."""
     import aiohttp  # noqa: PLC0415  the transport of the SDK, loaded with it
 
-    # The SDK and its transport call most failures a timeout; the first cause says what it was.
+    # The SDK and its transport report most failures as timeouts; the first cause is the real one.
     cause: BaseException = error
     unreachable = False
     while cause.__cause__ is not None:
@@ -140,7 +141,7 @@ def error_of_connection(error: Exception) -> AttemptError:
 
 
 def error_of_status(error: openai.APIStatusError) -> AttemptError:
-    """The error of a response whose status is not success."""
+    """Returns the error for a response whose status is not success."""
     if 300 <= error.status_code < 400:
         return AttemptError(_of_redirect(error), retry=False, kind="access")
     wait_s = read_retry_after(error.response.headers)
@@ -148,12 +149,12 @@ def error_of_status(error: openai.APIStatusError) -> AttemptError:
 
 
 def error_of_answer(status: int, detail: str, retry_after_s: float | None) -> AttemptError:
-    """The error of a status other than success, with the details that the server gives.
+    """Returns the error for a status other than success, with the details from the server.
 
     Args:
         status: the status.
         detail: code and message of the error; empty if there are none.
-        retry_after_s: how long the server asks to wait, if it does.
+        retry_after_s: seconds that the server asks to wait; None if it does not ask.
     """
     message = f"the server says {status}{f': {detail}' if detail else ''}"
     lowered = detail.lower()
@@ -169,11 +170,11 @@ def error_of_answer(status: int, detail: str, retry_after_s: float | None) -> At
 
 
 def refuses_pictures(message: str) -> bool:
-    """Whether an error means that the model takes no pictures at all, rather than not this one.
+    """Whether an error means that the model takes no pictures at all, not only not this picture.
 
-    Servers agree on neither status nor words: llama.cpp answers 500 ("image input is not
-    supported"), vLLM 400 ("is not a multimodal model", "At most 0 image(s)"), others that content
-    must be a string.
+    Servers agree on neither the status nor the words: llama.cpp answers 500 ("image input is not
+    supported"), vLLM 400 ("is not a multimodal model", "At most 0 image(s)"), others say that
+    content must be a string.
 
     Args:
         message: the error of a request that shows pictures.
@@ -183,7 +184,7 @@ def refuses_pictures(message: str) -> bool:
 
 
 def _of_redirect(error: openai.APIStatusError) -> str:
-    """The message for a redirect: the key belongs to this server, not to the target."""
+    """Returns the message for a redirect, which is refused: the key is not for the target."""
     target = error.response.headers.get("location", "")
     with contextlib.suppress(ValueError):
         target = public_url(urljoin(str(error.request.url), target))
@@ -194,7 +195,7 @@ def _of_redirect(error: openai.APIStatusError) -> str:
 
 
 def detail_of(body: object) -> str | None:
-    """Code and message of an error as servers of this kind send it, or None."""
+    """Returns code and message of an OpenAI-style error; None if the body is something else."""
     inner = body.get("error", body) if isinstance(body, dict) else None
     if not isinstance(inner, dict):
         return None
@@ -204,36 +205,38 @@ def detail_of(body: object) -> str | None:
 def _detail(error: openai.APIStatusError) -> str:
     if (detail := detail_of(error.body)) is not None:
         return detail
-    with contextlib.suppress(Exception):  # an unread or broken body has no detail to give
+    with contextlib.suppress(
+        Exception
+    ):  # the body was not read or is broken, so it gives no details
         return error.response.text.strip()[:200]
     return ""
 
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
-"""Bytes of a reply or a list of models, both packed and unpacked."""
+"""Largest reply or list of models that is read, in bytes, both compressed and decompressed."""
 
 MAX_ERROR_BYTES = 64 * 1024
-"""Bytes that are read of the body of an error; the rest is not waited for."""
+"""How many bytes are read of the body of an error; the rest is ignored."""
 
 ERROR_BODY_S = 10.0
-"""Seconds for the body of an error."""
+"""Longest time that the body of an error is waited for, in seconds."""
 
 _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
 
 
 class BodyError(ValueError):
-    """A body that cannot be accepted; says why."""
+    """The body of an answer cannot be accepted; the message says why."""
 
 
 async def read_body(chunks: AsyncIterable[bytes], encoding: str | None) -> bytes:
-    """The body of an answer, unpacked.
+    """Reads the body of an answer and decompresses it.
 
     Args:
-        chunks: the raw bytes as they come.
+        chunks: the raw bytes as they arrive.
         encoding: the header ``Content-Encoding``.
 
     Raises:
-        BodyError: it is longer than :data:`MAX_BODY_BYTES`, or packed so that it cannot be read.
+        BodyError: it is longer than :data:`MAX_BODY_BYTES`, or cannot be decompressed.
     """
     received = bytearray()
     async for chunk in chunks:
@@ -247,15 +250,15 @@ async def read_body(chunks: AsyncIterable[bytes], encoding: str | None) -> bytes
 
 
 async def keep_body(chunks: AsyncIterable[bytes], encoding: str | None, file: IO[bytes]) -> None:
-    """Writes the body of an answer into a file, in place of its content.
+    """Writes the body of an answer to a file, whose old content is replaced.
 
     Args:
-        chunks: the raw bytes as they come.
-        encoding: the header ``Content-Encoding``; files must not be packed.
-        file: takes the body.
+        chunks: the raw bytes as they arrive.
+        encoding: the header ``Content-Encoding``; files must not be compressed.
+        file: the file.
 
     Raises:
-        BodyError: it is longer than a file may be, or packed.
+        BodyError: the body is longer than :data:`MAX_FILE_BYTES`, or compressed.
         OSError: the file cannot be written.
     """
     if (encoding or "identity").strip().lower() != "identity":
@@ -274,12 +277,12 @@ async def keep_body(chunks: AsyncIterable[bytes], encoding: str | None, file: IO
 async def read_error_body(
     chunks: AsyncIterable[bytes], encoding: str | None, within_s: float
 ) -> bytes:
-    """As much of the body of an error as a message needs; never fails because of its content.
+    """Reads enough of the body of an error for a message; never fails because of its content.
 
     Args:
-        chunks: the raw bytes as they come.
+        chunks: the raw bytes as they arrive.
         encoding: the header ``Content-Encoding``.
-        within_s: seconds after which the rest is not waited for.
+        within_s: seconds after which the rest of the body is ignored.
     """
     received = bytearray()
     with contextlib.suppress(TimeoutError):
@@ -296,13 +299,13 @@ async def read_error_body(
 
 
 def _unpack(body: bytes, encoding: str | None, limit: int, *, whole: bool = True) -> bytes:
-    """The unpacked body, cut one byte after the limit."""
+    """Returns the decompressed body, cut off one byte after the limit."""
     name = (encoding or "identity").strip().lower()
     if name in {"identity", ""} or not body:
         return body
     if name not in _PACKED:
         raise BodyError(f"the reply is packed as {name[:40]!r}, which was not asked for")
-    for window in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):  # deflate comes with a header or without
+    for window in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):  # with or without a header
         unpacker = zlib.decompressobj(window)
         with contextlib.suppress(zlib.error):
             unpacked = unpacker.decompress(body, limit + 1)
@@ -320,7 +323,7 @@ _SENT_HEADERS = frozenset(
 )
 _SHOWN_CHARS = 200
 _KEPT_IN: ContextVar[IO[bytes] | None] = ContextVar("_KEPT_IN", default=None)
-"""The file that takes the answer to the current request; None for memory."""
+"""The file to write the answer to the current request to; None to keep it in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,9 +333,9 @@ class ServerRequest:
     Attributes:
         path: the path below the address of the endpoint.
         body: fields that are posted; None for a request that reads or deletes.
-        file: name and content of a file that is posted with them.
-        keep_in: a file that takes the answer, which may be large, in place of its content.
-        deletes: whether it deletes what is at the path.
+        file: name and content of a file that is posted with the fields.
+        keep_in: a file to write the answer to, which may be large; its old content is replaced.
+        deletes: whether the request deletes the resource at the path.
     """
 
     path: str
@@ -349,7 +352,7 @@ class OpenAIChatModel:
 
     Args:
         base_url: the endpoint, up to and including ``/v1``.
-        key: the key, or None if the server needs none.
+        key: the key; None if the server needs no key.
         policy: retries and timeouts.
         pacer: limits of requests and tokens per minute, shared by all calls.
 
@@ -380,7 +383,7 @@ class OpenAIChatModel:
         return public_url(self._base_url)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Asks once, retries included.
+        """Sends a request, with retries, and returns the reply.
 
         Raises:
             CallError: no reply could be obtained.
@@ -402,18 +405,18 @@ class OpenAIChatModel:
         return replace(reply, seconds=seconds, attempts=attempt, faults=tuple(faults))
 
     async def call(self, request: ServerRequest, *, once: bool = False) -> bytes:
-        """Sends another request to the same server, retries included.
+        """Sends a request other than a chat completion to the same server, with retries.
 
         Args:
             request: the request.
-            once: whether it is tried only once, because it must not happen twice.
+            once: whether to try only once, because the server must not perform it twice.
 
         Returns:
-            The body of the answer; empty if a file takes it.
+            The body of the answer; empty if it was written to a file.
 
         Raises:
             CallError: the server refused (``refused``, ``access``), or could not be reached or
-                understood (``gave-up``); then it may have done it all the same.
+                understood (``gave-up``); in that case it may have performed the request.
         """
         if once:
             try:
@@ -421,7 +424,7 @@ class OpenAIChatModel:
             except AttemptError as error:
                 self._wait_after(
                     error, 1
-                )  # an address that was never reached is an error of access
+                )  # a server that was never reached: the address is probably wrong
                 message = self._without_key(error.message)
                 raise CallError(error.kind, message, attempts=1, faults=[message]) from None
 
@@ -432,10 +435,10 @@ class OpenAIChatModel:
         return body
 
     async def only_model(self) -> str:
-        """The name of the one model that the server has.
+        """Returns the name of the only model that the server has.
 
         Raises:
-            InferenceError: it has none or several, or does not answer.
+            InferenceError: the server has no model or several, or does not answer.
         """
         try:
             names = read_model_names(await self._exchange(self._get_models()))
@@ -476,10 +479,10 @@ class OpenAIChatModel:
             raise AttemptError(str(error)) from None
 
     async def _exchange(self, sending: Awaitable[httpx2.Response]) -> bytes:
-        """The body of the response to a request, within the limits of time and size.
+        """Returns the body of the response to a request, within the limits of time and size.
 
         Raises:
-            AttemptError: no response came, or an error.
+            AttemptError: there was no response, or an error.
         """
         import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
 
@@ -540,7 +543,7 @@ class OpenAIChatModel:
             _KEPT_IN.reset(kept)
 
     async def _bound(self, response: httpx2.Response) -> None:
-        """Reads a response of any status before the SDK does, up to a limit."""
+        """Reads a response of any status, up to a limit, before the SDK can read it."""
         http = _http()
         self._was_answered = True
         assert isinstance(response.stream, http.AsyncByteStream)
@@ -552,7 +555,7 @@ class OpenAIChatModel:
             elif response.is_success:
                 body = self.mask.masked(await read_body(stream, encoding))
             else:
-                # The status is there already, and matters more than the last byte.
+                # The status has arrived already, and matters more than the rest of the body.
                 within_s = min(ERROR_BODY_S, self.policy.call_timeout_s / 4)
                 body = self.mask.masked(await read_error_body(stream, encoding, within_s))
             response.stream = http.ByteStream(body)
@@ -560,7 +563,7 @@ class OpenAIChatModel:
             await stream.aclose()
 
     async def _leave_out(self, request: httpx2.Request) -> None:
-        """Removes the headers that the SDK takes from ``OPENAI_…`` variables, except for OpenAI."""
+        """Removes headers that the SDK takes from ``OPENAI_…`` variables, except for OpenAI."""
         if origin_of(self._base_url) != origin_of(DEFAULT_BASE_URL):
             for name in set(request.headers) - _SENT_HEADERS:
                 del request.headers[name]
@@ -569,8 +572,8 @@ class OpenAIChatModel:
         if self._client is None:
             import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
 
-            # For a call that is answered at once, this takes a sixth of the time of the default
-            # transport.
+            # If the server answers immediately, a call takes a sixth of the time that it takes with
+            # the default transport.
             http_client = openai.DefaultAioHttpClient(
                 timeout=openai.Timeout(
                     self.policy.call_timeout_s, connect=self.policy.connect_timeout_s
@@ -586,7 +589,7 @@ class OpenAIChatModel:
                 http_client=http_client,
                 default_headers={
                     "Accept-Encoding": "identity",
-                    # Without it, OPENAI_CUSTOM_HEADERS could set another.
+                    # Set explicitly, since OPENAI_CUSTOM_HEADERS could set another one.
                     "Authorization": credentials or f"Bearer {self._key or 'none'}",
                 },
             )
@@ -599,17 +602,17 @@ class OpenAIChatModel:
     ) -> tuple[_T, int, list[str]]:
         """Tries until an attempt succeeds, or no further attempt is allowed.
 
-        Neither the SDK's retries nor a library's loop fits: the wait depends on the error and on
-        what the server asked for, which holds up all other calls too; the number of attempts
-        depends on the error (time limits, servers that never answered); and the message says what
-        became of each attempt.
+        Neither the SDK's retries nor a retry library would do. The wait depends on the error and on
+        the wait that the server asks for, which applies to all other calls too. The number of
+        attempts depends on the error (time limits, servers that never answered). And the message
+        reports the outcome of each attempt.
 
         Args:
-            once: makes the attempt with a number, from 1.
-            timeouts: attempts that may run into the time limit.
+            once: makes one attempt; called with its number, from 1.
+            timeouts: most attempts that may run into the time limit.
 
         Returns:
-            What the attempt that succeeded returned, its number, and the errors of those before.
+            The result of the attempt that succeeded, its number, and the errors of those before.
 
         Raises:
             CallError: all attempts failed.
@@ -632,7 +635,7 @@ class OpenAIChatModel:
         raise AssertionError("the last attempt either returns or raises")
 
     def _wait_after(self, error: AttemptError, attempt: int) -> float | None:
-        """Seconds to wait before the next attempt; None if there is none."""
+        """Returns the seconds to wait before the next attempt; None if there is no next attempt."""
         if error.unreachable and not self._was_answered:
             error.kind = "access"
             error.retry = attempt < self.policy.first_contacts
@@ -642,7 +645,7 @@ class OpenAIChatModel:
             return self.policy.wait_s(attempt)
         if error.retry_after_s > self.policy.longest_retry_after_s:
             return None
-        # A little later than the server asks for, and not all at the same moment.
+        # Wait a little longer than the server asks, and not all calls equally long.
         return error.retry_after_s + random.uniform(0, min(1.0, error.retry_after_s / 10))  # noqa: S311
 
     def _give_up(self, error: AttemptError, attempt: int, faults: list[str]) -> CallError:
@@ -657,14 +660,14 @@ class OpenAIChatModel:
         return CallError(error.kind, message, attempts=attempt, faults=faults)
 
     def _without_key(self, text: str) -> str:
-        """Text of a server without the key and without control characters of terminals."""
+        """Returns a server's text without the key and without terminal control characters."""
         text = text.replace(self._key, KEY_MASK.decode()) if self._key else text
         shown = self.mask.masked(text.encode("utf-8", "replace")).decode("utf-8", "replace")
         return _CONTROL.sub(" ", shown)
 
 
 def _http() -> Any:
-    """The transport of the SDK: version 3 uses another package, with the same names."""
+    """Imports the SDK's transport: version 3 uses another package, with the same names."""
     import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
 
     major = int(openai.__version__.partition(".")[0])

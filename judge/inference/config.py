@@ -1,6 +1,6 @@
-"""Chat models and settings as people configure them, and which server a key belongs to.
+"""The configuration of chat models and settings, and which server a key belongs to.
 
-``models.yaml`` and ``settings.yaml`` in ``inference/`` become dataclasses here, each field checked.
+Reads ``models.yaml`` and ``settings.yaml`` in ``inference/`` into dataclasses; checks each field.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from judge.inference.choices import (
 )
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
-"""The endpoint of a model for which neither an alias nor an option names another."""
+"""The endpoint of a model, if neither an alias nor an option names another one."""
 
 _PLAIN = re.compile(r"[!-\[\]-~]+")  # printable ASCII without blanks and backslashes
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 KEY_MASK = b"[key]"
-"""Replaces a key; it can be part of a JSON string, and cannot be an id."""
+"""The text that replaces a key; valid inside a JSON string, and not valid as an id."""
 
 _MIN_SECRET_CHARS = 12
-"""Shorter keys are those of local servers (``none``, ``EMPTY``), which are words in replies."""
+"""Shortest key that is masked; shorter ones are for local servers (``none``, ``EMPTY``)."""
 
 
 def check_address(url: str) -> str:
-    """The address unchanged, if all URL parsers read the same server from it.
+    """Returns the address unchanged, if all URL parsers read the same server from it.
 
     Args:
         url: an endpoint, from an option, a models file or a run.
@@ -63,14 +63,14 @@ def check_address(url: str) -> str:
 
 
 def public_url(url: str) -> str:
-    """An address without user name, password, query and fragment."""
+    """Removes user name, password, query and fragment from an address."""
     parts = urlsplit(url)
     host = parts.netloc.rsplit("@", 1)[-1]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of an address: the server that a key belongs to.
+    """Returns scheme, host and port of an address: the server that a key belongs to.
 
     Args:
         url: an address that :func:`check_address` accepts.
@@ -81,7 +81,7 @@ def origin_of(url: str) -> str:
 
 
 def secrets_of(url: str) -> tuple[str, ...]:
-    """The secrets in an address: the password, and user name and password together."""
+    """Returns the secrets in an address: the password, and user name and password together."""
     user_info, separator, _ = urlsplit(url).netloc.rpartition("@")
     if not separator:
         return ()
@@ -90,7 +90,7 @@ def secrets_of(url: str) -> tuple[str, ...]:
 
 
 def split_credentials(url: str) -> tuple[str, str | None]:
-    """An address without user name and password, and the header that carries them instead."""
+    """Returns an address without user name and password, and a header with them instead."""
     parts = urlsplit(url)
     user_info, separator, host = parts.netloc.rpartition("@")
     if not separator:
@@ -104,14 +104,14 @@ def split_credentials(url: str) -> tuple[str, str | None]:
 
 
 class KeyMask:
-    """Removes keys from what a server sends, before any of it is parsed, shown or kept.
+    """Removes keys from a server's answers, before they are parsed, shown or kept.
 
-    It recognizes a key as it is, with characters escaped as JSON may escape them, percent encoded,
-    in hexadecimal digits, and within base64, whatever is encoded before and after it. It does not
-    recognize a key that a server has reversed, cut up or encrypted.
+    A key is recognized unchanged, with JSON escapes, percent-encoded, in hexadecimal digits, and
+    inside base64, whatever is encoded before and after it. A key that a server has reversed, cut up
+    or encrypted is not recognized.
 
     Args:
-        secrets: keys and passwords; those that are too short to be secret are left out.
+        secrets: keys and passwords; those that are too short to be secret are ignored.
     """
 
     def __init__(self, *secrets: str | None) -> None:
@@ -121,7 +121,7 @@ class KeyMask:
         self._pattern = re.compile("|".join(spelled).encode()) if forms else None
 
     def masked(self, body: bytes) -> bytes:
-        """The body with :data:`KEY_MASK` for each key in it."""
+        """Returns the body with each key replaced by :data:`KEY_MASK`."""
         if self._pattern is None:
             return body
         if b"\\" not in body and not any(form in body for form in self._plain):
@@ -130,13 +130,13 @@ class KeyMask:
 
 
 def _forms_of(secret: str) -> set[str]:
-    """The encoded forms in which a secret is recognized."""
+    """Yields the encoded forms in which a secret is recognized."""
     data = secret.encode()
     if len(secret) < _MIN_SECRET_CHARS:
         return set()
     forms = {secret, quote(secret), quote(secret, safe=""), data.hex(), data.hex().upper()}
     for before in range(3):
-        # Characters of base64 that also hold bits of neighbours are left out.
+        # Base64 characters that also encode bits of neighbouring bytes are left out.
         coded = base64.b64encode(bytes(before) + data).decode()
         whole = coded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
         forms |= {whole, whole.translate(str.maketrans("+/", "-_"))}
@@ -144,7 +144,7 @@ def _forms_of(secret: str) -> set[str]:
 
 
 def _spelled(form: str) -> str:
-    """A pattern of a string in which JSON may have escaped any character."""
+    """Returns a pattern that matches a string, with any of its characters escaped as in JSON."""
     spelled = []
     for character in form:
         digits = f"{ord(character):04x}"
@@ -156,12 +156,12 @@ def _spelled(form: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens.
+    """The price of tokens, in US dollars per million.
 
     Attributes:
-        input: of prompts.
-        output: of replies.
-        source: where the figures come from, with their date.
+        input: price of prompt tokens.
+        output: price of reply tokens.
+        source: where the prices come from, with their date.
     """
 
     input: float
@@ -169,11 +169,11 @@ class Price:
     source: str = ""
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """US dollars for these tokens."""
+        """Returns the price of these tokens in US dollars."""
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1_000_000
 
     def half(self) -> Price:
-        """The price of the same tokens in a batch."""
+        """Returns the prices for batches."""
         return Price(self.input / 2, self.output / 2, f"half of {self.source}, in batches")
 
 
@@ -190,8 +190,8 @@ class ModelSpec:
         model: the server's name for it; None to take the only one that the server has.
         base_url: the endpoint.
         key_env: environment variable that holds the key; None if it needs no key.
-        context_length: bound on the tokens of prompt and reply together; None if unknown.
-        price: of tokens; None if unknown.
+        context_length: most tokens of prompt and reply together; None if unknown.
+        price: price of tokens; None if unknown.
         params: further request parameters.
     """
 
@@ -214,13 +214,13 @@ class Setting:
     """The setting of a mode.
 
     Attributes:
-        name: ``single``, ``text`` or ``multi/`` with the feedback.
+        name: ``single``, ``text``, or ``multi/`` and the kind of feedback.
         prompt: name of the template.
         rounds: how often the model may answer.
-        rows: rows of each sheet in the prompt, below the first; 0 for no content.
-        content: form of the content.
+        rows: rows of each sheet that the prompt shows, below the first; 0 to show no sheets.
+        content: the form in which sheets are shown.
         temperature: sampling temperature.
-        top_p: nucleus sampling.
+        top_p: probability mass for nucleus sampling.
         executes: whether programs are run between rounds.
     """
 
@@ -239,19 +239,18 @@ class TypedSetting(Setting):
     """The setting of a mode for tasks that ask for a typed answer.
 
     Attributes:
-        printed_chars: characters of a program's printout, and of its traceback, that are shown.
-        end_words: words that announce the answer, in upper or lower case, and so end the
-            conversation.
-        beside_code: the treatment of a program in a reply that announces the answer: ``end`` (it
+        printed_chars: how many characters of a program's output, and of its traceback, are shown.
+        end_words: words that announce the answer, and so end the conversation; case is ignored.
+        beside_code: what happens to a program in a reply that announces the answer: ``end`` (it
             is not run) or ``run`` (the answer is taken only from a reply without a program).
         pictures: one of :data:`judge.inference.choices.PICTURE_FORMS`, for the pictures of the
             question.
-        max_pictures: how many pictures one message shows; further ones are named.
-        picture_side: longest side in pixels; larger ones are shrunk. None for no bound.
-        picture_bytes: most bytes of a picture; larger ones are shrunk. None for no bound.
+        max_pictures: most pictures that one message shows; of further ones, only the names.
+        picture_side: longest side in pixels; larger pictures are shrunk. None for no limit.
+        picture_bytes: most bytes of a picture; larger ones are shrunk. None for no limit.
         picture_types: some of :data:`judge.inference.choices.PICTURE_TYPES`; pictures of other
-            types become PNG.
-        plots: how many pictures of a program are shown after a round; 0 for none.
+            types are converted to PNG.
+        plots: how many pictures made by a program are shown after a round; 0 for none.
     """
 
     printed_chars: int
@@ -273,12 +272,12 @@ class TypedSetting(Setting):
 
 
 def inference_folder() -> Path:
-    """The folder that people edit without touching code: ``inference/`` of the checkout.
+    """Returns the folder of prompts, models and settings, which people edit without touching code.
 
-    In an installed package it is ``judge/data/inference``.
+    It is ``inference/`` in a checkout, and ``judge/data/inference`` in an installed package.
 
     Raises:
-        InferenceError: neither exists, so the installation is incomplete.
+        InferenceError: neither folder exists, so the installation is incomplete.
     """
     if (folder := shipped_folder("inference", "models.yaml")) is not None:
         return folder
@@ -289,10 +288,10 @@ def inference_folder() -> Path:
 
 
 def load_models(path: Path | None = None) -> dict[str, ModelSpec]:
-    """The aliases of a models.yaml, each under all of its names.
+    """Reads the models of a models.yaml; a model appears under each of its aliases.
 
     Raises:
-        InferenceError: the file is broken; names the entry and the field.
+        InferenceError: the file is broken; the message names the entry and the field.
     """
     path = path or inference_folder() / "models.yaml"
     models: dict[str, ModelSpec] = {}
@@ -310,13 +309,13 @@ def load_models(path: Path | None = None) -> dict[str, ModelSpec]:
 def find_model(
     name: str, models: Mapping[str, ModelSpec], *, base_url: str | None, key_env: str | None
 ) -> ModelSpec:
-    """The model of an alias, or one of that raw name.
+    """Returns the model with an alias; if there is no such alias, a model with that raw name.
 
     Args:
         name: an alias, or the server's own name for a model.
-        models: the aliases.
-        base_url: endpoint that the user names; overrides that of the alias.
-        key_env: environment variable of the key that the user names; likewise.
+        models: the configured models, by alias.
+        base_url: the endpoint that the user names; overrides that of the alias.
+        key_env: the key's environment variable that the user names; overrides that of the alias.
 
     Raises:
         UsageError: ``base_url`` is not an address.
@@ -331,7 +330,7 @@ def find_model(
             base_url=base_url or DEFAULT_BASE_URL,
             key_env=key_env or (None if base_url else "OPENAI_API_KEY"),
         )
-    # Another server needs another key, if any.
+    # The alias's key is not sent to another server.
     is_own = base_url is None or origin_of(base_url) == origin_of(spec.base_url)
     own_key = spec.key_env if is_own else None
     return ModelSpec(
@@ -369,16 +368,16 @@ def check_key(spec: ModelSpec, models: Iterable[ModelSpec]) -> None:
 
 
 def load_setting(mode: str, feedback: str | None, path: Path | None = None) -> Setting:
-    """The setting of a mode.
+    """Reads the setting of a mode.
 
     Args:
         mode: one of :data:`judge.inference.choices.MODES`.
         feedback: one of :data:`judge.inference.choices.FEEDBACKS` in the mode ``multi``; None for
             its default.
-        path: a settings.yaml other than the judge's own.
+        path: a settings.yaml to use instead of the judge's own.
 
     Raises:
-        UsageError: feedback where the mode has none.
+        UsageError: feedback is given for a mode that has none.
         InferenceError: the file is broken or lacks the setting.
     """
     if mode != "multi" and feedback is not None:
@@ -391,11 +390,13 @@ def load_setting(mode: str, feedback: str | None, path: Path | None = None) -> S
 
 
 def load_typed_setting(mode: str, path: Path | None = None) -> TypedSetting:
-    """The setting of a mode for tasks that ask for a typed answer; ``text`` is ``single`` there.
+    """Reads the setting of a mode for tasks that ask for a typed answer.
+
+    For these tasks, the mode ``text`` is the same as ``single``.
 
     Args:
         mode: one of :data:`judge.inference.choices.MODES`.
-        path: a settings.yaml other than the judge's own.
+        path: a settings.yaml to use instead of the judge's own.
 
     Raises:
         InferenceError: the file is broken or lacks the setting.
@@ -418,7 +419,7 @@ def load_typed_setting(mode: str, path: Path | None = None) -> TypedSetting:
 
 
 def setting_entry(path: Path, name: str, kind: type[Setting]) -> dict[str, Any]:
-    """The fields of a setting: all those of its class, and no others.
+    """Reads the fields of a setting, which must be exactly those of its class.
 
     Args:
         path: a settings.yaml.
@@ -431,7 +432,7 @@ def setting_entry(path: Path, name: str, kind: type[Setting]) -> dict[str, Any]:
     entry = _read_yaml(path).get(name)
     if not isinstance(entry, dict):
         raise InferenceError(f"{path} lacks the setting {name}")
-    names = {one.name for one in fields(kind)} - {"name"}
+    names = {item.name for item in fields(kind)} - {"name"}
     if entry.keys() != names:
         different = ", ".join(sorted(entry.keys() ^ names))
         raise InferenceError(f"{path}, {name}: unknown or missing fields: {different}")
@@ -439,10 +440,10 @@ def setting_entry(path: Path, name: str, kind: type[Setting]) -> dict[str, Any]:
 
 
 def check_one_of(path: Path, name: str, field: str, value: object, choices: Sequence[str]) -> None:
-    """Checks that a field of a setting has one of its values.
+    """Checks that a field of a setting has one of the allowed values.
 
     Raises:
-        InferenceError: it has another.
+        InferenceError: it has another value.
     """
     if value not in choices:
         raise InferenceError(f"{path}, {name}: {field} is {value!r}; known: {', '.join(choices)}")
@@ -499,7 +500,7 @@ def _price(path: Path, name: str, value: Any) -> Price | None:
         price = Price(float(value["input"]), float(value["output"]), source)
     except (KeyError, TypeError, ValueError, OverflowError):
         price = None
-    # With a price below zero, or without one, a budget would mean nothing.
+    # With a negative or missing price, a budget would have no effect.
     if price is None or not (0 <= price.input < math.inf and 0 <= price.output < math.inf):
         raise InferenceError(
             f"{path}, {name}: price needs input, output, date and source (found {str(value)[:200]})"

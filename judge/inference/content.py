@@ -3,12 +3,12 @@
 Three of the forms are our own. The other two are those of pandas, which the published prompts use:
 
 * ``pandas``: rows as ``pandas.read_excel(...).head(n).to_string()`` lays them out. Row 1 gives the
-  labels, blanks are NaN, and text that looks like a number becomes a number if the whole column
-  can. pandas infers the type of a column from all of its rows, but here only the rows that are
-  shown are read: a column of whole numbers with a blank further down is shown as ``1``, not as
-  ``1.0``.
-* ``info``: columns, counts and types, as ``pandas.DataFrame.info()`` prints them. It tells a model
-  what a table holds without showing rows.
+  labels, blanks are NaN, and text that looks like numbers becomes numbers if that is possible for
+  the whole column. pandas infers the type of a column from all of its rows, but here only the rows
+  that are shown are read: a column of whole numbers with a blank further down is shown as ``1``,
+  not as ``1.0``.
+* ``info``: columns, counts and types, as ``pandas.DataFrame.info()`` prints them. They show a model
+  what a table contains without showing rows.
 
 Source: behaviour of pandas 2.3 (``to_string``, compared on 300 published workbooks) and pandas 3.1
 (``info``).
@@ -37,7 +37,7 @@ _DIGITS = 6
 
 
 def layout(rows: Sequence[Sequence[Value]]) -> str:
-    """Lays rows out; the first one gives the labels.
+    """Lays out rows as pandas does; the first row gives the labels of the columns.
 
     Args:
         rows: rows of values, all of the same width.
@@ -59,7 +59,7 @@ def layout(rows: Sequence[Sequence[Value]]) -> str:
 
 
 def labels(header: Sequence[Value]) -> list[str]:
-    """The labels of columns, as pandas makes them unique and names blank ones."""
+    """Returns the labels of columns; like pandas, makes them unique and names blank ones."""
     taken: dict[str, int] = {}
     names: list[str] = []
     texts = [
@@ -90,7 +90,7 @@ def _column(label: str, values: list[Value]) -> list[str]:
 
 
 def _formatted(values: list[Value]) -> tuple[list[str], bool]:
-    """The strings of one column, and whether pandas treats it as numeric."""
+    """Returns the strings of one column, and whether pandas treats the column as numeric."""
     numbers = _as_numbers(values)
     if numbers is not None:
         return _number_texts(numbers), True
@@ -134,7 +134,7 @@ def _number_texts(numbers: list[int | float | None]) -> list[str]:
 
 
 def _trim_zeros(texts: list[str | None]) -> list[str | None]:
-    """Removes zeros from the ends of all numbers alike; one digit after the point stays."""
+    """Removes the trailing zeros that all numbers have; one digit after the point stays."""
     while all(text is None or text.endswith("0") for text in texts) and any(
         text is not None for text in texts
     ):
@@ -180,11 +180,11 @@ _LOGICAL = frozenset({"True", "TRUE", "true", "False", "FALSE", "false"})
 
 
 def describe(rows: Sequence[Sequence[Value]], columns: int) -> str:
-    """Describes the columns of a table; the first row gives their labels.
+    """Describes the columns of a table as pandas does; the first row gives their labels.
 
     Args:
         rows: rows of values, all of the same width.
-        columns: how many columns are described.
+        columns: how many columns to describe.
     """
     if not rows or not rows[0]:
         return "Empty DataFrame"
@@ -211,7 +211,7 @@ def describe(rows: Sequence[Sequence[Value]], columns: int) -> str:
 
 
 def _kind(present: Sequence[Value], *, has_blanks: bool) -> str:
-    """The type that pandas gives a column with these values."""
+    """Returns the type that pandas gives a column with these values."""
     # Most columns repeat their values. The type is part of the key: 1, 1.0 and True are equal.
     kinds = {_kind_of(value) for _, value in {(type(value), value) for value in present}}
     if not kinds:
@@ -222,7 +222,7 @@ def _kind(present: Sequence[Value], *, has_blanks: bool) -> str:
         return "object" if has_blanks else "bool"
     if len(kinds) == 1:
         return kinds.pop()
-    # Text of one column stays text, even where some of it looks like numbers.
+    # A column that contains text is text as a whole, even if some values look like numbers.
     return "str" if all(isinstance(value, str) for value in present) else "object"
 
 
@@ -243,7 +243,7 @@ def _kind_of(value: Value) -> str:
 
 
 INFO = "info"
-"""The form that describes columns instead of showing rows."""
+"""The form of content that describes columns instead of showing rows."""
 
 _INFO_ROWS = 200_000
 
@@ -252,14 +252,14 @@ _RULE = "-" * 50
 
 @dataclass(frozen=True, slots=True)
 class ContentLimits:
-    """Bounds on what a prompt shows of a workbook.
+    """Limits on what a prompt shows of a workbook.
 
     Attributes:
-        rows: rows below the first one of each sheet.
-        columns: columns of each sheet.
-        cell_chars: characters of one cell's text.
-        total_chars: characters of all sheets together; the end of a longer text is left out.
-        notes: whether notes below each sheet name what is left out, and the merged cells.
+        rows: most rows of each sheet, below the first one.
+        columns: most columns of each sheet.
+        cell_chars: most characters of one cell's text.
+        total_chars: most characters of all sheets together; the rest is left out.
+        notes: whether notes below each sheet list what is left out, and the merged cells.
     """
 
     rows: int = 5
@@ -270,9 +270,9 @@ class ContentLimits:
 
 
 def rows_needed(form: str, rows: int) -> int:
-    """How many rows of a sheet must be read to show ``rows`` rows below the first one.
+    """Returns how many rows of a sheet must be read to show ``rows`` rows below the first one.
 
-    A description of columns counts all rows.
+    To describe columns, all rows are read.
     """
     return _INFO_ROWS if form == INFO else rows + 1
 
@@ -285,8 +285,8 @@ def render_content(
     Args:
         sheets: the previews; they may hold more rows than are shown.
         form: one of :data:`judge.inference.choices.CONTENT_FORMS`.
-        limits: bounds on the content.
-        heading: what precedes each sheet's name.
+        limits: limits on the content.
+        heading: text in front of each sheet's name.
     """
     write = _WRITERS.get(form, layout)
     parts: list[str] = []
@@ -302,7 +302,7 @@ def render_content(
         shown_notes = [f"[{note}]" for note in notes] if limits.notes else []
         parts.append("\n".join([f"{heading}: {sheet.name}", text, *shown_notes, _RULE]))
         if room <= 0 and number + 1 < len(sheets):
-            names = ", ".join(one.name for one in sheets[number + 1 :])
+            names = ", ".join(sheet.name for sheet in sheets[number + 1 :])
             parts.append(f"[sheets not shown: {names}]")
             break
     return "\n".join(parts) + "\n"
@@ -324,7 +324,7 @@ def _write_sheet(
 
 
 def _describe(sheet: SheetPreview, limits: ContentLimits) -> tuple[str, list[str]]:
-    """A description of the columns, and notes on what it leaves out."""
+    """Returns a description of the columns, and notes on what it leaves out."""
     notes: list[str] = []
     if sheet.more_rows:
         notes.append(f"counted in the first {len(sheet.rows)} rows")
@@ -335,7 +335,7 @@ def _describe(sheet: SheetPreview, limits: ContentLimits) -> tuple[str, list[str
 
 
 def _cut(sheet: SheetPreview, limits: ContentLimits) -> tuple[SheetPreview, list[str]]:
-    """The sheet within the limits, and notes on what is left out."""
+    """Cuts a sheet to the limits; returns it with notes on what is left out."""
     notes: list[str] = []
     rows = sheet.rows[: limits.rows + 1]
     if sheet.more_rows or len(sheet.rows) > len(rows):

@@ -1,15 +1,16 @@
-"""Conversations with a chat model: one loop for every mode, and what the modes in text put into it.
+"""Conversations with a chat model: one loop for every mode, and the environments of the text modes.
 
-:func:`converse` is the loop: the environment shows something, the model replies, the environment
-acts on the reply, until one of them ends the conversation. A mode is an :class:`Environment`:
+:func:`converse` is the loop: the environment shows something, the model replies, and the
+environment acts on the reply, until one of them ends the conversation. A mode is an
+:class:`Environment`:
 
-* :class:`ProgramEnvironment`: the model writes programs; in several rounds they are run, and it
-  learns how they ran.
+* :class:`ProgramEnvironment`: the model writes programs, which are run between rounds, and is shown
+  how they ran.
 * :class:`AnswerEnvironment`: the model gives a typed answer, and may run programs before.
 * :class:`judge.inference.desktop.episode.DesktopEnvironment`: the model works on a desktop.
 
-Budget, pacing, records of calls and resuming are in what the loop calls to ask
-(:class:`judge.inference.calls.TaskClient`), the same for all modes.
+Budget, pacing, records of calls and resuming are the same for all modes; the client that the loop
+uses to ask the model has them (:class:`judge.inference.calls.TaskClient`).
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from judge.replies.python_text import defined_names
 from judge.replies.reasoning import answer_of
 
 Ask = Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]
-"""Asks the model: the messages of the request, and the 1-based number of the round."""
+"""Asks the model; takes the messages of the request, and the 1-based number of the round."""
 
 ANSWER = "answer"
-"""Why a conversation with an answer ended."""
+"""The value of :attr:`Conversation.ended` if the model gave an answer."""
 
 MAX_SANDBOXES = 3
-"""How many sandboxes, or desktops, may fail in a conversation before the failure is on record."""
+"""How many sandboxes, or desktops, may fail in a conversation before the task counts as failed."""
 
 _DONE = re.compile(r"[\s*_#>`]*+DONE[\s*_.!`]*+\Z")
 _T = TypeVar("_T")
@@ -54,21 +55,21 @@ class Conversation:
 
     Attributes:
         messages: the conversation as it was sent, replies included.
-        rounds: one record for each round: form of the program, execution, finish reason.
-        solution: the program that is submitted; None if no reply contained one.
-        reply: the reply that the solution came from, unchanged; the last reply if there is no
+        rounds: a record of each round: form of the program, execution, finish reason.
+        solution: the program that is submitted; None if no reply contained a program.
+        reply: the unchanged reply that the solution came from; the last reply if there is no
             solution.
-        response: the reply that is the typed answer; None if the task asks for a workbook.
-        ended: why it ended: ``replied`` (single), ``output``, ``explicit``, ``answer``, ``rounds``
-            or ``context-length``; on a desktop as in
+        response: the reply with the typed answer; None if the task asks for a workbook.
+        ended: why the conversation ended: ``replied`` (single), ``output``, ``explicit``,
+            ``answer``, ``rounds`` or ``context-length``; on a desktop, a value of
             :class:`judge.desktop.episodes.EpisodeEnd`.
         finish_reason: the finish reason of the last reply.
         truncated: whether the reply that the solution came from was cut off.
-        stands_alone: whether the solution leaves a workbook in a fresh process; None if it was
-            not run, or no round ever left one.
-        outputs: number of a case -> what its episode on a desktop left, as submissions have it.
-        parts: for each of these episodes the number of its case, and of its first message.
-        notes: what the person who started the run should know.
+        stands_alone: whether the solution writes a workbook in a fresh process; None if it was
+            not run there, or no program of any round wrote a workbook.
+        outputs: number of a case -> the output of its episode, in the form that submissions have.
+        parts: for each of these episodes, the number of its case and of its first message.
+        notes: notes for the person who started the run.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -85,10 +86,10 @@ class Conversation:
     notes: list[str] = field(default_factory=list)
 
     def start_again(self) -> None:
-        """Forgets everything: the conversation starts again from the beginning."""
+        """Resets everything: the conversation starts again from the beginning."""
         fresh = Conversation()
-        for one in fields(self):
-            setattr(self, one.name, getattr(fresh, one.name))
+        for attribute in fields(self):
+            setattr(self, attribute.name, getattr(fresh, attribute.name))
 
     def note_reply(self, reply: ChatReply, form: str, **facts: Any) -> None:
         """Adds a reply, and the record of its round.
@@ -111,7 +112,7 @@ class Conversation:
         )
 
     def end_over_length(self, error: CallError, **facts: Any) -> None:
-        """Ends, because the conversation is too long for the model; keeps what it has so far."""
+        """Records that the conversation became too long for the model; it keeps its solution."""
         self.ended = "context-length"
         self.finish_reason = "context_length"
         self.rounds.append({"form": "none", "error": error.message, **facts})
@@ -121,12 +122,12 @@ class Environment(ABC):
     """The other side of a conversation with a chat model: it shows something and acts on replies.
 
     Args:
-        conversation: filled as the conversation proceeds, so that it is there if a call fails.
+        conversation: filled as the conversation proceeds, so that it is available if a call fails.
         rounds: how often the model may reply.
-        threads: run what blocks.
+        threads: threads for blocking work.
 
     Attributes:
-        out_of_rounds: why the conversation ended if the model has used all rounds.
+        out_of_rounds: the value of :attr:`Conversation.ended` if the model used all rounds.
     """
 
     out_of_rounds = "rounds"
@@ -138,34 +139,34 @@ class Environment(ABC):
 
     @abstractmethod
     async def show(self, number: int) -> tuple[Message, ...] | str:
-        """The messages of the request of a round; or why the conversation ends before it."""
+        """Returns the messages of a round's request, or why the conversation ends before it."""
 
     @abstractmethod
     async def act(self, reply: ChatReply, number: int) -> str | None:
-        """Notes a reply, and does what it asks for.
+        """Records a reply, and acts on it.
 
         Returns:
-            Why the conversation ends; None if it goes on.
+            Why the conversation ends; None if it continues.
         """
 
     def round_facts(self, number: int) -> dict[str, Any]:
-        """Fields of a round's record besides the reply."""
+        """Returns additional fields for the record of a round."""
         del number
         return {}
 
     async def finish(self) -> None:  # noqa: B027  in most modes, nothing is left to do
-        """Does what is left to do once the conversation has ended."""
+        """Does the work that remains once the conversation has ended."""
 
     async def blocking(self, work: Callable[[], _T]) -> _T:
-        """Runs what blocks on a thread."""
+        """Runs blocking work on a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
 async def converse(environment: Environment, ask: Ask) -> Conversation:
-    """Has a chat model talk to an environment until the conversation ends.
+    """Lets a chat model talk to an environment until the conversation ends.
 
     Args:
-        environment: what the model talks to.
+        environment: the environment.
         ask: asks the model.
 
     Returns:
@@ -203,14 +204,15 @@ async def converse(environment: Environment, ask: Ask) -> Conversation:
 async def try_sandboxes(
     once: Callable[[int], Awaitable[_T]], undo: Callable[[], None], pause_s: float
 ) -> _T:
-    """Has a conversation again if its sandbox, or its desktop, fails.
+    """Repeats a conversation if its sandbox, or its desktop, fails.
 
-    Replies are on record by then: the conversation is replayed, and only what differs is asked.
+    The replies so far are recorded: they are replayed, and the model is asked only where the new
+    attempt sends a different request.
 
     Args:
-        once: has the conversation; called with the number of the attempt, from 0.
-        undo: forgets what an attempt that failed has added.
-        pause_s: seconds to wait before the second attempt; before the third, twice as many.
+        once: holds the conversation; called with the number of the attempt, from 0.
+        undo: removes everything that a failed attempt has added.
+        pause_s: seconds to wait before the second attempt; twice as many before the third.
 
     Raises:
         SandboxError: the last attempt failed as well.
@@ -233,7 +235,7 @@ class _TextEnvironment(Environment):
         conversation: filled as the conversation proceeds.
         prompt: the first message.
         rounds: how often the model may reply.
-        threads: run what blocks.
+        threads: threads for blocking work.
     """
 
     def __init__(
@@ -247,7 +249,7 @@ class _TextEnvironment(Environment):
         self._prompt = prompt
 
     async def show(self, number: int) -> tuple[Message, ...]:
-        """All messages so far."""
+        """Returns all messages so far."""
         if number == 1:
             self.conversation.messages.append({"role": "user", "content": self._prompt})
         return tuple(self.conversation.messages)
@@ -255,13 +257,13 @@ class _TextEnvironment(Environment):
     async def _execute(
         self, runner: ProgramRunner, program: Extraction, reply: ChatReply
     ) -> Execution | None:
-        """Runs the program of a reply; None if there is none, or it was cut off."""
+        """Runs the program of a reply; returns None if it has no program, or a truncated one."""
         if program.code is None or (program.truncated and reply.is_truncated):
             return None
         return await self.blocking(partial(runner.execute, program.code))
 
     def _say(self, content: Content, number: int) -> None:
-        """Puts feedback on a round on record, and into the conversation if there is a next one."""
+        """Records feedback on a round, and adds it to the conversation unless it was the last."""
         self.conversation.rounds[-1]["feedback"] = content
         if number < self.rounds:
             self.conversation.messages.append({"role": "user", "content": content})
@@ -276,10 +278,11 @@ class RoundRules:
 
     Attributes:
         rounds: how often the model may answer.
-        explicit_stop: whether it ends when the model says so, not when a workbook is there.
+        explicit_stop: whether the conversation ends when the model says so; otherwise, it ends
+            with the first workbook.
         feedback: the wording between rounds.
-        output_path: where the prompt says that the solution leaves its workbook.
-        unseen: the wording if the model does not learn how its programs ran; None if it does.
+        output_path: the path at which the prompt asks for the workbook.
+        unseen: the wording if the model is not shown how its programs ran; None if it is shown.
     """
 
     rounds: int
@@ -310,7 +313,7 @@ class SingleReply(_TextEnvironment):
         super().__init__(conversation, prompt, 1, None)
 
     async def act(self, reply: ChatReply, number: int) -> str:
-        """Takes the program of the reply."""
+        """Makes the program of the reply the solution."""
         del number
         take_program(self.conversation, reply)
         return "replied"
@@ -324,7 +327,7 @@ class ProgramEnvironment(_TextEnvironment):
         prompt: the prompt.
         rules: the rules of the conversation.
         runner: runs the programs.
-        threads: run what blocks.
+        threads: threads for blocking work.
     """
 
     def __init__(
@@ -341,7 +344,7 @@ class ProgramEnvironment(_TextEnvironment):
         self._with_output: _Submission | None = None
 
     async def act(self, reply: ChatReply, number: int) -> str | None:
-        """Runs the program of a reply, and tells the model how it ran."""
+        """Runs the program of a reply, and sends the model feedback on it."""
         conversation, rules = self.conversation, self._rules
         program = take_program(conversation, reply)
         is_done = rules.explicit_stop and _says_done(reply.text)
@@ -359,7 +362,7 @@ class ProgramEnvironment(_TextEnvironment):
         return None
 
     async def finish(self) -> None:
-        """Hands in the last program that left a workbook: it counts more than one that looked."""
+        """Submits the last program that wrote a workbook, even if later programs only looked."""
         submission = self._with_output
         if submission is None:
             return
@@ -371,7 +374,7 @@ class ProgramEnvironment(_TextEnvironment):
 
 
 def take_program(conversation: Conversation, reply: ChatReply) -> Extraction:
-    """Adds a reply whose program, if it has one, is the solution so far."""
+    """Adds a reply to the conversation; if it has a program, this becomes the solution."""
     program = extract(reply.text)
     conversation.note_reply(reply, program.form)
     if conversation.solution is None or program.code is not None:
@@ -384,12 +387,12 @@ def take_program(conversation: Conversation, reply: ChatReply) -> Extraction:
 
 
 def _says_done(text: str) -> bool:
-    """Whether the model ends the conversation, outside of any program."""
+    """Whether a line outside of any program says DONE, which ends the conversation."""
     return any(_DONE.match(line) for line, outside in outside_fences(text) if outside)
 
 
 def execution_record(execution: Execution) -> dict[str, Any]:
-    """A conversation's record of the outcome of a program."""
+    """Returns the outcome of a program, for the record of a round."""
     return {
         "failed": execution.failed,
         "stopped": execution.stopped,
@@ -433,7 +436,7 @@ def _feedback(
 # -- typed answers --------------------------------------------------------------------------------
 
 Drawn = tuple[tuple[str, bytes], ...]
-"""Name and bytes of each picture that a program made."""
+"""Pictures that a program made, as pairs of name and bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,10 +444,10 @@ class TypedRules:
     """The rules of a conversation that ends with a typed answer.
 
     Attributes:
-        setting: rounds, words that announce the answer, what a model is shown.
+        setting: rounds, words that announce the answer, and limits on what the model is shown.
         feedback: the wording between rounds.
-        keep: keeps pictures that a program made, given as names and bytes, and returns them as they
-            can be shown; blocking.
+        keep: stores pictures that a program made, given as names and bytes, and returns them in a
+            form that can be shown; blocking.
     """
 
     setting: TypedSetting
@@ -453,17 +456,17 @@ class TypedRules:
 
 
 class AnswerEnvironment(_TextEnvironment):
-    """Rounds of program and printout, until the model answers.
+    """Rounds of program and printed output, until the model answers.
 
-    The ``response`` of the conversation is the reply with the answer, or the last reply.
+    The ``response`` of the conversation is the reply with the answer, or else the last reply.
 
     Args:
         conversation: filled as the conversation proceeds.
         prompt: the first message.
         rules: the rules of the conversation.
-        runner: runs programs; None in a setting that runs none, where the first reply is the
+        runner: runs programs; None in a setting that runs none, in which the first reply is the
             response.
-        threads: run what blocks.
+        threads: threads for blocking work.
     """
 
     def __init__(
@@ -479,7 +482,7 @@ class AnswerEnvironment(_TextEnvironment):
         self._runner = runner
 
     async def act(self, reply: ChatReply, number: int) -> str | None:
-        """Takes the answer; or runs the program of the reply, and shows its output."""
+        """Accepts the answer, or runs the program of the reply and shows its output."""
         conversation, rules = self.conversation, self._rules
         turn = read_turn(reply.text, rules.setting)
         conversation.note_reply(reply, turn.program.form, answers=turn.answers)
@@ -502,7 +505,7 @@ class AnswerEnvironment(_TextEnvironment):
         pictures: Sequence[Picture],
         number: int,
     ) -> Content:
-        """The message to the model after a round that did not end the conversation."""
+        """Returns the message to the model after a round that did not end the conversation."""
         rules, left = self._rules, self.rounds - number
         say = rules.feedback.say
         following = say("next_last") if left == 1 else say("next", left=str(left))
@@ -529,8 +532,8 @@ class Turn:
     """The role of a reply in a conversation that ends with an answer.
 
     Attributes:
-        program: the program that it holds, which may be none.
-        answers: whether it gives the answer, so that the program is not run.
+        program: the program in the reply, without code if there is no program.
+        answers: whether the reply gives the answer, so that the program is not run.
     """
 
     program: Extraction
@@ -538,11 +541,11 @@ class Turn:
 
 
 def read_turn(text: str, setting: TypedSetting) -> Turn:
-    """Tells an answer from a look around.
+    """Decides whether a reply gives the answer, or only a program to look at the data.
 
-    An answer is announced by words, or is JSON where a reply holds no program. A program next to
-    announced JSON is not run, unless the setting says so; words without JSON next to a program
-    ("the next step computes the final answer") announce nothing.
+    A reply without a program is an answer if it has the announcing words, or JSON. A reply with a
+    program is an answer if it has both, unless the setting wants the program to be run; words alone
+    ("the next step computes the final answer") announce nothing then.
 
     Args:
         text: the reply.
@@ -560,7 +563,7 @@ def read_turn(text: str, setting: TypedSetting) -> Turn:
 
 
 def _is_object(code: str) -> bool:
-    """Whether a program is only an object: models fence their JSON as Python."""
+    """Whether a program is only a JSON object: models often fence JSON as Python."""
     return code.lstrip().startswith("{") and not defined_names(code) and _has_object(code)
 
 

@@ -1,7 +1,7 @@
-"""Documents that prompts quote: cut into chunks, which are searched with BM25.
+"""Documents that prompts quote: they are cut into chunks, which are searched with BM25.
 
-The only module that imports ``bm25s``, ``markdownify`` and ``semantic_text_splitter``, which come
-with the extra ``documents``.
+This is the only module that imports ``bm25s``, ``markdownify`` and ``semantic_text_splitter``,
+which the extra ``documents`` installs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHUNK_TOKENS = 512
 OVERLAP_TOKENS = 20
 SHOWN_CHUNKS = 4
 TOKENS_OF = "gpt-3.5-turbo"
-"""The model whose tokenizer counts. Model and sizes are those of the retrieval of Spider2-V."""
+"""The model whose tokenizer counts tokens. Model and sizes are those of Spider2-V's retrieval."""
 
 _TEXTS = (".txt", ".md")
 _PAGES = (".html", ".htm")
@@ -38,8 +38,8 @@ class Chunk:
 
     Attributes:
         file: path of the document within its folder, with forward slashes.
-        part: 1-based number within the document.
-        text: its text.
+        part: 1-based number of the chunk in the document.
+        text: the text of the chunk.
     """
 
     file: str
@@ -48,7 +48,7 @@ class Chunk:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the text, in hexadecimal."""
+        """SHA-256 of the text, in hexadecimal digits."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
@@ -58,7 +58,7 @@ class Excerpt:
 
     Attributes:
         chunk: the chunk.
-        score: its BM25 score, above 0; greater is better.
+        score: its BM25 score, above 0; higher is better.
     """
 
     chunk: Chunk
@@ -66,7 +66,7 @@ class Excerpt:
 
     @property
     def record(self) -> dict[str, object]:
-        """The record of the excerpt; its text is in the conversation."""
+        """Returns the record of the excerpt, without its text, which is in the conversation."""
         chunk = self.chunk
         return {
             "file": chunk.file,
@@ -80,12 +80,12 @@ class DocumentFolder:
     """The documents of a folder, ready to be searched.
 
     Args:
-        path: a folder with ``.txt``, ``.md`` and ``.html`` files; other files are not read. Pages
-            become Markdown.
+        path: a folder with ``.txt``, ``.md`` and ``.html`` files; other files are not read. HTML is
+            converted to Markdown.
 
     Raises:
-        UsageError: there is no text in it, a file cannot be read or leads out of the folder, or the
-            libraries are not installed.
+        UsageError: the folder contains no text, a file cannot be read or is a link out of the
+            folder, or the libraries are not installed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -101,7 +101,7 @@ class DocumentFolder:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """The folder's contents and its kind of search, for ``run.json``."""
+        """The folder's contents and the method of search, for ``run.json``."""
         digest = hashlib.sha256()
         for chunk in self.chunks:
             digest.update(f"{chunk.file}\0{chunk.part}\0{chunk.sha256}\n".encode())
@@ -113,10 +113,10 @@ class DocumentFolder:
         }
 
     def find(self, query: str) -> tuple[Excerpt, ...]:
-        """The chunks that fit best, the best one first.
+        """Returns the chunks that fit a query best, the best one first.
 
-        Chunks that share no word with the query are left out. Chunks with equal scores are in the
-        order of the folder.
+        Chunks that share no word with the query are left out. Chunks with equal scores keep their
+        order in the folder.
         """
         words = _words([query])[0]
         if not words:

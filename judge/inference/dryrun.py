@@ -1,4 +1,4 @@
-"""The prompts and the estimated cost of a run, without a request."""
+"""Builds the prompts of a run and estimates its cost, without sending a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judge.inference.plan import InferencePlan
 from judge.inference.solver import Solver
 
 EXPECTED_REPLY_TOKENS = 700
-"""The assumed tokens of a reply, unless ``max_tokens`` is lower."""
+"""Assumed length of a reply in tokens, unless ``max_tokens`` is lower."""
 
 _EXPECTED_FEEDBACK_TOKENS = 250
 
@@ -28,10 +28,10 @@ class DryPrompt:
 
     Attributes:
         task_id: the task.
-        case: the case; None if the prompt is the same for all cases.
+        case: number of the case; None if the prompt is the same for all cases.
         text: the prompt; None if the workbook cannot be shown.
-        tokens: an estimate of its tokens.
-        problem: why there is no prompt, or None.
+        tokens: estimated tokens of the prompt.
+        problem: why there is no prompt; None if there is one.
     """
 
     task_id: str
@@ -45,13 +45,16 @@ class DryPrompt:
 class DryRun:
     """The prompts of a run, and its cost. All figures are estimates.
 
+    A pair of figures is for the case that every task takes one round, and that every task takes all
+    rounds.
+
     Attributes:
         prompts: the first messages.
-        calls: if each task takes one round, and if each takes all rounds.
-        prompt_tokens: likewise.
-        completion_tokens: likewise.
-        cost: US dollars, likewise; None if the price is unknown.
-        over_length: tasks whose prompt alone does not fit the model's context length.
+        calls: number of calls, as a pair.
+        prompt_tokens: tokens of the prompts, as a pair.
+        completion_tokens: tokens of the replies, as a pair.
+        cost: US dollars, as a pair; None if the price is unknown.
+        over_length: tasks whose prompt alone exceeds the model's context length.
     """
 
     prompts: tuple[DryPrompt, ...]
@@ -62,7 +65,7 @@ class DryRun:
     over_length: tuple[str, ...]
 
     def to_json(self, plan: InferencePlan) -> dict[str, Any]:
-        """The plan and its figures as a JSON object; docs/inference.md describes the fields."""
+        """Returns plan and figures as a JSON object; docs/inference.md describes the fields."""
         tools = plan.tool_definitions
         return {
             "model": plan.model.name,
@@ -91,8 +94,8 @@ class DryRun:
 def dry_run(plan: InferencePlan) -> DryRun:
     """Builds every prompt, and estimates tokens and cost of the run.
 
-    The upper figures are for tasks that take all of their rounds. Each round sends the whole
-    conversation again; on a desktop, as many turns of it as the setting says.
+    For the upper figures, every task takes all rounds. Each round sends the whole conversation
+    again; on a desktop, only as many turns of it as the setting says.
     """
     prompts = tuple(_prompts(plan))
     reply = min(EXPECTED_REPLY_TOKENS, int(plan.request_params.get("max_tokens") or 10**9))
@@ -132,11 +135,11 @@ def dry_run(plan: InferencePlan) -> DryRun:
 
 
 def _turn_tokens(setting: DesktopSetting, earlier: int, reply: int) -> int:
-    """An upper estimate of the tokens that a request sends after its first message.
+    """Returns an upper estimate of the tokens that a request sends after its first message.
 
     Args:
         setting: the setting of the desktop.
-        earlier: turns before this one.
+        earlier: number of earlier turns.
         reply: tokens of a reply.
     """
     pictures = PICTURE_TOKENS if setting.form.shows_screenshot else 0
@@ -148,7 +151,7 @@ def _turn_tokens(setting: DesktopSetting, earlier: int, reply: int) -> int:
 def _prompts(plan: InferencePlan) -> list[DryPrompt]:
     prompts: list[DryPrompt] = []
     with ThreadPoolExecutor(1) as threads:
-        # Nothing is kept, and pictures are counted as they are.
+        # Nothing is written, and pictures are counted without being shrunk or joined.
         solver = Solver(plan, None, threads, PictureStore(Path(PICTURES_FOLDER)))
         for assignment in plan.assignments:
             question = assignment.question

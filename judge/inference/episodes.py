@@ -1,7 +1,7 @@
-"""Episodes, one for each case of a task: those on record are taken from there, others are had.
+"""Episodes, one for each case of a task: finished ones are read from the record, others are run.
 
-What an episode is differs (a desktop, tools); what is here is the same for all: which cases are
-left, another attempt if the sandbox breaks, and the part of the conversation that belongs to each.
+This module has what episodes on a desktop and episodes with tools have in common: which cases are
+left, further attempts if the sandbox breaks, and each episode's part of the conversation.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class EpisodePart(Generic[End]):
     """A finished episode, with its part of the conversation.
 
     Attributes:
-        end: its last line.
+        end: the last line of its record.
         messages: its messages.
-        rounds: the records of its turns, with numbers of messages from its first.
-        calls: the calls for its replies.
+        rounds: the records of its turns; they number messages from the first of the episode.
+        calls: the calls to the model.
     """
 
     end: End
@@ -47,12 +47,12 @@ class EpisodePart(Generic[End]):
 
 
 class EpisodeSolver(ABC, Generic[End]):
-    """Has a chat model solve tasks in episodes, with a bound on episodes at a time.
+    """Lets a chat model solve tasks in episodes, a limited number of them at a time.
 
     Args:
-        plan: the run.
+        plan: the plan of the run.
         store: the results directory.
-        jobs: episodes at a time.
+        jobs: most episodes at a time.
     """
 
     def __init__(self, plan: InferencePlan, store: RunDirectory, jobs: int) -> None:
@@ -68,19 +68,19 @@ class EpisodeSolver(ABC, Generic[End]):
         before: Mapping[str, Any] | None,
         keep: Callable[[], None],
     ) -> None:
-        """Has an episode for each case of a task, unless it is on record.
+        """Runs an episode for each case of a task, unless it is recorded already.
 
         Args:
             assignment: the task.
             conversation: filled as the episodes proceed.
             client: asks the model for this task and sample.
-            before: the conversation on record; None if there is none.
+            before: the recorded conversation; None if there is none.
             keep: writes the conversation so far; called before an episode is finished.
 
         Raises:
             CallError: no reply could be obtained.
             BudgetReachedError: the budget does not allow a call.
-            SandboxError: sandboxes broke, one after the other.
+            SandboxError: the sandbox broke in every attempt.
             SuiteError: a file of the task cannot be read.
         """
         question = assignment.question
@@ -99,15 +99,15 @@ class EpisodeSolver(ABC, Generic[End]):
             conversation.response = _RESPONSES.get(end["ended"])
 
     def cases(self, assignment: Assignment) -> tuple[CaseInput, ...]:
-        """The cases that have an episode."""
+        """Returns the cases that have an episode."""
         return assignment.question.inputs
 
     @abstractmethod
     async def check(self) -> None:
-        """Checks that episodes can begin at all.
+        """Checks that episodes can be started at all.
 
         Raises:
-            SandboxError: they cannot.
+            SandboxError: they cannot be started.
         """
 
     @abstractmethod
@@ -120,7 +120,7 @@ class EpisodeSolver(ABC, Generic[End]):
         keep: Callable[[], None],
         attempt: int,
     ) -> End:
-        """Has an episode; returns its last line.
+        """Runs an episode once; returns the last line of its record.
 
         Raises:
             SandboxError: the sandbox broke.
@@ -134,9 +134,9 @@ class EpisodeSolver(ABC, Generic[End]):
         case: CaseInput,
         before: Mapping[str, Any] | None,
     ) -> EpisodePart[End] | None:
-        """The finished episode of a case, with its part of the conversation; None if there is none.
+        """Returns the recorded episode of a case, with its part of the conversation.
 
-        An episode that cannot be read is repeated.
+        None if there is no finished episode, or it cannot be read; it is then repeated.
         """
 
     @abstractmethod
@@ -148,7 +148,7 @@ class EpisodeSolver(ABC, Generic[End]):
         conversation: Conversation,
         end: End,
     ) -> None:
-        """Puts the outcome of an episode into the conversation."""
+        """Enters the outcome of an episode into the conversation."""
 
     async def _episode(
         self,
@@ -158,7 +158,7 @@ class EpisodeSolver(ABC, Generic[End]):
         client: TaskClient,
         keep: Callable[[], None],
     ) -> End:
-        """Has an episode; starts it again if its sandbox breaks."""
+        """Runs an episode; starts it again if its sandbox breaks."""
         lists: tuple[list[Any], ...] = (
             conversation.messages,
             conversation.rounds,
@@ -177,10 +177,10 @@ class EpisodeSolver(ABC, Generic[End]):
         return await try_sandboxes(once, undo, PAUSE_S)
 
     def has_output(self, digest: str | None) -> bool:
-        """Whether a file that an episode left is still there, or it left none."""
+        """Whether the file that an episode left still exists; True if it left no file."""
         if digest is None or self._store.get_workbook(digest) is not None:
             return True
-        # A damaged file would be kept in place of the new one.
+        # Otherwise, a damaged file would be kept instead of the new one.
         self._store.workbook_path(digest).unlink(missing_ok=True)
         return False
 
@@ -188,7 +188,7 @@ class EpisodeSolver(ABC, Generic[End]):
 def asking(
     client: TaskClient, case: CaseInput
 ) -> Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]:
-    """Asks the model about one case."""
+    """Returns a function that asks the model about one case."""
 
     def ask(messages: tuple[Message, ...], number: int) -> Awaitable[ChatReply]:
         return client.ask(messages, number, case.number)
@@ -214,13 +214,13 @@ def take_part(
 
 
 def part_of(end: End, turns: int, case: int, before: Mapping[str, Any]) -> EpisodePart[End] | None:
-    """The part of a conversation on record that belongs to an episode; None if it is not there.
+    """Returns the part of a recorded conversation that belongs to an episode; None if it is absent.
 
     Args:
-        end: the last line of the episode.
-        turns: how many turns it has.
+        end: the last line of the episode's record.
+        turns: how many turns the episode has.
         case: number of the case.
-        before: the conversation on record.
+        before: the recorded conversation.
     """
     with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
         parts = [(int(number), int(start)) for number, start in before["parts"]]

@@ -1,8 +1,8 @@
 """Runs the programs of a conversation: isolated, on the first case's input, without golds.
 
 Each program gets a fresh process (:class:`FreshProcessRunner`), or all programs of a conversation
-share one interpreter (:class:`SessionRunner`, :class:`Interpreter`). Printouts and tracebacks are
-cut to what a chat model can use.
+share one interpreter (:class:`SessionRunner`, :class:`Interpreter`). Output and tracebacks are cut
+to a length that is useful to a chat model.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _LIMIT_WORDS = {
 }
 
 OUTPUT_CHARS = 4_000
-"""Characters of a program's output that the chat model is shown."""
+"""How many characters of a program's output the chat model is shown."""
 
 ERROR_CHARS = 3_000
-"""Characters of its traceback."""
+"""How many characters of a program's traceback the chat model is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,14 @@ class Execution:
     """The outcome of one program, as the conversation needs it.
 
     Attributes:
-        failed: whether it ended with an error.
-        stopped: why it was stopped (a limit), or None.
-        printed: what it printed, cut.
-        error: its traceback, cut; empty if there is none.
+        failed: whether the program ended with an error.
+        stopped: the limit because of which it was stopped; None if it was not stopped.
+        printed: its output, shortened.
+        error: its traceback, shortened; empty if there is none.
         output_exists: whether it left a workbook at the output path.
-        seconds: how long it ran, by the clock.
-        pictures: name and bytes of the pictures that it made, if they are collected. Their bytes
-            are unchecked, and may be anything.
+        seconds: how long it ran, in wall-clock time.
+        pictures: names and bytes of the pictures that it made, if these are collected. The bytes
+            are not checked, and may be anything.
     """
 
     failed: bool
@@ -74,12 +74,12 @@ class Execution:
 
     @property
     def solved(self) -> bool:
-        """Whether it ran without an error and left a workbook."""
+        """Whether the program ran without an error and left a workbook."""
         return self.output_exists and not self.failed and self.stopped is None
 
 
 class ProgramRunner(Protocol):
-    """Runs the programs of one conversation. Blocking; used by one thread at a time."""
+    """Runs the programs of one conversation. Blocking; to be used by one thread at a time."""
 
     def execute(self, code: str) -> Execution:
         """Runs one program.
@@ -91,10 +91,10 @@ class ProgramRunner(Protocol):
 
 
 class WorkbookRunner(ProgramRunner, Protocol):
-    """Runs programs that leave a workbook, as the judge will run the last of them."""
+    """Runs programs that write a workbook, in the way in which the judge runs solutions."""
 
     def execute_alone(self, code: str) -> Execution:
-        """Runs a program without anything from earlier rounds.
+        """Runs a program without any state of earlier rounds.
 
         Raises:
             SandboxError: the sandbox failed (not the program).
@@ -112,7 +112,7 @@ class SessionSlots:
     Opening a session costs a few hundred milliseconds of CPU time; keeping it open costs memory.
 
     Args:
-        limit: sessions at a time; a conversation beyond that opens one for every program.
+        limit: most open sessions; a conversation beyond that opens a session for every program.
     """
 
     def __init__(self, limit: int) -> None:
@@ -123,21 +123,21 @@ class SessionSlots:
         return self._free is not None and self._free.acquire(blocking=False)
 
     def release(self) -> None:
-        """Makes the slot free for another conversation."""
+        """Releases the slot for another conversation."""
         assert self._free is not None
         self._free.release()
 
 
 class FreshProcessRunner:
-    """A fresh process for every program, in a session that belongs to this conversation alone.
+    """Runs every program in a fresh process, in a session that only this conversation uses.
 
     Args:
-        sandbox: where to run.
+        sandbox: the sandbox.
         input_workbook: the first case's input.
-        input_path: where the prompt says that programs find it.
-        output_path: where the prompt says that they leave theirs.
-        limits: bounds of each run.
-        slots: limits the conversations that keep their session open between programs.
+        input_path: the path of the input, as named in the prompt.
+        output_path: the path of the output, as named in the prompt.
+        limits: limits of each run.
+        slots: limits how many conversations keep their session open between programs.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class FreshProcessRunner:
         self._executions: dict[str, Execution] = {}
 
     def execute(self, code: str) -> Execution:
-        """Runs one program; nothing remains of those before it."""
+        """Runs one program; nothing remains of earlier programs."""
         request = RunRequest(
             program=code,
             files={self._input_path: self._workbook.read_bytes()},
@@ -181,7 +181,7 @@ class FreshProcessRunner:
         return execution
 
     def execute_alone(self, code: str) -> Execution:
-        """Runs a program, or returns what it did before: rounds share nothing."""
+        """Runs a program, or returns its earlier outcome, since rounds share no state anyway."""
         return self._executions.get(code) or self.execute(code)
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class FreshProcessRunner:
 
 
 def execution_of_run(result: RunResult) -> Execution:
-    """Turns the facts of a run into an execution of the conversation."""
+    """Converts the result of a run to an execution of the conversation."""
     stderr = result.stderr.decode("utf-8", "replace")
     stdout = result.stdout.decode("utf-8", "replace")
     failed = result.status in _PROGRAM_ERRORS
@@ -222,10 +222,10 @@ def _unexplained(result: RunResult) -> str:
 
 
 MAX_INPUT_BYTES = 256 * MIB
-"""The longest input file that is written into a sandbox."""
+"""Largest input file that is written into a sandbox, in bytes."""
 
 INTERPRETER = "judge.tools.driver.interpreter"
-"""The module that runs inside."""
+"""The module that runs inside the sandbox."""
 
 _PREPARE_S = 60.0
 _NAME_CHARS = 100
@@ -233,13 +233,13 @@ _NAME_CHARS = 100
 
 @dataclass(frozen=True, slots=True)
 class PictureCapture:
-    """Which pictures that programs make are collected.
+    """Which pictures are collected of those that programs make.
 
     Attributes:
-        folder: where programs work, and save pictures.
-        most: pictures after each program.
-        most_bytes: bytes of a picture.
-        suffixes: how names of pictures end.
+        folder: the folder in which programs work and save pictures.
+        most: most pictures after each program.
+        most_bytes: largest picture, in bytes.
+        suffixes: suffixes of the names of pictures.
     """
 
     folder: str
@@ -249,18 +249,19 @@ class PictureCapture:
 
 
 class Interpreter:
-    """An interpreter for one conversation, started with the first program.
+    """A Python interpreter for one conversation, started with the first program.
 
-    It is isolated like a solution, and belongs only to this conversation. A program that runs too
-    long ends it; the next program gets a new one without variables.
+    It is isolated like a solution, and belongs only to this conversation. If a program runs too
+    long, the interpreter is ended; the next program gets a new one without variables.
 
     Args:
-        sandbox: where to run.
-        files: path inside, which must be below /tmp -> input file.
-        limits: bounds of each program.
-        folders: folders to make, likewise below /tmp.
-        work_in: one of them, where programs work; None for their home.
-        chars: characters of a printout that are kept; a traceback has at most as many.
+        sandbox: the sandbox.
+        files: path inside the sandbox, which must be below /tmp -> input file.
+        limits: limits of each program.
+        folders: folders to make, also below /tmp.
+        work_in: the one of these folders in which programs work; None for their home folder.
+        chars: how many characters of a program's output, and of its traceback, are kept; None for
+            the usual numbers.
         capture: which pictures are collected; None for none.
     """
 
@@ -285,11 +286,11 @@ class Interpreter:
         self._channel: ServiceChannel | None = None
 
     def execute(self, code: str, *, output_path: str | None = None) -> Execution:
-        """Runs one program among the variables of those before it.
+        """Runs one program, which sees the variables of earlier programs.
 
         Args:
             code: the program.
-            output_path: a file that it may leave; None if it leaves none.
+            output_path: a file that the program may write; None for none.
 
         Raises:
             SandboxError: the sandbox failed (not the program).
@@ -311,7 +312,7 @@ class Interpreter:
             reason = f"it ran longer than {self._limits.wall_s:g} s; all variables are lost"
             return _ended(reason, self._limits.wall_s)
         except SandboxError as error:
-            # The program ended the interpreter (os._exit, memory), which is its own doing.
+            # The program itself ended the interpreter (os._exit, memory); that is not our fault.
             self.close()
             reason = f"the interpreter ended ({error.message}); all variables are lost"
             return _ended(reason, 0.0)
@@ -340,7 +341,7 @@ class Interpreter:
         return self._channel
 
     def _preparing(self) -> Iterator[dict[str, object]]:
-        """Frames that prepare the interpreter: one for each file, since files may be long."""
+        """Yields frames that prepare the interpreter, one per file, since files may be long."""
         frame: dict[str, object] = {"do": "place", "files": {}, "folders": list(self._folders)}
         if self._work_in is not None:
             frame["work_in"] = self._work_in
@@ -351,14 +352,14 @@ class Interpreter:
 
 
 class SessionRunner:
-    """One interpreter for all rounds of a task; see :class:`Interpreter`.
+    """Runs the programs of all rounds of a task in one interpreter; see :class:`Interpreter`.
 
     Args:
-        sandbox: where to run.
+        sandbox: the sandbox.
         input_workbook: the first case's input.
-        input_path: where the prompt says that programs find it; must be below /tmp.
-        output_path: where the prompt says that they leave theirs; likewise.
-        limits: bounds of each program.
+        input_path: the path of the input, as named in the prompt; must be below /tmp.
+        output_path: the path of the output, as named in the prompt; must be below /tmp.
+        limits: limits of each program.
     """
 
     def __init__(
@@ -379,11 +380,11 @@ class SessionRunner:
         self._alone = FreshProcessRunner(sandbox, input_workbook, input_path, output_path, limits)
 
     def execute(self, code: str) -> Execution:
-        """Runs one program among the variables of those before it."""
+        """Runs one program, which sees the variables of earlier programs."""
         return self._interpreter.execute(code, output_path=self._output_path)
 
     def execute_alone(self, code: str) -> Execution:
-        """Runs a program in a fresh session, as the judge will."""
+        """Runs a program in a fresh session, as the judge does."""
         return self._alone.execute(code)
 
     def close(self) -> None:
@@ -437,7 +438,7 @@ def _execution_of_answer(
 
 
 def _pictures_of(listed: object, capture: PictureCapture) -> tuple[tuple[str, bytes], ...]:
-    """The pictures of an answer within the bounds; the program may have forged the answer."""
+    """Returns the pictures in an answer, within limits; a program may have forged the answer."""
     pictures: list[tuple[str, bytes]] = []
     for entry in listed[: capture.most] if isinstance(listed, list) else ():
         name = entry.get("name") if isinstance(entry, dict) else None
@@ -456,11 +457,11 @@ _OWN = re.compile(r"(?:^|/)solution\.py$|^<string>$|^<stdin>$")
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """The beginning and the end of a string, with a note on what was left out between them.
+    """Returns the beginning and the end of a string, with a note on the omission between them.
 
     Args:
-        text: what a program printed.
-        limit: characters to keep.
+        text: the output of a program.
+        limit: how many characters to keep.
     """
     if len(text) <= limit:
         return text
@@ -470,14 +471,14 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def trim_traceback(text: str, limit: int = 3_000) -> str:
-    """A traceback without the internals of libraries.
+    """Returns a traceback without the internals of libraries.
 
-    Frames of the program are kept; of consecutive library frames, only the last is. The message at
-    the end is never lost.
+    Frames of the program are kept; of consecutive library frames, only the last one is kept. The
+    message at the end is never lost.
 
     Args:
         text: standard error of a program.
-        limit: characters to keep; more are kept from the end than from the beginning.
+        limit: how many characters to keep; more of them from the end than from the beginning.
     """
     kept: list[str] = []
     run: list[list[str]] = []
@@ -500,7 +501,7 @@ def trim_traceback(text: str, limit: int = 3_000) -> str:
 
 
 def _blocks(lines: list[str]) -> list[list[str]]:
-    """Each frame with the source lines below it; every other line by itself."""
+    """Yields each frame together with the source lines below it, and every other line alone."""
     blocks: list[list[str]] = []
     in_frame = False
     for line in lines:

@@ -1,9 +1,9 @@
-"""Logs of Inspect AI: imports one as a run of the judge.
+"""Imports a log of Inspect AI as a run of the judge.
 
-A log is untrusted. The sizes and values of its members are counted first, and Inspect's reader
-sees only the fields that a run needs. Inspect does not expand attachments (text that many messages
-refer to): the judge counts them for each message, and inserts them when it writes the message. The
-submission in a sample is read like a line of any file of solutions.
+A log is untrusted. The sizes and values of its members are counted first, and Inspect's reader is
+given only the fields that a run needs. Attachments (text that many messages refer to) are not
+expanded by Inspect: the judge counts them for each message, and inserts them when it writes the
+message. The submission in a sample is read like a line of any other file of solutions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, ModelUsage
 
 STORE_KEY = "sheetjudge"
-"""The key of the submission in the store of a sample, where the judge's solver keeps it."""
+"""The key under which the judge's solver keeps the submission in the store of a sample."""
 
 _MAX_MEMBER_BYTES = 64 * MIB
 _MAX_BYTES = 4096 * MIB
@@ -63,13 +63,13 @@ _MAX_AMOUNT = 2**53
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93}
 """Accepted methods of compression; 93 is Zstandard, which Inspect uses."""
 _PIECE_BYTES = 4096
-"""Bytes read at a time: 4 KiB of Zstandard unpack to at most 128 MiB (RFC 8878, 3.1.1.2)."""
+"""Bytes read at a time; 4 KiB of Zstandard decompress to at most 128 MiB (RFC 8878, 3.1.1.2)."""
 
 _SUMMARIES, _JOURNAL = "summaries.json", "_journal/summaries/"
 _HEADERS = ("header.json", "_journal/start.json")
 _SAMPLES = "samples/"
 
-# The fields that are read. Inspect requires input and target, and they are left empty for it.
+# The fields that are read. Inspect also requires input and target, which are left empty.
 _OF_LOG = ("version", "status")
 _OF_EVAL = ("created", "task", "model", "solver")
 _OF_SAMPLE = ("id", "epoch", "working_time", "total_time", "attachments")
@@ -87,8 +87,8 @@ class ImportedLog:
 
     Attributes:
         submissions: how many submissions were imported.
-        failed: samples that ended with an error, by their names.
-        missing: samples that are not in the log, because the evaluation did not finish.
+        failed: name of a sample that ended with an error -> the error.
+        missing: how many samples are not in the log because the evaluation did not finish.
     """
 
     submissions: int = 0
@@ -105,14 +105,14 @@ def import_inspect_log(
 
     Args:
         log: a .eval or .json file.
-        suite: the suite that it answers.
+        suite: the suite of the log's tasks.
         source: where the suite is loaded from, for run.json.
         store: the run's directory, which must hold no submissions yet.
         ids: the tasks to import; None for all.
 
     Raises:
         UsageError: Inspect is not installed.
-        SubmissionError: the log cannot be read, or does not answer the suite.
+        SubmissionError: the log cannot be read, or is about tasks of another suite.
         StoreError: the directory holds submissions, or cannot be written.
     """
     check_installed()
@@ -129,7 +129,7 @@ def import_inspect_log(
 
 
 def suite_named_in(log: Path) -> tuple[str, str] | None:
-    """Name and digest of the suite that a log of the judge's own tasks answers; None for others.
+    """Returns name and digest of the suite that a log is about; None if not the judge's own tasks.
 
     Raises:
         UsageError: Inspect is not installed.
@@ -143,7 +143,7 @@ def suite_named_in(log: Path) -> tuple[str, str] | None:
 
 
 def raw_samples(log: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """The samples of a log as JSON, each with the head of the log; bounded as everywhere here.
+    """Yields the header of a log with each of its samples, as JSON; the usual limits apply.
 
     Raises:
         UsageError: Inspect is not installed.
@@ -174,7 +174,7 @@ def check_installed() -> None:
     """Checks that Inspect can be imported.
 
     Raises:
-        UsageError: it cannot; the hint names the extra.
+        UsageError: it cannot be imported; the hint names the extra to install.
     """
     try:
         import inspect_ai.log  # noqa: F401, PLC0415  loaded where logs are read
@@ -186,7 +186,7 @@ def check_installed() -> None:
 
 
 def record_of_store(kept: object, *, is_file: bool) -> dict[str, Any] | None:
-    """The submission in the store of a sample, without fields that the solver cannot have written.
+    """Reads the submission in the store of a sample; drops fields that the solver does not write.
 
     Args:
         kept: the value in the store, which is untrusted.
@@ -218,7 +218,7 @@ class _OpenedLog:
 
     Attributes:
         named: the file that the user named, for messages.
-        path: what Inspect reads.
+        path: the cleaned copy that Inspect reads.
         header: everything but the samples.
     """
 
@@ -227,7 +227,7 @@ class _OpenedLog:
     header: EvalLog
 
     def names(self, suite: Suite, ids: Collection[str] | None) -> list[tuple[int | str, int]]:
-        """Ids and epochs of the samples to import, in the order of the suite.
+        """Returns ids and epochs of the samples to import, in the order of the suite.
 
         Raises:
             SubmissionError: the suite has no such task.
@@ -252,7 +252,7 @@ class _OpenedLog:
         return sorted(names, key=lambda name: (order[str(name[0])], name[1]))
 
     def missing(self, ids: Collection[str] | None, names: Collection[tuple[int | str, int]]) -> int:
-        """How many samples are not in the log, because the evaluation did not finish."""
+        """Returns how many samples are not in the log because the evaluation did not finish."""
         sample_ids = self.header.eval.dataset.sample_ids
         if self.header.status == "success" or sample_ids is None:
             return 0
@@ -263,19 +263,20 @@ class _OpenedLog:
         return len(expected) * epochs - sum(sample_id in expected for sample_id, _ in there)
 
     def sample(self, sample_id: int | str, epoch: int) -> EvalSample:
-        """A sample with the fields that are read; attachments are not put in.
+        """Reads a sample; attachments are not expanded.
 
         Raises:
-            SubmissionError: there is none, or it says that it is another one.
+            SubmissionError: there is no such sample, or its content has another id or epoch.
         """
         from inspect_ai.log import read_eval_log_sample  # noqa: PLC0415
 
-        # A log of this sample alone: Inspect reads the whole list of members for each sample.
+        # Write a log with only this sample, since Inspect reads the whole directory of the archive
+        # for each sample.
         name = _sample_name(sample_id, epoch)
         alone = self.path.with_name("sample.eval")
         with _bad_log_is_an_error(self.named):
-            with zipfile.ZipFile(self.path) as all_samples, zipfile.ZipFile(alone, "w") as one:
-                one.writestr(name, all_samples.read(name))
+            with zipfile.ZipFile(self.path) as all_samples, zipfile.ZipFile(alone, "w") as single:
+                single.writestr(name, all_samples.read(name))
             sample = read_eval_log_sample(str(alone), sample_id, epoch)
         if (sample.id, sample.epoch) != (sample_id, epoch):
             raise SubmissionError(
@@ -324,16 +325,15 @@ def _bad_log_is_an_error(log: Path) -> Iterator[None]:
 
 
 def _documents(log: Path) -> Iterator[tuple[str, Any]]:
-    """The documents of a log by the names that an .eval file has for them.
+    """Yields the documents of a log, with the names that they have in an .eval file.
 
-    Each has only the fields that are read; no member is longer, nested deeper, or of more values
-    than it may be.
+    They contain only the fields that are read. Limits on length, depth and number of values apply.
 
     Raises:
-        MalformedError: a member is not JSON, is nested too deep, or has too many values.
+        MalformedError: a member is not JSON, is nested too deeply, or has too many values.
         SubmissionError: the log is missing or too long.
-        ZipRefusedError: it is made to be large.
-        zipfile.BadZipFile: it is damaged.
+        ZipRefusedError: the archive decompresses to too much.
+        zipfile.BadZipFile: the archive is damaged.
     """
     if log.suffix == ".json":
         data = read_regular(log, SubmissionError, most_bytes=_MAX_JSON_BYTES)
@@ -355,7 +355,7 @@ def _documents(log: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _documents_of_json(log: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The same of a log that is one document."""
+    """Does the same as :func:`_documents` for a log in a single JSON document."""
     yield _HEADERS[0], _header(log)
     samples = log.get("samples") or []
     yield _SUMMARIES, _summaries(samples)
@@ -368,11 +368,11 @@ def _sample_name(sample_id: object, epoch: object) -> str:
 
 
 def _members(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the members that are read; the last one of a name counts.
+    """Yields names and contents of the members that are read; of equal names, the last one counts.
 
     Raises:
-        ZipRefusedError: the archive is made to be large.
-        zipfile.BadZipFile: it is damaged.
+        ZipRefusedError: the archive decompresses to too much.
+        zipfile.BadZipFile: the archive is damaged.
     """
     import zipfile_zstd  # type: ignore[import-untyped]  # noqa: F401, PLC0415  as Inspect packs
 
@@ -397,7 +397,7 @@ def _members(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
                 )
             if member.compress_type not in _METHODS:
                 raise ZipRefusedError(f"{shown} is packed in a way that Inspect does not use")
-            # No more is read than the size that was counted above.
+            # Reading stops at the declared size, which was checked above.
             with packed.open(member) as source:
                 yield name, b"".join(iter(lambda: source.read(_PIECE_BYTES), b""))
 
@@ -414,10 +414,10 @@ def _header(log: dict[str, Any]) -> dict[str, Any]:
 
 
 def _summaries(samples: object) -> list[dict[str, Any]]:
-    """Which samples there are.
+    """Reads the ids and epochs of the samples.
 
     Raises:
-        MalformedError: there are too many, or one is not an object.
+        MalformedError: there are too many samples, or one is not an object.
     """
     if not isinstance(samples, list):
         raise MalformedError("its samples are not a list")
@@ -431,7 +431,7 @@ def _sample(sample: dict[str, Any]) -> dict[str, Any]:
     """Reads the fields of a sample that the judge uses.
 
     Raises:
-        MalformedError: it has too many messages, parts of messages, or models.
+        MalformedError: the sample has too many messages, parts of messages, or models.
     """
     kept = {"input": "", "target": "", **_only(sample, *_OF_SAMPLE)}
     transcript = _only(sample.get("transcript"), "content")  # before Inspect 0.3.60
@@ -472,7 +472,7 @@ def _output(output: dict[str, Any]) -> dict[str, Any]:
 
 
 def _message(message: object) -> object:
-    """Role, text and pictures of a message; anything else is left for Inspect to refuse."""
+    """Returns role, text and pictures of a message; Inspect refuses what is not a message."""
     if not isinstance(message, dict):
         return message
     content = message.get("content")
@@ -483,7 +483,7 @@ def _message(message: object) -> object:
 
 
 def _only(document: object, *fields: str) -> dict[str, Any]:
-    """The named fields of an object; nothing if it is not an object."""
+    """Returns the named fields of an object; an empty dictionary if it is not an object."""
     if not isinstance(document, dict):
         return {}
     return {name: document[name] for name in fields if name in document}
@@ -519,13 +519,13 @@ def _import(
 
 
 def _submission(sample: EvalSample, suite: Suite, header: EvalLog) -> Submission:
-    """A sample as a submission, with what it cost."""
+    """Returns a sample as a submission, with its cost."""
     task = suite.task(str(sample.id))
     field_name = "solution" if task.answer.is_file else "response"
     usage = list(sample.model_usage.values())
     seconds = sample.working_time if sample.working_time is not None else sample.total_time
     prompt = sum(map(prompt_tokens_of, usage))
-    completion = sum(one.output_tokens for one in usage)
+    completion = sum(model_usage.output_tokens for model_usage in usage)
     cost = _cost(usage)
     for what, number in (("tokens", prompt), ("tokens", completion), ("cost", cost),
                          ("seconds", seconds)):  # fmt: skip
@@ -555,18 +555,18 @@ def _submission(sample: EvalSample, suite: Suite, header: EvalLog) -> Submission
         return submission_of_record(reply, suite)
     try:
         return submission_of_record(record | facts | {"calls": _calls(kept)}, suite)
-    except SubmissionError:  # a store that the judge did not write
+    except SubmissionError:  # the judge did not write the store
         return submission_of_record(reply, suite)
 
 
 def prompt_tokens_of(usage: ModelUsage) -> int:
-    """Tokens of the requests, those that a cache spared included."""
+    """Returns the tokens of the requests, including those that were read from a cache."""
     cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
     return usage.input_tokens + cached
 
 
 def _cost(usage: Collection[ModelUsage]) -> float | None:
-    costs = [one.total_cost for one in usage]
+    costs = [model_usage.total_cost for model_usage in usage]
     amounts = [cost for cost in costs if cost is not None]
     return round(sum(amounts), 8) if amounts and len(amounts) == len(costs) else None
 
@@ -606,11 +606,11 @@ def _conversation(
 
 
 class _Messages:
-    """Messages of samples with the attachments that they refer to, counted before they are used.
+    """Messages of samples, with attachments inserted; their length is checked first.
 
     Args:
-        log: the log, for messages.
-        pictures: takes the pictures of messages.
+        log: the log, for error messages.
+        pictures: the store for the pictures of messages.
     """
 
     def __init__(self, log: Path, pictures: PictureStore) -> None:
@@ -619,7 +619,7 @@ class _Messages:
         self._in_all = 0
 
     def of(self, sample: EvalSample) -> list[dict[str, Any]]:
-        """The messages of a sample.
+        """Returns the messages of a sample.
 
         Raises:
             SubmissionError: its messages, or those of all samples so far, are too long.
@@ -648,7 +648,7 @@ class _Messages:
 
 
 def _resolved(text: str, attachments: Mapping[str, str]) -> str:
-    """A string, or the attachment that it refers to; resolved once, as Inspect does."""
+    """Returns a string, or the attachment that it refers to; resolved only once, as in Inspect."""
     for protocol in _REFERENCES:
         if text.startswith(protocol):
             return attachments.get(text.removeprefix(protocol), text)
@@ -656,7 +656,7 @@ def _resolved(text: str, attachments: Mapping[str, str]) -> str:
 
 
 def _texts(message: ChatMessage) -> list[str]:
-    """The strings of a message: its text, and the addresses of its pictures."""
+    """Returns the strings of a message: its text, and the addresses of its pictures."""
     if isinstance(message.content, str):
         return [message.content]
     pictures = [part.image for part in message.content if part.type == "image"]
@@ -681,7 +681,7 @@ def _content(
 
 
 def _picture(url: str, name: str, pictures: PictureStore) -> Part:
-    """A picture that is kept with the run; one that is only an address becomes text."""
+    """Stores a picture with the run; if there is only its address, returns this as text."""
     head, _, data = url.partition(",")
     if head.startswith("data:") and head.endswith(";base64") and len(data) < 2 * MAX_PICTURE_BYTES:
         with contextlib.suppress(binascii.Error, ValueError):

@@ -1,4 +1,4 @@
-"""The benchmark's own conversation logs (``conv_*.jsonl``): exported from or imported into a run.
+"""Exports a run to, or imports it from, the benchmark's conversation logs (``conv_*.jsonl``).
 
 A line has ``id``, ``instruction_type``, ``conversation`` (a list of strings: prompt, reply,
 result, reply …) and ``solution``.
@@ -25,16 +25,19 @@ from judge.suites.submissions import load_submissions, submission_record
 
 @contextlib.contextmanager
 def empty_records(store: RunDirectory) -> Iterator[InferenceRecords]:
-    """Takes a directory, which must hold no submissions yet, until the end of the block.
+    """Locks a directory, which must hold no submissions yet, until the end of the block.
 
     Raises:
-        StoreError: it holds some, another process is at work on it, or it cannot be written.
+        StoreError: the directory holds submissions, is locked by another process, or cannot be
+            written.
     """
     records = InferenceRecords(store)
     records.lock()
     try:
         if records.finished():
-            raise StoreError(f"{store.path}: holds submissions already", hint="Give another --out.")
+            raise StoreError(
+                f"{store.path}: already contains submissions", hint="Give another --out."
+            )
         yield records
     finally:
         records.close()
@@ -43,14 +46,14 @@ def empty_records(store: RunDirectory) -> Iterator[InferenceRecords]:
 def imported_run(
     log: Path, suite: Suite, source: str, *, model: str | None, setting: str | None
 ) -> RunDocument:
-    """The content of run.json for a run that comes from a log.
+    """Returns the content of run.json for a run that is imported from a log.
 
     Args:
         log: the log.
-        suite: the suite that it answers.
-        source: what the suite was loaded from.
-        model: the chat model, if the log says.
-        setting: the setting of inference, if the log says.
+        suite: the suite of the log's tasks.
+        source: where the suite was loaded from.
+        model: the chat model; None if the log does not name it.
+        setting: the setting of inference; None if the log does not name it.
     """
     return {
         "suite": {
@@ -110,8 +113,8 @@ def _log_lines(records: InferenceRecords) -> Iterator[dict[str, Any]]:
         yield {
             "id": record["id"],
             "instruction_type": record.get("instruction_type"),
-            # As the scripts write them: nothing if the calls failed, and the whole reply if it
-            # holds no program.
+            # As the benchmark's scripts write them: an empty string if the calls failed, and the
+            # whole reply if it contains no program.
             "conversation": texts or "",
             "solution": next(filter(None, map(record.get, _SAID)), ""),
             **({"sample": sample} if sample else {}),
@@ -119,12 +122,12 @@ def _log_lines(records: InferenceRecords) -> Iterator[dict[str, Any]]:
 
 
 def _objects(value: object) -> list[Any]:
-    """The objects of an array; none where it is something else."""
+    """Returns the objects in an array; an empty list if the value is not an array."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _result_of(last_round: Mapping[str, Any]) -> str | None:
-    """The outcome of the last program, with which conversations end in the benchmark's logs."""
+    """Returns the outcome of the last program, with which the benchmark's conversations end."""
     if feedback := last_round.get("feedback"):
         return plain_text(feedback)
     execution = last_round.get("execution")
@@ -134,13 +137,14 @@ def _result_of(last_round: Mapping[str, Any]) -> str | None:
 
 
 def setting_of_name(name: str) -> tuple[str | None, str | None]:
-    """Chat model and setting in the name of a log, as the benchmark's scripts name it.
+    """Reads chat model and setting from the name that the benchmark's scripts give a log.
 
     Args:
         name: such as ``conv_multi_row_react_exec_gpt-4o.jsonl`` or ``conv_single_gpt-4o.jsonl``.
 
     Returns:
-        The model, and the setting as ``judge infer`` names it; None if the name does not say.
+        The model, and the setting as ``judge infer`` names it; None for each if the name is of
+        another form.
     """
     match = _LOG_NAME.fullmatch(name)
     if match is None:
@@ -157,7 +161,7 @@ def import_log(
 
     Args:
         log: the benchmark's log, or any .jsonl of solutions.
-        suite: the suite that it answers.
+        suite: the suite of the log's tasks.
         source: where the suite is loaded from, for run.json.
         store: the run's directory, which must hold no submissions yet.
         ids: the tasks to import; None for all.
@@ -183,14 +187,16 @@ def import_log(
                 record["conversation"] = records.conversation_path(task_id, sample)
                 records.write_conversation(task_id, sample, _conversation(record, texts))
             records.append_submission(record)
-        model = next((one.model for one in submissions if one.model), model)
-        setting = next((one.setting for one in submissions if one.setting), setting)
+        model = next((submission.model for submission in submissions if submission.model), model)
+        setting = next(
+            (submission.setting for submission in submissions if submission.setting), setting
+        )
         store.write_run(imported_run(log, suite, source, model=model, setting=setting))
     return len(submissions)
 
 
 def _conversations(log: Path) -> dict[tuple[str, int], list[Any]]:
-    # Lines that hold no submission were refused before. Those of other tasks may hold anything.
+    # Lines without a submission were refused before. Lines about other tasks may be of any form.
     return {
         (str(record.get("id")), record.get("sample") or 0): record["conversation"]
         for _, record in read_json_lines(log, StoreError)

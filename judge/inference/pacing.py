@@ -1,8 +1,8 @@
 """The pace of requests: limits per minute, pauses that the server asks for, and budgets.
 
-The limits hold in every window of the period, not only on average: a bucket that is full at the
-start would let through twice the limit in the first minute. So the bucket holds a tenth of the
-limit, and the rest is the rate at which it refills.
+The limits hold in every window of the period, not only on average. A leaky bucket that holds the
+whole limit would let through twice the limit in the first minute; so the bucket holds a tenth of
+the limit, and is refilled at the rate of the rest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aiolimiter import AsyncLimiter
 from judge.inference.chat import BudgetReachedError
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_MARGIN = 0.95  # what is sent evenly does not arrive evenly
+_MARGIN = 0.95  # requests that are sent at an even pace do not arrive at one
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -28,9 +28,9 @@ class RateLimits:
     """The limits of a server.
 
     Attributes:
-        requests: requests in each period; None for no limit.
-        tokens: tokens of prompts and replies in each period; None for no limit.
-        period_s: the period.
+        requests: most requests in each period; None for no limit.
+        tokens: most tokens of prompts and replies in each period; None for no limit.
+        period_s: length of the period in seconds.
     """
 
     requests: int | None = None
@@ -39,11 +39,11 @@ class RateLimits:
 
 
 class Pacer:
-    """Lets calls pass at the pace that the limits allow. Used by one event loop.
+    """Lets calls pass at the pace that the limits allow. An instance belongs to one event loop.
 
     Args:
         limits: the limits of the server.
-        completion_tokens: the assumed tokens of a reply, before there has been one.
+        completion_tokens: assumed tokens of a reply, until the first reply has arrived.
     """
 
     def __init__(self, limits: RateLimits | None = None, completion_tokens: int = 800) -> None:
@@ -58,19 +58,19 @@ class Pacer:
 
     @property
     def is_limited(self) -> bool:
-        """Whether there are limits at all; without any, no estimates are needed."""
+        """Whether there are any limits; without limits, no estimates are needed."""
         return self._requests is not None or self._tokens is not None
 
     async def admit(self, prompt_tokens: int) -> None:
         """Waits until a request may be sent.
 
         Args:
-            prompt_tokens: an estimate of the tokens of its prompt.
+            prompt_tokens: estimated tokens of its prompt.
         """
         if not self.is_limited:
             await self._wait_out_pause()
             return
-        # One at a time, so that a large request that waits for its tokens is not overtaken forever.
+        # One at a time, so that small requests do not keep overtaking a large one that is waiting.
         async with self._order:
             await self._wait_out_pause()
             if self._tokens is not None:
@@ -86,8 +86,8 @@ class Pacer:
 
         Args:
             estimate: the value passed to :meth:`admit`.
-            prompt_tokens: as the server counted them, if it did.
-            completion_tokens: likewise.
+            prompt_tokens: tokens of the prompt as the server counted them; None if it did not.
+            completion_tokens: tokens of the reply, likewise.
         """
         if completion_tokens is None:
             return
@@ -97,11 +97,11 @@ class Pacer:
         self._expected += (completion_tokens - self._expected) / min(self._seen + 1, 50)
 
     def pause(self, seconds: float) -> None:
-        """Holds all calls back, because the server asked one of them to wait."""
+        """Makes all calls wait, because the server asked one of them to wait."""
         self._paused_until_s = max(self._paused_until_s, time.monotonic() + seconds)
 
     def note_headers(self, headers: Mapping[str, str]) -> None:
-        """Pauses if nothing is left of the server's limits, until they are reset."""
+        """Pauses until the server's limits are reset, if they are used up."""
         for name in ("requests", "tokens"):
             remaining = headers.get(f"x-ratelimit-remaining-{name}")
             reset = headers.get(f"x-ratelimit-reset-{name}")
@@ -125,11 +125,11 @@ class Pacer:
             left_s = self._paused_until_s - time.monotonic()
             if left_s <= 0:
                 return
-            await asyncio.sleep(left_s)  # meanwhile, the pause may have become longer
+            await asyncio.sleep(left_s)  # the pause may have become longer in the meantime
 
 
 def _bucket(limit: int | None, period_s: float) -> AsyncLimiter | None:
-    """A bucket that never lets more than the limit pass in any window of the period."""
+    """Returns a bucket that lets at most ``limit`` pass in every window of the period."""
     if limit is None:
         return None
     burst = max(limit / 10, 1.0)
@@ -139,13 +139,13 @@ def _bucket(limit: int | None, period_s: float) -> AsyncLimiter | None:
 
 @dataclass(slots=True)
 class Budget:
-    """Spending limits of a run, earlier commands of the same run included.
+    """Spending limits of a run, and what the run has spent, earlier commands included.
 
     Attributes:
-        max_cost: US dollars; None for no bound.
-        max_tokens: tokens of prompts and replies; None for no bound.
-        cost: spent so far.
-        tokens: used so far.
+        max_cost: most US dollars; None for no limit.
+        max_tokens: most tokens of prompts and replies; None for no limit.
+        cost: US dollars spent so far.
+        tokens: tokens used so far.
     """
 
     max_cost: float | None = None
@@ -160,7 +160,7 @@ class Budget:
         """Reserves the expected tokens and cost of a call while it is under way.
 
         Raises:
-            BudgetReachedError: the budget does not allow it.
+            BudgetReachedError: the budget does not allow the call.
         """
         if not self.allows(tokens, cost):
             raise BudgetReachedError
@@ -168,7 +168,7 @@ class Budget:
             yield
 
     def allows(self, tokens: int, cost: float) -> bool:
-        """Whether a call fits, besides what is spent and what is reserved."""
+        """Whether the budget allows a call, given the amounts already spent and reserved."""
         full_tokens = self.max_tokens is not None and (
             self.tokens + self._reserved_tokens + tokens > self.max_tokens
         )
@@ -179,7 +179,7 @@ class Budget:
 
     @contextlib.contextmanager
     def hold(self, tokens: int, cost: float) -> Iterator[None]:
-        """Reserves tokens and cost of a call that cannot be stopped any more."""
+        """Reserves tokens and cost of a call that is sent already, whatever the budget allows."""
         self._reserved_tokens += tokens
         self._reserved_cost += cost
         try:

@@ -1,8 +1,8 @@
 """Shrinks and joins pictures: the program of a sandbox service.
 
 The judge never imports this file: its text is sent into the sandbox and runs there, isolated, with
-Pillow. Pictures come from strangers, and decoders have faults: what one of them does to this
-process, or how much memory it takes, harms nobody else.
+Pillow. Pictures are untrusted and decoders have faults: a picture that crashes this process, or
+makes it use up its memory, harms nothing else.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ MIN_SIDE = 64
 
 
 def opened(data: bytes, frame: dict[str, Any]) -> Any:
-    """A picture, its size checked before anything is decoded."""
+    """Opens a picture; its size is checked before anything is decoded."""
     from PIL import Image, ImageOps  # noqa: PLC0415  only in the sandbox
 
-    Image.MAX_IMAGE_PIXELS = None  # the bound is the one below
+    Image.MAX_IMAGE_PIXELS = None  # the limit is checked below
     image = Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP", "GIF"))
     width, height = image.size
     if width * height > frame["most_pixels"]:
@@ -31,12 +31,12 @@ def opened(data: bytes, frame: dict[str, Any]) -> Any:
     if frame["longest_side"] and image.format == "JPEG":
         image.draft("RGB", (frame["longest_side"], frame["longest_side"]))
     image.load()
-    # Cameras write how a picture is to be turned, and a new file would not say it.
+    # Cameras record how to rotate a picture; the new file would lose this, so rotate it now.
     return ImageOps.exif_transpose(image)
 
 
 def flattened(image: Any) -> Any:
-    """The picture in three channels, on white where it is transparent."""
+    """Converts a picture to RGB, with white behind its transparent parts."""
     from PIL import Image  # noqa: PLC0415  only in the sandbox
 
     if image.mode not in {"RGBA", "LA", "PA"} and "transparency" not in image.info:
@@ -48,7 +48,7 @@ def flattened(image: Any) -> Any:
 
 
 def shrunk(image: Any, longest_side: int) -> Any:
-    """The picture with no side longer than that."""
+    """Shrinks a picture so that no side is longer than ``longest_side``."""
     from PIL import Image  # noqa: PLC0415  only in the sandbox
 
     scale = longest_side / max(image.size)
@@ -59,7 +59,7 @@ def shrunk(image: Any, longest_side: int) -> Any:
 
 
 def encoded(image: Any, most_bytes: int | None, *, lossless: bool) -> bytes:
-    """A file of the picture: PNG where it fits, else JPEG, worse and smaller until it fits."""
+    """Encodes a picture: as PNG if that fits, else as JPEG, degraded until it fits."""
     if lossless:
         buffer = io.BytesIO()
         image.save(buffer, "PNG")
@@ -77,12 +77,12 @@ def encoded(image: Any, most_bytes: int | None, *, lossless: bool) -> bytes:
 
 
 def fitted(data: bytes, frame: dict[str, Any]) -> bytes:
-    """One picture within the bounds; the same bytes if it is within them already."""
+    """Makes one picture fit the limits; returns the same bytes if it fits them already."""
     side, most_bytes = frame["longest_side"], frame["most_bytes"]
     image = opened(data, frame)
     from PIL import Image  # noqa: PLC0415  only in the sandbox
 
-    with Image.open(io.BytesIO(data)) as original:  # before it was drafted or turned
+    with Image.open(io.BytesIO(data)) as original:  # the sizes before scaling and rotation
         is_small = side is None or max(original.size) <= side
         is_taken = f"image/{(original.format or '').lower()}" in frame["types"]
         lossless = original.format != "JPEG" and (original.format != "WEBP" or not is_taken)
@@ -95,7 +95,7 @@ def fitted(data: bytes, frame: dict[str, Any]) -> bytes:
 
 
 def stitched(pictures: list[bytes], frame: dict[str, Any]) -> bytes:
-    """One picture that shows all, from left to right and from top to bottom."""
+    """Joins pictures into one, row by row, each row from left to right."""
     from PIL import Image  # noqa: PLC0415  only in the sandbox
 
     columns = math.ceil(math.sqrt(len(pictures)))
@@ -120,7 +120,7 @@ def stitched(pictures: list[bytes], frame: dict[str, Any]) -> bytes:
 
 
 def answer_to(frame: dict[str, Any]) -> dict[str, Any]:
-    """The pictures that are requested, or what is wrong with those that came."""
+    """Returns the requested pictures, or the error if a received picture cannot be used."""
     pictures = [base64.b64decode(picture) for picture in frame["pictures"]]
     try:
         if frame["stitch"]:
@@ -133,5 +133,5 @@ def answer_to(frame: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answers frames until there are no more."""
+    """Answers requests until there are no more."""
     serve(answer_to, sys.stdin.buffer, sys.stdout.buffer)

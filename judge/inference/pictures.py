@@ -1,12 +1,12 @@
-"""The pictures of a run: kept once under their SHA-256, made to fit, and read when they are sent.
+"""The pictures of a run: stored once under their SHA-256, made to fit, and read for requests.
 
-A picture that is an input of the suite stays where it is. One that a program made, or that was
-shrunk, is kept in the folder ``pictures`` of the run. No file of a run holds a picture as text: a
-data URL is made only for the request that leaves.
+A picture that is an input of the suite stays in the suite. A picture that a program made, or that
+was shrunk, is stored in the folder ``pictures`` of the run. No file of a run holds a picture as
+text: a data URL is made only for a request that is sent.
 
-The host never decodes a picture; it reads the first bytes for the type, and computes hashes.
-Shrinking and joining happen in a service of the sandbox, so no decoder of pictures is a dependency
-of the judge, and a decompression bomb ends that service and nothing else.
+The host never decodes a picture: it only reads the first bytes for the type, and computes hashes.
+Pictures are shrunk and joined in a service of the sandbox. So the judge depends on no decoder of
+pictures, and a decompression bomb ends only that service.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from judge.sandbox.bundle import program_text
 from judge.sandbox.contract import Sandbox, ServiceChannel
 
 MAX_PICTURE_BYTES = 20 * MIB
-"""Bytes of the largest picture that is sent; servers accept less."""
+"""Largest picture that is sent, in bytes; servers accept less."""
 
 _MAX_PIXELS = 100_000_000
-"""Pixels of the largest picture that a program may have made."""
+"""Largest picture of a program that is accepted, in pixels."""
 
 
 class PictureStore:
-    """Pictures by their hash. Safe to use from several threads.
+    """A store of pictures by their hash. Safe to use from several threads.
 
     Args:
-        folder: for the pictures that are no input of the suite; created with the first of them.
+        folder: the folder for pictures that are not inputs of the suite; created when the first
+            picture is stored.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -48,10 +49,10 @@ class PictureStore:
         self._lock = threading.Lock()
 
     def add_input(self, path: Path) -> Picture:
-        """A picture of the suite.
+        """Adds a picture of the suite.
 
         Raises:
-            SuiteError: it does not exist, is too long, or is not a PNG, JPEG, WEBP or GIF.
+            SuiteError: the file does not exist, is too long, or is not a PNG, JPEG, WEBP or GIF.
         """
         data = read_regular(path, SuiteError, most_bytes=MAX_PICTURE_BYTES)
         if data is None:
@@ -68,10 +69,10 @@ class PictureStore:
         return Picture(digest, media_type, len(data), path.name)
 
     def add_made(self, data: bytes, name: str) -> Picture | None:
-        """A picture that a program or the judge made; None if it is not a picture, or too large.
+        """Stores a picture made by a program or the judge; None if it is too large, or no picture.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the picture cannot be written.
         """
         media_type = image_type(data)
         if media_type not in PICTURE_SUFFIXES or len(data) > MAX_PICTURE_BYTES:
@@ -86,10 +87,10 @@ class PictureStore:
         return picture
 
     def read(self, sha256: str, media_type: str) -> bytes:
-        """The bytes of a picture.
+        """Reads a picture.
 
         Raises:
-            StoreError: it is missing, or was changed.
+            StoreError: the picture is missing, or was changed.
         """
         path = self._inputs.get(sha256)
         if path is None:
@@ -111,14 +112,14 @@ def has_pictures(content: Content) -> bool:
 
 
 def sent_content(content: Content, pictures: PictureStore | None) -> str | list[dict[str, Any]]:
-    """A message's content as chat completions take it, pictures as data URLs.
+    """Converts a message's content to the chat completions format, pictures to data URLs.
 
     Args:
-        content: the content as it is kept.
-        pictures: the store of its pictures; None if no message may hold any.
+        content: the content as it is stored.
+        pictures: the store of its pictures; None if messages cannot contain pictures.
 
     Raises:
-        StoreError: a picture is missing, or is not what it was.
+        StoreError: a picture is missing, or was changed.
     """
     if isinstance(content, str):
         return content
@@ -135,10 +136,10 @@ def _sent_part(part: Part, pictures: PictureStore | None) -> dict[str, Any]:
 
 
 MAX_PIXELS = 100_000_000
-"""A picture with more pixels is not decoded: 300 MB in three channels."""
+"""Largest picture that is decoded, in pixels: 300 MB in three channels."""
 
 STITCHED_SIDE = 2_048
-"""Longest side of several pictures in one, where no other is requested."""
+"""Longest side of pictures joined into one, in pixels, unless the setting names another."""
 
 _PROGRAM = "judge.inference.picture_worker"
 _MEMORY_BYTES = 2 * 1024**3
@@ -147,13 +148,13 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The bounds that pictures must fit.
+    """The limits that pictures must fit.
 
     Attributes:
-        longest_side: pixels; None for no bound.
-        most_bytes: bytes of each picture; None for no bound.
-        stitch: whether several pictures become one.
-        types: accepted media types; pictures of other types become PNG.
+        longest_side: longest side in pixels; None for no limit.
+        most_bytes: most bytes of each picture; None for no limit.
+        stitch: whether several pictures are joined into one.
+        types: accepted media types; pictures of other types are converted to PNG.
     """
 
     longest_side: int | None = None
@@ -162,7 +163,7 @@ class Fit:
     types: frozenset[str] = frozenset(PICTURE_SUFFIXES)
 
     def leaves(self, picture: Picture) -> bool:
-        """Whether a picture certainly stays as it is."""
+        """Whether it is certain, without decoding it, that a picture stays unchanged."""
         is_unbounded = self.longest_side is None and self.most_bytes is None
         return is_unbounded and not self.stitch and picture.media_type in self.types
 
@@ -171,8 +172,8 @@ class PictureFitter:
     """Makes pictures fit, in a service of the sandbox. Safe to use from several threads.
 
     Args:
-        sandbox: where pictures are decoded.
-        store: where they are kept.
+        sandbox: the sandbox in which pictures are decoded.
+        store: the store of the pictures.
     """
 
     def __init__(self, sandbox: Sandbox, store: PictureStore) -> None:
@@ -183,14 +184,14 @@ class PictureFitter:
         self._fitted: dict[tuple[Fit, tuple[str, ...]], list[Picture]] = {}
 
     def fit(self, pictures: Sequence[Picture], fit: Fit) -> list[Picture]:
-        """The pictures within bounds, or one picture that shows them all.
+        """Returns the pictures made to fit, or one picture that shows them all.
 
         Args:
-            pictures: of one message.
-            fit: the bounds; a single picture is never stitched.
+            pictures: the pictures of one message.
+            fit: the limits; a single picture is never stitched.
 
         Raises:
-            SuiteError: a picture cannot be decoded, or is too large to be.
+            SuiteError: a picture cannot be decoded, or is too large to be decoded.
             SandboxError: the sandbox failed.
         """
         stitch = fit.stitch and len(pictures) > 1
@@ -220,8 +221,8 @@ class PictureFitter:
         names = ", ".join(picture.name for picture in pictures)
         frame = {
             "pictures": [
-                base64.b64encode(self._store.read(one.sha256, one.media_type)).decode("ascii")
-                for one in pictures
+                base64.b64encode(self._store.read(item.sha256, item.media_type)).decode("ascii")
+                for item in pictures
             ],
             "longest_side": fit.longest_side,
             "most_bytes": fit.most_bytes,
@@ -257,6 +258,7 @@ class PictureFitter:
             self.close()
             raise SuiteError(f"a picture was not shrunk within {_TIMEOUT_S:g} s") from error
         except SandboxError as error:
-            # The picture ended the service (memory, a fault of a decoder); the next gets a new one.
+            # The picture ended the service (memory, a fault of a decoder). The next picture gets a
+            # new service.
             self.close()
             raise SuiteError(f"a picture could not be shrunk: {error.message}") from error

@@ -1,4 +1,4 @@
-"""The plan of a run: which tasks, which chat model, how they are asked. Part of ``run.json``."""
+"""The plan of a run: its tasks, its chat model, and how it is asked. Part of ``run.json``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Background:
     Attributes:
         oracle_plan: whether prompts give the steps of an expert, if the suite has them.
         documents: the documents that prompts quote; None for none.
-        words: the wording of both.
+        words: the wording of these additions.
     """
 
     oracle_plan: bool = False
@@ -37,7 +37,7 @@ class Background:
     words: Feedback = field(default_factory=lambda: load_feedback("background"))
 
     def identity(self, questions: Iterable[TaskQuestion]) -> dict[str, object]:
-        """Settings that must not change between two parts of a run."""
+        """Settings that must not change when a run is continued."""
         identity: dict[str, object] = {}
         if self.oracle_plan:
             digest = hashlib.sha256()
@@ -49,11 +49,11 @@ class Background:
         return identity | {"background_sha256": self.words.digest} if identity else {}
 
     def excerpts(self, question: TaskQuestion) -> tuple[Excerpt, ...]:
-        """The quotations that fit the instruction of a question."""
+        """Returns the quotations that fit the instruction of a question."""
         return () if self.documents is None else self.documents.find(question.instruction)
 
     def record(self, question: TaskQuestion) -> dict[str, object]:
-        """The fields that it adds to the records of a task."""
+        """Returns the fields for the records of a task: which documents were quoted."""
         if self.documents is None:
             return {}
         return {"documents": [excerpt.record for excerpt in self.excerpts(question)]}
@@ -61,9 +61,9 @@ class Background:
     def fields(
         self, template: Template, question: TaskQuestion, instruction: str
     ) -> Mapping[str, str]:
-        """The fields of a prompt: ``instruction``, ``plan`` and ``documents``.
+        """Returns the prompt's fields ``instruction``, ``plan`` and ``documents``.
 
-        If a template has no field for the plan or the documents, they follow the instruction.
+        If a template has no field for the plan or the documents, they are added to the instruction.
 
         Args:
             template: the template of the prompt.
@@ -75,7 +75,7 @@ class Background:
         return {**texts, "instruction": "\n\n".join([instruction, *beside])}
 
     def _plan(self, question: TaskQuestion) -> str:
-        # Some phrasings contain the steps.
+        # The instructions of some tasks already contain the steps.
         if not self.oracle_plan or not question.plan or question.plan in question.instruction:
             return ""
         return self.words.say("plan", plan=question.plan)
@@ -102,7 +102,7 @@ class Assignment:
 
     Attributes:
         question: the task without its golds.
-        raw_id: its id as the suite writes it.
+        raw_id: its id in the suite, which may be a number.
     """
 
     question: TaskQuestion
@@ -111,10 +111,10 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class SuiteReference:
-    """The suite that the tasks are from, for grading.
+    """The suite that the tasks belong to, for grading.
 
     Attributes:
-        name: its name.
+        name: the name of the suite.
         source: the folder, archive or name that it is loaded from.
         digest: hash of its content.
         format: the name of its format.
@@ -128,13 +128,13 @@ class SuiteReference:
 
 @dataclass(frozen=True, slots=True)
 class TypedMode:
-    """How tasks with a typed answer are asked.
+    """How the model is asked about tasks with a typed answer.
 
     Attributes:
-        setting: the mode, with the options applied.
+        setting: the setting of the mode, with the options applied.
         template: the prompt.
         feedback: the wording between rounds, and about files.
-        content: bounds on the tables in the prompt.
+        content: limits on the tables in the prompt.
     """
 
     setting: TypedSetting
@@ -144,7 +144,7 @@ class TypedMode:
 
     @property
     def identity(self) -> dict[str, object]:
-        """Settings that must not change between two parts of a run."""
+        """Settings that must not change when a run is continued."""
         setting = {name: _plain(value) for name, value in asdict(self.setting).items()}
         return {
             "setting": setting,
@@ -166,7 +166,7 @@ _SOMETIMES = (
     *("typed", "desktop", "tools", "execution_feedback", "oracle_plan", "plans_sha256"),
     *("documents", "documents_sha256", "background_sha256"),
 )
-"""Fields of the identity that some runs do not have; that is a difference as well."""
+"""Fields of the identity that not every run has; two runs also differ if only one has a field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,21 +178,22 @@ class InferencePlan:
         assignments: the tasks, in the order of the suite.
         model: the chat model.
         model_name: the server's name for it.
-        setting: the setting of the mode, with the options applied; that of typed answers if all
-            tasks ask for one.
+        setting: the setting of the mode, with the options applied; the one for typed answers if
+            all tasks ask for typed answers.
         template: the prompt, likewise.
         feedback: the wording between rounds.
-        content: bounds on what the prompt shows of a workbook.
-        typed: how tasks with a typed answer are asked; None if there are none.
-        desktop: how tasks are asked on a desktop; None in other modes.
-        tools: how tasks are asked with tools; None in other modes.
+        content: limits on what the prompt shows of a workbook.
+        typed: how the model is asked about tasks with a typed answer; None if there are none.
+        desktop: how the model works on a desktop; None in other modes.
+        tools: how the model works with tools; None in other modes.
         params: request parameters other than temperature and top_p.
-        samples: solutions of each task.
-        session: whether a task has one interpreter, and not a fresh process in each round.
-        explicit_stop: whether the conversation ends when the model says so.
-        execution_feedback: whether the model learns how its programs ran.
+        samples: how many solutions each task gets.
+        session: whether a task has one interpreter, rather than a fresh process in each round.
+        explicit_stop: whether the conversation ends when the model says so; otherwise, it ends
+            with the first workbook.
+        execution_feedback: whether the model is shown how its programs ran.
         background: additions to the question.
-        limits: bounds of the programs between rounds.
+        limits: limits of the programs between rounds.
         options: the options of the user, with which the run is continued.
     """
 
@@ -218,7 +219,7 @@ class InferencePlan:
 
     @property
     def request_params(self) -> dict[str, Any]:
-        """Request parameters; those of the plan override those of the model's entry."""
+        """Request parameters; those of the plan override those configured for the model."""
         return self._params_in(self.setting)
 
     def _params_in(self, setting: Setting) -> dict[str, Any]:
@@ -235,37 +236,37 @@ class InferencePlan:
 
     @property
     def tool_definitions(self) -> list[dict[str, Any]]:
-        """The tools that every request offers; none in all settings but that of tools."""
+        """The tools that every request offers; empty in modes other than ``tools``."""
         return [] if self.tools is None else self.tools.tools.definitions
 
     @property
     def tool_tokens(self) -> int:
-        """An estimate of the tokens that the definitions of tools take in every request."""
+        """Estimated tokens that the definitions of tools take in every request."""
         tools = self.tool_definitions
         return estimate_tokens(dump_json(tools)) if tools else 0
 
     @staticmethod
     def tokens_of(definition: Mapping[str, Any]) -> int:
-        """An estimate of the tokens that one definition takes in every request."""
+        """Estimates the tokens that one definition takes in every request."""
         return estimate_tokens(dump_json(definition))
 
     def params_of(self, question: TaskQuestion) -> dict[str, Any]:
-        """Request parameters for a task."""
+        """Returns the request parameters for a task."""
         return self._params_in(self.setting_of(question))
 
     def setting_of(self, question: TaskQuestion) -> Setting:
-        """The setting in which a task is asked."""
+        """Returns the setting in which the model is asked about a task."""
         typed = self.typed_of(question)
         return self.setting if typed is None else typed.setting
 
     def typed_of(self, question: TaskQuestion) -> TypedMode | None:
-        """How a task with a typed answer is asked; None for all other tasks."""
+        """Returns how the model is asked about a task with a typed answer; None for other tasks."""
         episodes = self.desktop is not None or self.tools is not None
         return None if question.answer.is_file or episodes else self.typed
 
     @property
     def executes(self) -> bool:
-        """Whether the programs of any task are run between rounds; False on a desktop."""
+        """Whether programs are run between rounds for any of the tasks; False on a desktop."""
         return self.desktop is None and any(
             self.setting_of(assignment.question).executes for assignment in self.assignments
         )
@@ -277,7 +278,7 @@ class InferencePlan:
 
     @property
     def identity(self) -> InferenceIdentity:
-        """Settings that must not change between two parts of a run."""
+        """Settings that must not change when a run is continued."""
         return {
             "model": self.model.name,
             "model_name": self.model_name,
@@ -302,7 +303,7 @@ class InferencePlan:
         }
 
     def run_document(self) -> RunDocument:
-        """The parts of run.json that inference writes."""
+        """Returns the parts of run.json that inference writes."""
         price = self.model.price
         return {
             "suite": {
@@ -333,11 +334,11 @@ class InferencePlan:
         """Checks that a results directory holds a part of the same run.
 
         Args:
-            run: its run.json.
+            run: the run.json of the directory.
             path: the directory, for messages.
 
         Raises:
-            StoreError: it holds another run; the message lists the differences.
+            StoreError: the directory holds another run; the message lists the differences.
         """
         remembered = run.get("suite")
         if remembered is not None and remembered.get("digest") != self.suite.digest:
@@ -364,7 +365,7 @@ class InferencePlan:
 
 
 def _differences(name: str, before: object, now: object) -> Iterator[str]:
-    """The differences between two values, field by field."""
+    """Returns the differences between two values, field by field."""
     if before == now:
         return
     if isinstance(before, Mapping) and isinstance(now, Mapping) and before.keys() == now.keys():

@@ -1,6 +1,6 @@
 """Prompts: templates with the benchmark's fields, filled for one task, and the files of a question.
 
-The templates, and the messages between rounds, are files in ``inference/prompts/``, which people
+The templates, and the messages between rounds, are files in ``inference/prompts/`` that people can
 edit.
 """
 
@@ -34,7 +34,7 @@ FIELDS = (
     "answer_position",
     "output_path",
 )
-"""The benchmark's six fields."""
+"""The six fields of the benchmark's prompts."""
 
 _FIELD = re.compile(r"\{(\w{1,40})\}")
 _MAX_TEMPLATE_BYTES = MIB
@@ -43,7 +43,7 @@ _MAX_FIELDS = 100
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt with fields in braces; other braces stay as they are.
+    """A prompt with fields in braces; other braces are left unchanged.
 
     Attributes:
         name: a name in ``inference/prompts/``, or the path of the user's file.
@@ -63,17 +63,17 @@ class Template:
         return f"{{{field}}}" in self.text
 
     def fill(self, values: Mapping[str, str]) -> str:
-        """The text with the fields filled, in one pass: a value's own braces stay."""
+        """Fills the fields, in one pass: braces inside a value are left unchanged."""
         return _FIELD.sub(lambda match: values.get(match[1], match[0]), self.text)
 
 
 def load_template(name: str) -> Template:
-    """A template of the judge's own, by its name without ``.txt``."""
+    """Reads one of the judge's own templates, by its name without ``.txt``."""
     return _read_template(name, inference_folder() / "prompts" / f"{name}.txt")
 
 
 def load_user_template(path: Path) -> Template:
-    """The user's own template.
+    """Reads the user's own template.
 
     Raises:
         UsageError: it cannot be read, or lacks a field that every prompt needs.
@@ -93,14 +93,14 @@ def _read_template(name: str, path: Path) -> Template:
     text = read_text(path, UsageError, most_bytes=_MAX_TEMPLATE_BYTES)
     fields = len(_FIELD.findall(text))
     if fields > _MAX_FIELDS:
-        # Each field may be filled with a whole preview, or instruction.
+        # Every field may be filled with a whole preview or instruction.
         raise UsageError(f"{path}: the prompt has {fields} fields; at most {_MAX_FIELDS}")
     return Template(name, text)
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """The wording between rounds, by occasion."""
+    """The wording of messages between rounds, by occasion."""
 
     texts: Mapping[str, str]
 
@@ -111,7 +111,7 @@ class Feedback:
         return hashlib.sha256(joined.encode("utf-8")).hexdigest()
 
     def say(self, occasion: str, **values: str) -> str:
-        """The wording for an occasion, with its fields filled."""
+        """Returns the wording for an occasion, with its fields filled."""
         return Template(occasion, self.texts[occasion]).fill(values).strip()
 
 
@@ -136,7 +136,7 @@ _OCCASIONS = {
 
 
 def load_feedback(name: str = "feedback") -> Feedback:
-    """The judge's own wording between rounds.
+    """Reads the judge's own wording of messages between rounds.
 
     Args:
         name: ``feedback``; ``typed_feedback`` if the answer is typed; ``background`` for additions
@@ -156,15 +156,15 @@ def load_feedback(name: str = "feedback") -> Feedback:
 
 @dataclass(frozen=True, slots=True)
 class PromptFields:
-    """The fields of a prompt besides the task and its workbook.
+    """The fields of a prompt other than the task and its workbook.
 
     Attributes:
         input_path: the path of the input, as the prompt names it.
         output_path: the path of the output, as the prompt names it.
         rounds: how often the model may answer.
-        content: form of the content.
-        limits: bounds on the content.
-        state: a sentence about what remains between rounds.
+        content: the form in which sheets are shown.
+        limits: limits on the content.
+        state: a sentence about which state remains between rounds.
         stop: a sentence about the end of the conversation.
         background: the fields ``instruction``, ``plan`` and ``documents``.
     """
@@ -216,11 +216,11 @@ def build_prompt(
 
 
 _MAX_NAMED = 40
-"""Files of a task that a prompt names; of others, it says how many there are."""
+"""How many files of a task a prompt names; of further ones, it gives only the number."""
 
 
 def _input_words(path: str, question: TaskQuestion) -> str:
-    """The input path; of a task over several files with the names of the others."""
+    """Returns the input path; if a task has several files, with the names of the others."""
     files = question.inputs[0].files if question.inputs else ()
     if question.answer is not AnswerForm.FILES or len(files) == 1:
         return path
@@ -233,7 +233,7 @@ def _input_words(path: str, question: TaskQuestion) -> str:
 
 
 def _output_words(path: str, question: TaskQuestion) -> str:
-    """The output path; of a folder with what it is and holds."""
+    """Returns the output path; if it is a folder, with a note on its content."""
     if not path.endswith("/"):
         return path
     leaves = question.details.get("leaves")
@@ -242,7 +242,7 @@ def _output_words(path: str, question: TaskQuestion) -> str:
 
 
 def _sheet_of(question: TaskQuestion) -> str:
-    """The sheet, as it is written after the position, if the suite names it separately."""
+    """Returns the answer sheet, to be added to the position, if the suite names it separately."""
     sheet = question.details.get("answer_sheet")
     if sheet and "!" not in question.details.get("answer_position", ""):
         return f" (sheet {sheet!r})"
@@ -250,7 +250,7 @@ def _sheet_of(question: TaskQuestion) -> str:
 
 
 FOLDER = "/tmp/data"  # noqa: S108  inside the sandbox, where services may write
-"""The folder in which programs of the conversation find the files of a question."""
+"""The folder inside the sandbox in which programs find the files of a question."""
 
 _KINDS = {
     FileKind.WORKBOOK: "workbook",
@@ -263,7 +263,7 @@ _MAX_TEXT_BYTES = 8 * MIB
 
 @dataclass(frozen=True, slots=True)
 class QuestionFiles:
-    """The files of a question that asks for a typed answer, as a model is shown them.
+    """The files of a question that asks for a typed answer, in the form shown to the model.
 
     Attributes:
         files: a list of the files, one on each line.
@@ -284,7 +284,7 @@ class PictureTools:
 
     Attributes:
         store: the pictures of the run.
-        fitter: shrinks and joins them; None if they are shown as they are.
+        fitter: shrinks and joins pictures; None if they are shown unchanged.
     """
 
     store: PictureStore
@@ -303,16 +303,16 @@ def question_files(
     Args:
         case: the question's files.
         setting: which of them are shown, and how.
-        limits: bounds on the tables.
+        limits: limits on the tables.
         words: the judge's wording about files.
-        tools: for pictures.
+        tools: the store and the service for pictures.
 
     Raises:
         SuiteError: a file is missing, or a picture cannot be shown.
-        SandboxError: pictures are to be shrunk, and the sandbox failed.
+        SandboxError: the sandbox failed while shrinking pictures.
     """
     for file in case.absent:
-        # Without its files a question is not asked; of a picture, the name may be enough.
+        # A question whose files are missing is not asked; of a picture, the name may be enough.
         if file.kind is not FileKind.IMAGE or setting.pictures != "none":
             raise SuiteError(f"{file.name} is missing: {file.advice}")
     paths = _paths_inside(case.files)
@@ -331,7 +331,7 @@ def question_files(
 
 
 def _paths_inside(files: Sequence[InputFile]) -> list[str]:
-    """A path for each file: its own name if that can be used and is not taken."""
+    """Returns a path for each file, with its own name if that is usable and not taken."""
     paths: list[str] = []
     for number, file in enumerate(files, start=1):
         path = f"{FOLDER}/{file.path.name}"
@@ -344,7 +344,7 @@ def _paths_inside(files: Sequence[InputFile]) -> list[str]:
 def _pictures_of(
     case: CaseInput, setting: TypedSetting, words: Feedback, tools: PictureTools
 ) -> tuple[tuple[Picture, ...], list[str]]:
-    """The pictures that are shown, and the lines about them."""
+    """Returns the pictures to show, and the lines about them."""
     images = [file.path for file in case.files if file.kind is FileKind.IMAGE]
     if setting.pictures == "none":
         missing = [Path(file.name) for file in case.absent if file.kind is FileKind.IMAGE]
@@ -352,7 +352,7 @@ def _pictures_of(
         return (), [words.say("pictures_none", names=names)] if names else []
     if not images:
         return (), []
-    # One picture that shows several counts as one.
+    # A picture that joins several pictures counts as one.
     stitches = setting.pictures == "stitched" and len(images) > 1
     shown = images if stitches else images[: setting.max_pictures]
     pictures = [tools.store.add_input(path) for path in shown]
@@ -369,15 +369,15 @@ def _pictures_of(
 def keep_drawn(
     drawn: Sequence[tuple[str, bytes]], setting: TypedSetting, tools: PictureTools
 ) -> list[Picture]:
-    """Keeps the pictures of a program in the form in which they can be shown; drops other files.
+    """Stores the pictures of a program in a form that can be shown; drops other files.
 
     Args:
         drawn: names and bytes of the pictures.
-        setting: the bounds that they must fit.
-        tools: where they are kept.
+        setting: the limits that they must fit.
+        tools: the store and the service for pictures.
 
     Raises:
-        StoreError: they cannot be written.
+        StoreError: the pictures cannot be written.
     """
     kept: list[Picture] = []
     for name, data in drawn:
@@ -386,7 +386,7 @@ def keep_drawn(
         if tools.fitter is None or setting.pictures == "none":
             kept.append(picture)
             continue
-        with contextlib.suppress(SuiteError):  # a picture that only its program could read
+        with contextlib.suppress(SuiteError):  # the picture cannot be decoded
             kept += tools.fitter.fit([picture], _fit_of(setting))
     return kept
 
@@ -411,7 +411,9 @@ def _tables_of(files: Sequence[InputFile], setting: TypedSetting, limits: Conten
                 sheets.append(read_table(file.path, rows))
             elif file.kind is FileKind.WORKBOOK:
                 previews = read_preview(file.path, rows)
-                sheets += [replace(one, name=f"{name}, sheet {one.name}") for one in previews]
+                sheets += [
+                    replace(preview, name=f"{name}, sheet {preview.name}") for preview in previews
+                ]
             elif file.kind is FileKind.TEXT:
                 others.append(f"Text: {name}\n{_text_of(file.path, limits.total_chars)}")
         except WorkbookError as error:

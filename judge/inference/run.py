@@ -1,4 +1,4 @@
-"""Runs of inference: workers that have a chat model solve tasks, resuming, and failures.
+"""Runs of inference: workers let a chat model solve tasks; runs can be resumed.
 
 A failure of one task never ends the run; the same command continues it.
 """
@@ -56,16 +56,16 @@ class Resources:
     """The resources of a run.
 
     Attributes:
-        chat_model: the model; not closed by the run.
+        chat_model: the model; the run does not close it.
         sandbox: runs programs between rounds; None in settings that run none.
-        budget: bounds on tokens and cost.
-        cache: replies of other runs, or None to use none.
-        concurrency: how many tasks at a time.
-        jobs: how many programs at a time.
+        budget: limits on tokens and cost.
+        cache: replies of other runs; None to use none.
+        concurrency: how many tasks are worked on at a time.
+        jobs: how many programs run at a time.
         desktops: opens desktops; None in the other modes.
         calculator: computes formulas for tools; None in the other modes.
-        bulk_client: has all requests answered before the conversations begin; None to ask during
-            them. Only for settings of one round.
+        bulk_client: gets replies to all requests before the conversations begin; None to ask the
+            model during the conversations. Only for settings of one round.
     """
 
     chat_model: ChatModel
@@ -85,20 +85,20 @@ async def run_inference(
     resources: Resources,
     listeners: Listeners | None = None,
 ) -> InferenceSummary:
-    """Solves every task that has no submission yet with a chat model.
+    """Lets a chat model solve every task that has no submission yet.
 
     Args:
-        plan: determines the requests.
+        plan: the plan, which determines the requests.
         store: the results directory.
-        resources: model, sandbox, budget.
-        listeners: are notified of progress.
+        resources: model, sandbox, budget and so on.
+        listeners: functions to call as the run proceeds.
 
     Returns:
-        The counts; ``stopped`` says why the run stopped early, if it did.
+        The counts; ``stopped`` is the reason if the run stopped early.
 
     Raises:
         StoreError: the directory holds another run, or records cannot be written.
-        SandboxError: the sandbox is gone for all tasks.
+        SandboxError: the sandbox fails for all tasks.
         InferenceError: key, model name or address are wrong.
     """
     if resources.sandbox is None and (plan.executes or plan.fits_pictures):
@@ -121,7 +121,7 @@ async def run_inference(
 
 
 def _check_batches(store: RunDirectory, bulk_client: BulkClient | None) -> None:
-    """Checks that no request would be sent a second time while it is in a batch."""
+    """Checks that no request is in an open batch, so that none is sent twice."""
     if bulk_client is not None and bulk_client.collects_batches:
         return
     sent = sum(len(x.requests) for x in BatchLog(store).open_batches() if x.file_id is not None)
@@ -230,7 +230,7 @@ class _Runner:
         return summary
 
     async def _asked_ahead(self, waiting: Sequence[Job]) -> asyncio.Queue[Job]:
-        """The conversations to have; a bulk client has their requests answered before."""
+        """Returns a queue of the conversations; a bulk client first gets replies for them."""
         bulk_client, context = self._resources.bulk_client, self._context
         if bulk_client is not None:
             queue = RequestQueue(
@@ -265,7 +265,7 @@ class _Runner:
             await self._one(assignment, sample)
 
     async def _one(self, assignment: Assignment, sample: int) -> None:
-        """Handles one task and sample, from prompt to record; raises only failures of the store."""
+        """Processes one task and sample, from prompt to record; raises only errors of the store."""
         question = assignment.question
         context = replace(self._context, params=self._plan.params_of(question))
         client = TaskClient(context, question.id, sample)
@@ -304,7 +304,7 @@ class _Runner:
             state, problem = "failed", f"{type(error).__name__}: {error}"
             conversation.rounds.append({"judge_traceback": traceback.format_exc()})
         finally:
-            # Also when the run is interrupted: the replies so far are paid for.
+            # Also if the run is interrupted, since the replies so far have been paid for.
             self._write_conversation(assignment, sample, conversation, client, state, problem)
         if state == "finished":
             self._finish(assignment, sample, conversation, client)
@@ -314,7 +314,7 @@ class _Runner:
     async def _solve(
         self, assignment: Assignment, conversation: Conversation, client: TaskClient
     ) -> None:
-        """Has the model solve the task, in episodes or not."""
+        """Lets the model solve the task, in episodes or in a conversation."""
         if self._episodes is None:
             await self._solver.solve(assignment, conversation, client)
             return
@@ -327,7 +327,7 @@ class _Runner:
         await self._episodes.solve(assignment, conversation, client, before, keep)
 
     async def _check_sandbox(self, error: SandboxError) -> None:
-        """Stops the run if the sandbox fails for every task, and not only for this one."""
+        """Stops the run if the sandbox does not work at all, rather than only for this task."""
         if self._episodes is not None:
             try:
                 await self._episodes.check()
@@ -383,7 +383,7 @@ class _Runner:
         if plan.tools is not None:
             hands_in = plan.tools.answer == "program"
             paths = tool_paths(question, question.inputs[0]) if hands_in else None
-        # An episode that starts again sees something else, so its earlier replies are lost.
+        # A repeated episode is shown something different, so that its earlier replies are lost.
         lost = client.lost() if self._episodes is not None else []
         for note in conversation.notes:
             if note not in self._summary.notes and len(self._summary.notes) < MAX_NOTES:

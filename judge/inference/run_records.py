@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from judge.core.conversation import asking_of
+from judge.core.conversation import recorded_usage
 from judge.errors import StoreError
 from judge.files.writing import FileLock, HeldError, open_to_write, take_lock
 from judge.grading.store import (
@@ -28,13 +28,13 @@ _LOCK_FILE = ".inference.lock"
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 SampleKey = tuple[str, int]
-"""(task id, 0-based sample)"""
+"""(task id, 0-based number of the sample)"""
 
 
 class InferenceRecords:
     """The files of a run that inference writes.
 
-    Grading may read and write in the same directory meanwhile: only inference takes this lock.
+    Only inference takes the lock: grading may read and write in the same directory at that time.
 
     Args:
         store: the run's directory.
@@ -45,10 +45,10 @@ class InferenceRecords:
         self._lock: FileLock | None = None
 
     def lock(self) -> None:
-        """Takes the directory for this process's inference until :meth:`close`.
+        """Locks the directory for inference by this process, until :meth:`close`.
 
         Raises:
-            StoreError: another process asks for the same run.
+            StoreError: another process holds the lock, or the lock file cannot be written.
         """
         path = self.store.path / _LOCK_FILE
         try:
@@ -69,14 +69,14 @@ class InferenceRecords:
             self._lock = None
 
     def finished(self) -> dict[SampleKey, dict[str, Any]]:
-        """The submissions so far."""
+        """Returns the submissions so far."""
         return {self.key_of(record): record for record in self.store.read_records(SUBMISSIONS_FILE)}
 
     def key_of(self, record: Mapping[str, Any]) -> SampleKey:
-        """Which task and sample a record of submissions.jsonl is about.
+        """Returns the task and the sample that a record of submissions.jsonl is about.
 
         Raises:
-            StoreError: it does not say.
+            StoreError: the record has no valid id or sample.
         """
         task_id, sample = record.get("id"), record.get("sample") or 0
         if type(task_id) not in {int, str} or type(sample) is not int or sample < 0:
@@ -88,22 +88,23 @@ class InferenceRecords:
         return str(task_id), sample
 
     def conversation_path(self, task_id: str, sample: int) -> str:
-        """The conversation's file, relative to the run's directory."""
+        """Returns the path of a conversation's file, relative to the run's directory."""
         return f"{CONVERSATIONS_FOLDER}/{quote(task_id, safe=' ')}.{sample}.json"
 
     def write_conversation(self, task_id: str, sample: int, document: Mapping[str, Any]) -> None:
         """Replaces a conversation's file.
 
-        A file that is incomplete because the process died belongs to a task without a submission:
-        it is written again when the run is continued.
+        If the process dies and leaves an incomplete file, its task has no submission, so that the
+        file is written again when the run is continued.
         """
         path = self.store.path / self.conversation_path(task_id, sample)
         try:
-            # A link in the folder may lead to somebody else's file, and is not followed.
+            # Links are not followed: a link in the folder might point to somebody else's file.
             descriptor = open_to_write(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW)
             with os.fdopen(descriptor, "wb") as file:
                 for piece in _pieces(document):
-                    # Half a surrogate pair has no UTF-8, and what cannot be shown ends no run.
+                    # Lone surrogates cannot be encoded in UTF-8; they are replaced, so that they
+                    # do not end the run.
                     file.write(piece.encode("utf-8", "replace"))
                     if file.tell() > MAX_DOCUMENT_BYTES:
                         path.unlink()
@@ -115,20 +116,20 @@ class InferenceRecords:
             ) from error
 
     def read_conversation(self, task_id: str, sample: int) -> dict[str, Any] | None:
-        """A conversation's file; None if there is none."""
+        """Reads a conversation's file; returns None if there is no such file."""
         return self.store.read_document(self.conversation_path(task_id, sample))
 
     def append_submission(self, record: Mapping[str, Any]) -> None:
-        """Appends a submission: from now on its task is finished."""
+        """Appends a submission, which makes its task finished."""
         self.store.append(SUBMISSIONS_FILE, record)
 
     def append_failure(self, record: Mapping[str, Any]) -> None:
-        """Appends a failure: its task is asked again when the run is continued."""
+        """Appends a failure; its task is tried again when the run is continued."""
         self.store.append(FAILURES_FILE, record)
 
 
 def _pieces(document: Mapping[str, Any]) -> Iterator[str]:
-    """A document as JSON, a field on each line; of an array, one element at a time."""
+    """Yields a document as JSON text, with a line for each field, and array elements one by one."""
     start = "{\n"
     for name, value in document.items():
         yield f'{start}"{name}": '
@@ -152,14 +153,14 @@ def submission_of_conversation(
     conversation_path: str,
     paths: tuple[str, str] | None,
 ) -> dict[str, Any]:
-    """The line of submissions.jsonl for a conversation.
+    """Returns the record of a conversation for submissions.jsonl.
 
     Args:
         plan: the run.
         assignment: the task.
         sample: 0-based number of the sample.
         conversation: the conversation.
-        calls: the calls that it took.
+        calls: the records of its calls to the model.
         conversation_path: the path of the conversation's file, relative to the run's directory.
         paths: the input and output paths that the prompt gave; None if the answer is typed, or is
             a file of a desktop.
@@ -203,16 +204,16 @@ def submission_of_conversation(
 
 @dataclass(frozen=True, slots=True)
 class InferenceEvent:
-    """Something to show: a task is done.
+    """An event for the display of progress: a task is done.
 
     Attributes:
         task_id: the task.
         sample: 0-based number of the sample.
-        state: ``program`` (the model gave one), ``answer`` (a typed one), ``file`` (one that was
-            left on a desktop), ``no-code`` or ``failed``.
-        reused: whether it was finished before this command.
-        done: how many are done, failures included.
-        total: how many there are.
+        state: ``program`` (the model wrote a program), ``answer`` (it typed an answer), ``file``
+            (it left a file on a desktop), ``no-code`` or ``failed``.
+        reused: whether the task was finished before this command.
+        done: how many tasks (times samples) are done, failures included.
+        total: how many tasks (times samples) there are.
         tokens: tokens used so far by the run.
         cost: US dollars spent so far by the run; None if the price is unknown.
     """
@@ -229,13 +230,13 @@ class InferenceEvent:
 
 @dataclass(frozen=True, slots=True)
 class BatchEvent:
-    """Something to show: the progress of a batch.
+    """An event for the display of progress: the state of a batch.
 
     Attributes:
         batch_id: the server's id of the batch.
         status: its status, as the server names it.
-        answered: requests that are done, failures included.
-        total: requests in all.
+        answered: how many requests are done, failures included.
+        total: how many requests the batch has.
     """
 
     batch_id: str
@@ -249,27 +250,28 @@ MAX_NOTES = 10
 
 @dataclass(slots=True)
 class InferenceSummary:
-    """How a run ended.
+    """The outcome of a run. Counts are of tasks times samples, if not stated otherwise.
 
     Attributes:
-        total: tasks times samples.
-        finished: with a record in submissions.jsonl.
-        reused: of these, finished before this command.
-        failed: without a reply; the same command asks again.
-        unasked: not begun, because the run stopped.
-        truncated: finished, from a reply that was cut off.
-        no_code: finished, without a program, or without a typed answer.
-        not_alone: finished, with a program that only worked because of earlier rounds.
-        calls: requests answered for the finished ones.
-        retries: attempts beyond the first.
-        prompt_tokens: the prompt tokens of the finished ones.
-        completion_tokens: likewise.
-        tokens: the tokens of the whole run, failures and earlier commands included.
+        total: how many there are.
+        finished: how many have a record in submissions.jsonl.
+        reused: how many of these were finished before this command.
+        failed: how many have no reply; the same command asks again.
+        unasked: how many were not begun, because the run stopped.
+        truncated: how many of the finished come from a reply that was cut off.
+        no_code: how many of the finished have no program and no typed answer.
+        not_alone: how many of the finished have a program that only worked because of earlier
+            rounds.
+        calls: how many requests were answered for the finished tasks.
+        retries: how many attempts were made for them beyond the first ones.
+        prompt_tokens: tokens of the prompts of the finished tasks.
+        completion_tokens: tokens of the replies of the finished tasks.
+        tokens: tokens of the whole run, failures and earlier commands included.
         cost: US dollars of the whole run; None if the price is unknown.
-        seconds: of this command.
-        stopped: why the run stopped early, or None.
-        failures: the reason of each failure, by task (and sample).
-        notes: what broke in episodes, and whose fault it was; the first ones.
+        seconds: duration of this command.
+        stopped: why the run stopped early; None if it did not.
+        failures: the reason for each failure, by task (and sample).
+        notes: the first notes on faults in episodes, and on whose fault they were.
     """
 
     total: int = 0
@@ -292,17 +294,17 @@ class InferenceSummary:
     notes: list[str] = field(default_factory=list)
 
     def count(self, record: Mapping[str, object]) -> None:
-        """Adds a submission's record to the counts."""
-        asking = asking_of(record)
+        """Counts a submission, given its record."""
+        usage = recorded_usage(record)
         self.finished += 1
-        self.truncated += asking.is_truncated
+        self.truncated += usage.is_truncated
         answers = ("solution", "response", "outputs")
         self.no_code += not any(record.get(name) for name in answers) and (
             record.get("solution") is None
         )
-        self.not_alone += asking.stands_alone is False
-        self.calls += len(asking.calls)
-        for call in asking.calls:
+        self.not_alone += usage.stands_alone is False
+        self.calls += len(usage.calls)
+        for call in usage.calls:
             self.retries += max(round(call.attempts) - 1, 0)
             self.prompt_tokens += round(call.prompt_tokens or 0)
             self.completion_tokens += round(call.completion_tokens or 0)
@@ -314,7 +316,7 @@ class InferenceSummary:
 
 
 def _ignore(_: Any) -> None:
-    """For callers that do not follow the progress."""
+    """Ignores an event; the default for callers that do not follow the progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,9 +324,9 @@ class Listeners:
     """Functions that a run calls as it proceeds, in the thread of the event loop.
 
     Attributes:
-        on_event: when a task is done.
-        on_submission: when a submission's record is in submissions.jsonl.
-        on_batch: when the server has reported the progress of a batch.
+        on_event: called when a task is done.
+        on_submission: called when a submission has been written to submissions.jsonl.
+        on_batch: called when the server has reported the progress of a batch.
     """
 
     on_event: Callable[[InferenceEvent], None] = _ignore

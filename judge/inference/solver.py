@@ -1,4 +1,4 @@
-"""Solves one task in the mode of the plan: prompt, conversation, the program or answer at its end.
+"""Solves one task in the mode of the plan: prompt, conversation, and the program or answer.
 
 :mod:`judge.inference.desktop.episode` does the same on a desktop.
 """
@@ -59,13 +59,13 @@ _MAX_OPEN_SESSIONS = 16  # about 100 MB each
 
 
 class Solver:
-    """Solves tasks with a chat model, as a plan says.
+    """Lets a chat model solve tasks according to a plan.
 
     Args:
-        plan: the run.
+        plan: the plan of the run.
         sandbox: runs programs between rounds, and shrinks pictures; None if neither is needed.
-        threads: run what blocks.
-        pictures: keeps the pictures of messages.
+        threads: threads for blocking work.
+        pictures: the store for the pictures of messages.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Solver:
     async def solve(
         self, assignment: Assignment, conversation: Conversation, client: TaskClient
     ) -> None:
-        """Has the conversation about one task, which ends with or without a solution.
+        """Holds the conversation about one task, which may end without a solution.
 
         Args:
             assignment: the task.
@@ -98,7 +98,7 @@ class Solver:
         Raises:
             CallError: no reply could be obtained.
             BudgetReachedError: the budget does not allow a call.
-            SandboxError: the sandbox failed, several times.
+            SandboxError: the sandbox failed in every attempt.
             WorkbookError: the input workbook cannot be shown.
         """
         plan, question = self._plan, assignment.question
@@ -133,7 +133,7 @@ class Solver:
     async def _try_sandboxes(
         self, once: Callable[[], Awaitable[None]], conversation: Conversation, client: TaskClient
     ) -> None:
-        """Has a conversation again, from its beginning, if the sandbox fails."""
+        """Repeats a conversation from the beginning if the sandbox fails."""
 
         def undo() -> None:
             conversation.start_again()
@@ -145,14 +145,14 @@ class Solver:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def close(self) -> None:
-        """Ends what was started for all tasks; safe to call twice."""
+        """Ends the services that are shared by all tasks; safe to call twice."""
         if self._picture_tools.fitter is not None:
             self._picture_tools.fitter.close()
 
     async def _solve_typed(
         self, way: TypedMode, assignment: Assignment, conversation: Conversation, client: TaskClient
     ) -> None:
-        """Asks until the model gives a typed answer."""
+        """Holds a conversation until the model gives a typed answer."""
         tools, setting = self._picture_tools, way.setting
         rules = TypedRules(setting, way.feedback, lambda drawn: keep_drawn(drawn, setting, tools))
 
@@ -185,7 +185,7 @@ class Solver:
     def _typed_prompt(
         self, way: TypedMode, assignment: Assignment
     ) -> tuple[Content, Mapping[str, Path]]:
-        """The first message about a task with a typed answer, and where programs find its files."""
+        """Returns the first message about a task with a typed answer, and paths of files inside."""
         question = assignment.question
         shown = question_files(
             question.inputs[0], way.setting, way.content, way.feedback, self._picture_tools
@@ -210,7 +210,7 @@ class Solver:
     async def _solve_in_text(
         self, assignment: Assignment, conversation: Conversation, client: TaskClient
     ) -> None:
-        """Asks once for each distinct input workbook; the answers become one program."""
+        """Asks the model once for each distinct input; combines the answers into one program."""
         question = assignment.question
         answers: dict[str, tuple[Answer, ...]] = {}
         last_reply = ""
@@ -245,16 +245,16 @@ class Solver:
             )
 
     async def openings(self, assignment: Assignment) -> list[tuple[int, Content]]:
-        """The first messages of all conversations about a task, each with the number of its case.
+        """Returns the first messages of the conversations about a task, with the case numbers.
 
-        In the settings of one round, nothing else is asked. The number is 0 if the conversation is
-        about no particular case.
+        In settings of one round, there are no other requests. The number is 0 if the conversation
+        is not about a particular case.
 
         Args:
             assignment: the task.
 
         Raises:
-            WorkbookError, SuiteError, SandboxError: as :meth:`prompt`.
+            WorkbookError, SuiteError, SandboxError: as in :meth:`prompt`.
         """
         plan, question = self._plan, assignment.question
         if (way := plan.typed_of(question)) is not None:
@@ -265,12 +265,12 @@ class Solver:
         return [(0, self.prompt(assignment, question.inputs[0]))]
 
     def prompt(self, assignment: Assignment, case: CaseInput) -> Content:
-        """The first message about a task, with a preview of one case's input.
+        """Returns the first message about a task, with a preview of one case's input.
 
         Raises:
             WorkbookError: the input workbook cannot be shown.
             SuiteError: a file of a question is missing, or cannot be shown.
-            SandboxError: pictures are to be shrunk, and the sandbox failed.
+            SandboxError: the sandbox failed while shrinking pictures.
         """
         plan, question = self._plan, assignment.question
         if (way := plan.typed_of(question)) is not None:
@@ -301,14 +301,14 @@ class Solver:
 
 
 def _has_preview(question: TaskQuestion, case: CaseInput) -> bool:
-    """Whether the first file can be shown as sheets; of a task over files it need not be one."""
+    """Whether the first input can be previewed; tasks over files may have one that cannot."""
     if question.answer is not AnswerForm.FILES:
         return True
     return bool(case.files) and case.files[0].kind is FileKind.WORKBOOK
 
 
 def _distinct(question: TaskQuestion) -> Iterator[tuple[str, CaseInput]]:
-    """The cases of a task with distinct input workbooks, each with the SHA-256 of its workbook."""
+    """Yields the cases with distinct input workbooks, each after the SHA-256 of its workbook."""
     digests: set[str] = set()
     for case in question.inputs:
         if (digest := file_digest(case.path)) not in digests:
@@ -317,14 +317,14 @@ def _distinct(question: TaskQuestion) -> Iterator[tuple[str, CaseInput]]:
 
 
 def prompt_paths(plan: InferencePlan, question: TaskQuestion) -> tuple[str, str]:
-    """The input and output paths that a prompt gives to solutions."""
+    """Returns the input and output paths that a prompt names."""
     folder = FOLDER if plan.session else DATA_FOLDER
     paths = format_named(plan.suite.format).default_paths(question, folder)
     return paths.input_path, paths.output_path
 
 
 def prompt_fields(plan: InferencePlan, question: TaskQuestion) -> PromptFields:
-    """The fields of a prompt besides the task and its workbook."""
+    """Returns the fields of a prompt other than the task and its workbook."""
     input_path, output_path = prompt_paths(plan, question)
     say = plan.feedback.say
     return PromptFields(

@@ -1,7 +1,7 @@
-"""The runs of inference that this user started on this machine: they resume without confirmation.
+"""Remembers the runs that this user started on this machine: they resume without confirmation.
 
-Each results directory has a small file in the user's state folder, which no other user may read or
-write. The results directory itself, with its ``run.json``, can come from anybody; see
+For each results directory, the user's state folder has a small file, which no other user may read
+or write. The results directory itself, with its ``run.json``, may come from anybody; see
 ``docs/decisions/0035-what-decides-a-verdict.md``.
 """
 
@@ -25,14 +25,14 @@ class StartedRuns:
     """The runs that this user started on this machine.
 
     Args:
-        folder: for the records; by default in the user's state folder.
+        folder: the folder of the records; None for the usual one in the user's state folder.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
     def options_of(self, run: Path) -> dict[str, Any] | None:
-        """The options with which a run was started here, or None if it was not.
+        """Returns the options with which a run was started here; None if it was not started here.
 
         A record that another user could have written is ignored.
 
@@ -54,9 +54,10 @@ class StartedRuns:
         return options if isinstance(options, dict) else None
 
     def note(self, run: Path, options: Mapping[str, Any]) -> None:
-        """Records that this user started a run, and with which options.
+        """Records that this user started a run, and the options.
 
-        If the record cannot be written, the user has to confirm when the run is continued.
+        If the record cannot be written, the user has to confirm the options when the run is
+        continued.
 
         Args:
             run: the results directory.
@@ -66,7 +67,7 @@ class StartedRuns:
         try:
             path = self._path(run)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(path, json.dumps(document).encode())  # for this user alone: 0600
+            write_whole(path, json.dumps(document).encode())  # mode 0600
         except (OSError, RuntimeError):
             return
 

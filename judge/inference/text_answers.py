@@ -1,8 +1,8 @@
-"""Answers in text, for models that cannot write programs: parsed, and turned into a program.
+"""Parses answers in text, of models that cannot write programs, and turns them into a program.
 
-The program holds the answers of every case under the hash of its input workbook and writes the
-values into a copy. So such an answer is treated like any other solution: it runs in the sandbox,
-and its output is compared like every other output.
+The program contains the answers to every case, under the hash of the case's input workbook, and
+writes them into a copy of the workbook. So these answers are treated like any other solution: the
+program runs in the sandbox, and its output is compared as usual.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Answer:
     """The value of one cell.
 
     Attributes:
-        sheet: the sheet's name, or None for the sheet of the answer position.
+        sheet: the sheet's name; None for the sheet of the answer position.
         address: the cell, such as ``B2``.
-        value: what the cell is to hold.
+        value: the value to write into the cell.
     """
 
     sheet: str | None
@@ -52,17 +52,17 @@ class Answer:
 
 
 def read_answers(reply: str, position: str) -> tuple[Answer, ...]:
-    """The values in a reply.
+    """Reads the cell values in a reply.
 
-    Lines such as ``B2: 17.5`` count. If there are none, the reply is read as a table that
-    fills the answer position row by row.
+    Lines such as ``B2: 17.5`` give values. If there are no such lines, the reply is read as a table
+    that fills the answer position row by row.
 
     Args:
         reply: the message's text.
-        position: the answer position as the suite has it.
+        position: the answer position as written in the suite.
 
     Returns:
-        The values, the last one of each cell; empty if the reply contains none.
+        The values, only the last one for each cell; empty if the reply contains no values.
     """
     lines = [line for line in strip_reasoning(reply).splitlines() if not _FENCE.match(line)]
     answers: dict[tuple[str | None, str], Answer] = {}
@@ -89,7 +89,8 @@ def _read_table(lines: Sequence[str], position: str) -> tuple[Answer, ...]:
     last_column = column_number(target["last"]) if target["last"] else first_column
     last_row = int(target["end"]) if target["end"] else first_row
     cells = [_split_row(row, last_column - first_column + 1) for row in rows]
-    # Prose around a table has too few or too many columns; before a single value it is a sentence.
+    # Prose around a table has too few or too many columns. With a single column, only the last
+    # lines count, since prose comes before the values.
     width = last_column - first_column + 1
     fitting = [row for row in cells if len(row) == width] if width > 1 else cells
     height = last_row - first_row + 1
@@ -113,9 +114,9 @@ def _split_row(row: str, width: int) -> list[str]:
 
 
 def read_value(text: str) -> CellValue:
-    """A value as the model wrote it: a number, a date, TRUE or FALSE, or text.
+    """Converts the text of a value to a number, a date, TRUE or FALSE, or text.
 
-    Text in double quotes is text, whatever it looks like; so are numbers with leading zeros.
+    Anything in double quotes is text, and so are numbers with leading zeros.
     """
     text = text.strip().strip("`").strip()
     if len(text) >= 2 and text[0] == text[-1] == '"':
@@ -173,13 +174,13 @@ workbook.save(OUTPUT_PATH)
 def answer_program(
     answers: Mapping[str, Sequence[Answer]], *, input_path: str, output_path: str, sheet: str | None
 ) -> str:
-    """The program that writes the answers.
+    """Returns the program that writes the answers.
 
     Args:
-        answers: the answers of each case, by the SHA-256 of its input workbook.
-        input_path: where it finds its input.
-        output_path: where it leaves its output.
-        sheet: the sheet of the answer position, if the suite names one.
+        answers: the answers to each case, by the SHA-256 of its input workbook.
+        input_path: the path of the program's input.
+        output_path: the path of the program's output.
+        sheet: the sheet of the answer position; None if the suite names no sheet.
     """
     cells = {
         digest: [(answer.sheet, answer.address, answer.value) for answer in values]

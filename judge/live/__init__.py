@@ -1,1 +1,1 @@
-"""A person works on a desktop in the browser; the episode is on record, and judged."""
+"""Lets a person work on a desktop in the browser; records and judges the episode."""

@@ -1,8 +1,8 @@
-"""A person's mouse and keyboard: events of a browser as input, and as actions of computer_13.
+"""Converts a browser's mouse and keyboard events to input, and to actions of computer_13.
 
-A click, a drag, a run of typed characters, a combination of keys, a turn of the wheel: each is a
-gesture, and becomes one action or a few. So the steps of people and of chat models are counted
-alike, and an episode of a person can be performed again.
+A click, a drag, a run of typed characters, a combination of keys or a scroll is a gesture, and
+becomes one action or a few. So the steps of people and of chat models are counted alike, and a
+person's episode can be replayed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MODIFIERS = ("ctrl", "shift", "alt")
 BUTTONS = ("left", "middle", "right")
 
 MAX_EVENTS = 2000
-"""The most events of one request."""
+"""Greatest number of events in one request."""
 
 _MAX_TYPED_CHARS = 10_000
 _MAX_WHEEL_CLICKS = 100
@@ -49,11 +49,12 @@ class BrowserEvents:
     """Reads the events of a page.
 
     Modifier keys are pressed on the desktop just before the event that needs them, and released as
-    soon as the page reports it. So a key whose release the browser has missed does not stay down.
+    soon as the page reports that they are up. So a key does not stay down if the browser missed its
+    release.
 
     Args:
-        width: the width of the screen, pixels.
-        height: the height of the screen, pixels.
+        width: the width of the screen in pixels.
+        height: the height of the screen in pixels.
     """
 
     def __init__(self, width: int, height: int) -> None:
@@ -64,19 +65,19 @@ class BrowserEvents:
 
     @property
     def cursor(self) -> tuple[int, int]:
-        """Position of the mouse, pixels."""
+        """Position of the mouse in pixels."""
         return self._x, self._y
 
     def read(self, events: Any) -> list[InputEvent]:
-        """The input that a list of events stands for.
+        """Converts a list of events to input.
 
         Args:
             events: objects with ``kind`` (``move``, ``press``, ``release``, ``scroll``, ``key``,
-                ``text`` or ``held``), ``detail``, ``held`` (the modifier keys that are down), and,
-                of the mouse, ``x`` and ``y``.
+                ``text`` or ``held``), ``detail``, ``held`` (the modifier keys that are down), and
+                for the mouse ``x`` and ``y``.
 
         Raises:
-            UsageError: it is not such a list; then it changes nothing.
+            UsageError: it is not such a list. In this case, nothing changes.
         """
         if not isinstance(events, list) or len(events) > MAX_EVENTS:
             raise UsageError(f"events must be a list of at most {MAX_EVENTS}")
@@ -88,7 +89,7 @@ class BrowserEvents:
             raise UsageError(f"not an event of mouse or keyboard: {error}") from error
 
     def let_go(self) -> list[InputEvent]:
-        """Lets go of all modifier keys."""
+        """Releases all modifier keys."""
         return self._hold(())
 
     def _events(self, record: Mapping[str, Any]) -> Iterable[InputEvent]:
@@ -111,11 +112,11 @@ class BrowserEvents:
             case "scroll":
                 by = int(detail)
                 if not 0 < abs(by) <= _MAX_WHEEL_CLICKS:
-                    raise UsageError(f"a wheel is not turned by {by}")
+                    raise UsageError(f"{by} is not a possible number of wheel clicks")
                 return [*self._hold(held), self._event("scroll", str(by))]
             case "text":
                 if not 0 < len(detail) <= _MAX_TYPED_CHARS:
-                    raise UsageError("text has 1 to 10,000 characters")
+                    raise UsageError("text must have 1 to 10,000 characters")
                 return [*self._hold(()), self._event("type", detail)]
             case "key":
                 key = _KEYS.get(detail, detail.lower() if len(detail) == 1 else "")
@@ -126,7 +127,7 @@ class BrowserEvents:
         raise UsageError(f"there is no event {kind[:20]!r}")
 
     def _hold(self, names: Sequence[str]) -> list[InputEvent]:
-        """Presses and releases modifier keys until exactly these are down."""
+        """Presses and releases modifier keys so that exactly these are down."""
         up = [self._event("key-release", name) for name in self._held if name not in names]
         down = [self._event("key-press", name) for name in names if name not in self._held]
         self._held = list(names)
@@ -141,25 +142,25 @@ def _clamped(value: Any, size: int) -> int:
 
 
 _NEAR = 4
-"""If the mouse moves by fewer pixels while its button is down, it is a click."""
+"""Greatest distance in pixels that the mouse moves during a click; beyond it, it is a drag."""
 
 _AGAIN_S = 0.5
-"""A click at the same position belongs to the one before if it comes within these seconds."""
+"""A click at the same position belongs to the previous click if it follows within these seconds."""
 
 _MAX_CLICKS_IN_A_ROW = 3
 _ENDS = {"enter": "\n", "tab": "\t"}
-"""Keys that end a run of typed text, and are typed with it."""
+"""Keys that end a run of typed text, and the characters that they add to it."""
 
 
 @dataclass(slots=True)
 class Gesture:
-    """A click, a drag, a run of typed text, a combination of keys, or a turn of the wheel.
+    """A click, a drag, a run of typed text, a combination of keys, or a scroll.
 
     Attributes:
-        began: when it began, seconds of the caller's clock.
-        ended: when its last event came, likewise.
-        calls: its actions, in computer_13.
-        events: its events of mouse and keyboard.
+        began: when it began, in seconds of the caller's clock.
+        ended: the time of its last event, in seconds of the same clock.
+        calls: its actions, as calls of computer_13.
+        events: its mouse and keyboard events.
     """
 
     began: float
@@ -169,7 +170,7 @@ class Gesture:
 
     @property
     def actions(self) -> list[Action]:
-        """Its actions."""
+        """The actions of the gesture."""
         return [Action(call=call) for call in self.calls]
 
 
@@ -219,15 +220,15 @@ class Gestures:
 
     @property
     def under_way(self) -> bool:
-        """Whether a gesture has begun that may continue."""
+        """Whether a gesture has begun and may continue."""
         return self._gesture is not None
 
     def take(self, event: InputEvent, now: float) -> list[Gesture]:
-        """Takes an event.
+        """Adds an event.
 
         Args:
             event: the event.
-            now: its time, seconds of the caller's clock.
+            now: its time, in seconds of the caller's clock.
 
         Returns:
             The gestures that it completes.
@@ -257,7 +258,7 @@ class Gestures:
         """Ends the gesture that is under way.
 
         Args:
-            before: only if its last event came before this time; None for any time.
+            before: ends it only if its last event came before this time; None ends it anyway.
         """
         gesture = self._gesture
         is_due = gesture is not None and (before is None or gesture.ended < before)
@@ -300,7 +301,7 @@ class Gestures:
             self._open = _Click(start.x, start.y, start.detail, held)
 
     def _end_click(self) -> None:
-        """Ends a click before a drag that began like a second click."""
+        """Ends a click that is followed by a drag, which began like a second click."""
         if self._open is not None and self._gesture is not None:
             self._gesture.calls.extend(self._open.calls())
             self._open = None
@@ -340,7 +341,7 @@ class Gestures:
         self._gesture.events.append(event)
 
     def _finish(self, calls: list[Mapping[str, Any]]) -> None:
-        """The gesture is over, with these calls."""
+        """Completes the gesture with these calls."""
         if self._gesture is not None:
             self._gesture.calls.extend(calls)
             self._done.append(self._gesture)
@@ -348,7 +349,7 @@ class Gestures:
         self._open = None
 
     def _close(self) -> None:
-        """The gesture that could have gone on is over."""
+        """Completes the gesture that might have continued."""
         if self._open is not None:
             self._finish(self._open.calls())
         elif self._gesture is not None and self._down is None:
@@ -362,7 +363,7 @@ def _call(action_type: str, **parameters: Any) -> Mapping[str, Any]:
 def _with_keys_held(
     held: tuple[str, ...], calls: list[Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
-    """Calls with keys held down around them."""
+    """Wraps calls in calls that hold keys down."""
     down = [_call("KEY_DOWN", key=key) for key in held]
     return [*down, *calls, *(_call("KEY_UP", key=key) for key in reversed(held))]
 

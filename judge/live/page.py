@@ -21,7 +21,7 @@ class LivePage(LocalPage):
 
     Args:
         session: the session.
-        port: the port that requests have to name.
+        port: the port that requests must name.
     """
 
     def __init__(self, session: LiveSession, port: int = 0) -> None:
@@ -31,14 +31,14 @@ class LivePage(LocalPage):
     def index(self) -> str:
         """The page with its token; the clock starts when it is first loaded."""
         self._session.begin()
-        asked = self._session.asked
+        task = self._session.task
         context = {
             "token": self.token,
             "command": _COMMAND,
-            "suite": asked.suite,
-            "task": asked.task,
-            "case": asked.case,
-            "instruction": asked.instruction,
+            "suite": task.suite,
+            "task": task.task,
+            "case": task.case,
+            "instruction": task.instruction,
         }
         return render_page("live.html", context, _ASSETS, connects=True)
 
@@ -71,4 +71,4 @@ def _ending(value: Any) -> Ending:
     try:
         return Ending(value)
     except ValueError as error:
-        raise UsageError(f"how did it end? One of {', '.join(Ending)}") from error
+        raise UsageError(f"the end of an episode must be one of {', '.join(Ending)}") from error

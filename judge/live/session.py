@@ -1,7 +1,7 @@
 """A person's session on a desktop: frames and input, the record of the episode, the verdict.
 
-Each gesture is in the episode's file as soon as it is complete. The page may be loaded again at
-any time: the session is on the server, not in the browser.
+Each gesture is written to the episode's file as soon as it is complete. The page can be reloaded at
+any time, because the session is on the server, not in the browser.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _IDLE_S = 2.0
 """Seconds without an event after which a gesture is complete."""
 
 _HOLD_S = 0.05
-"""Seconds between press and release; the widgets of the office miss shorter ones."""
+"""Seconds between press and release of a button; LibreOffice's widgets miss shorter clicks."""
 
 _PATIENCE_S = 1.0
 """Seconds that a request for a frame waits for a change."""
@@ -41,7 +41,7 @@ _SOON_S = 0.03
 
 
 class Ending(enum.StrEnum):
-    """How a person ends an episode, as in :class:`judge.desktop.episodes.EpisodeEnd`."""
+    """How a person ends an episode; values as in :class:`judge.desktop.episodes.EpisodeEnd`."""
 
     DONE = "done"
     FAIL = "fail"
@@ -58,7 +58,7 @@ class Phase(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SessionTask:
     """The task of a session.
 
     Attributes:
@@ -95,11 +95,11 @@ class EpisodeJudge(Protocol):
     """Keeps and judges an episode that has ended."""
 
     def keep(self, collected: Collected) -> None:
-        """Keeps the file that the episode leaves, before its end is on record."""
+        """Keeps the file that the episode leaves, before its end is recorded."""
         ...
 
     def judge(self, end: EpisodeEnd) -> Result:
-        """Judges the episode, whose end is on record."""
+        """Judges the episode after its end has been recorded."""
         ...
 
 
@@ -109,13 +109,13 @@ class LiveSession:
     Args:
         desktop: the desktop, which the session closes.
         options: its options.
-        asked: the task.
+        task: the task.
         writer: records the episode.
         aftermath: keeps and judges the episode.
-        clock: a monotonic clock, seconds.
+        clock: a monotonic clock, in seconds.
 
     Attributes:
-        asked: as given.
+        task: the task.
         on_result: called with the verdict.
         failure: why the desktop broke, or why the episode could not be judged; None if nothing
             has failed.
@@ -125,13 +125,13 @@ class LiveSession:
         self,
         desktop: Desktop,
         options: DesktopOptions,
-        asked: Asked,
+        task: SessionTask,
         writer: EpisodeWriter,
         aftermath: EpisodeJudge,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.asked = asked
+        self.task = task
         self.on_result: Callable[[Result], None] = lambda _: None
         self.failure: Exception | None = None
         self._desktop = desktop
@@ -141,7 +141,7 @@ class LiveSession:
         self._clock = clock
         self._browser = BrowserEvents(options.width, options.height)
         self._gestures = Gestures()
-        self._lock = threading.RLock()  # for this object and the desktop
+        self._lock = threading.RLock()  # guards this object and the desktop
         self._fed = threading.Event()
         self._phase = Phase.WORKING
         self._started: float | None = None
@@ -155,27 +155,27 @@ class LiveSession:
     # -- what the page shows ----------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Starts the clock, if it does not run yet: the person sees the task."""
+        """Starts the clock when the person first sees the task."""
         with self._lock:
             if self._started is None:
                 self._started = self._turned = self._clock()
 
     @property
     def result(self) -> Result | None:
-        """The verdict; None before there is one."""
+        """The verdict; None until there is one."""
         return self._result
 
     def state(self) -> dict[str, Any]:
         """The state of the session, for the page."""
-        phase = self._phase  # read first: if it is over, there is a result
+        phase = self._phase  # read before the result, which exists once the phase is over
         result, failure = self._result, self.failure
         if result is not None:
             phase = Phase.OVER
         return {
-            "suite": self.asked.suite,
-            "task": self.asked.task,
-            "case": self.asked.case,
-            "instruction": self.asked.instruction,
+            "suite": self.task.suite,
+            "task": self.task.task,
+            "case": self.task.case,
+            "instruction": self.task.instruction,
             "width": self._options.width,
             "height": self._options.height,
             "phase": phase.value,
@@ -193,7 +193,7 @@ class LiveSession:
         }
 
     def frame(self, known: str) -> Frame | None:
-        """The screen, as soon as it has changed.
+        """Waits until the screen has changed.
 
         Args:
             known: digest of the frame that the page shows.
@@ -207,7 +207,7 @@ class LiveSession:
             left_s = until - self._clock()
             if frame is None or frame.png is not None or left_s <= 0:
                 return frame
-            # The effect of an input shows soon; other changes come at any time.
+            # The effect of an input is visible soon; other changes may come at any time.
             if self._fed.wait(min(left_s, _BETWEEN_FRAMES_S)):
                 time.sleep(_SOON_S)
 
@@ -226,16 +226,16 @@ class LiveSession:
                 self._last = frame.png
             return frame
 
-    # -- what a person does -----------------------------------------------------------------------
+    # -- input from the person --------------------------------------------------------------------
 
     def feed(self, events: Any) -> None:
         """Repeats on the desktop what the person did in the browser.
 
         Args:
-            events: the events, as :meth:`judge.live.gestures.BrowserEvents.read` reads them.
+            events: the events, for :meth:`judge.live.gestures.BrowserEvents.read`.
 
         Raises:
-            UsageError: they are not such events, or the session is over.
+            UsageError: the events are not valid, or the session is over.
         """
         with self._lock:
             self._check_working()
@@ -265,20 +265,20 @@ class LiveSession:
             seen, self._before = self._before or self._seen(), None
             seconds = gesture.ended - gesture.began
             actions = [(action, ActionOutcome()) for action in gesture.actions]
-            # The events are on record with the last action of the gesture.
+            # The events are recorded with the last action of the gesture.
             last = ActionOutcome(events=tuple(gesture.events), seconds=seconds)
             actions[-1] = actions[-1][0], last
-            # The time to think belongs to the turn: all turns together take the whole time.
+            # A turn includes the time to think, so the times of all turns add up to the whole time.
             before = gesture.began if self._turned is None else self._turned
             self._turned = max(before, gesture.ended)
             kept = self._writer.files.keep(seen, None)
             self._writer.turn(kept, actions, seconds=self._turned - before)
             self._steps += len(actions)
 
-    # -- how it ends ------------------------------------------------------------------------------
+    # -- the end of the session -------------------------------------------------------------------
 
     def finish(self, ending: Ending) -> None:
-        """Ends the episode, and judges it: returns with the verdict.
+        """Ends the episode and judges it; returns once there is a verdict.
 
         Raises:
             UsageError: the session is over.
@@ -315,9 +315,9 @@ class LiveSession:
             raise
 
     def close(self) -> None:
-        """Closes the desktop; an episode that has not ended keeps no last line on record."""
+        """Closes the desktop; if the episode has not ended, its record does not get an end."""
         if self._phase is Phase.WORKING:
-            # First, or interrupted work would count as a failure.
+            # This comes first, so that interrupted work does not count as a failure.
             self._phase = Phase.BROKEN
         self._desktop.close()
         with self._lock:
@@ -339,7 +339,7 @@ class LiveSession:
 
 
 def _apart(events: Sequence[InputEvent]) -> Iterator[Sequence[InputEvent]]:
-    """Splits events into batches, so that a button released at once is still held for a moment."""
+    """Splits events into batches, so that even a quick click holds the button for a moment."""
     start, is_down = 0, False
     for index, event in enumerate(events):
         if event.kind == "release" and is_down:

@@ -1,4 +1,4 @@
-"""When engines agree on a value, and which of their errors count. Pure."""
+"""Decides when engines agree on a value, and which of their errors count. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ SURE_ERRORS = frozenset(("#N/A", "#DIV/0!", "#VALUE!"))
 """Errors that the quick engines never show merely because they lack a feature."""
 
 INCAPABLE_ERRORS = frozenset(("#SPILL!", "#CALC!"))
-"""Errors that mean that an engine lacks a feature, if the formula does not spill by itself."""
+"""Errors which show that an engine lacks a feature, unless the formula itself spills."""
 
 
 def same_value(first: CellValue, second: CellValue) -> bool:
-    """Whether two engines agree; the order of additions may change the last digits."""
+    """Whether two values are equal, except for last digits that the order of additions changes."""
     if isinstance(first, bool) or isinstance(second, bool):
         return isinstance(first, bool) and isinstance(second, bool) and first == second
     if isinstance(first, (int, float)) and isinstance(second, (int, float)):
@@ -23,12 +23,15 @@ def same_value(first: CellValue, second: CellValue) -> bool:
 
 
 def with_logical(office: CellValue, other: CellValue) -> CellValue:
-    """LibreOffice loses that a value is TRUE rather than 1 where the cell has a number format."""
+    """Returns LibreOffice's value, as TRUE or FALSE if another engine's equal value is logical.
+
+    LibreOffice turns TRUE into 1 in a cell with a number format.
+    """
     if not isinstance(office, bool) and office in (0, 1) and isinstance(other, bool):
         return other if other == office else office
     return office
 
 
 def is_doubtful(value: CellValue) -> bool:
-    """Whether a value is an error that the quick engines also show where they lack a feature."""
+    """Whether a value is an error that the quick engines also show when they lack a feature."""
     return isinstance(value, ErrorValue) and value.code not in SURE_ERRORS

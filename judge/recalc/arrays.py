@@ -1,9 +1,9 @@
-"""Formulas over several values computed here: operators and functions taken for each of them. Pure.
+"""Computes formulas over several values: operators and functions are applied to each value. Pure.
 
-What Excel does with arrays is documented for each function that takes them; what a function of
-single values does with one, it does with each of an array's values, and arrays of other shapes are
-widened to the largest, with ``#N/A`` where they have no value. LET, LAMBDA and the functions that
-call a LAMBDA are computed as their pages say.
+Microsoft documents what each function that takes arrays does with them. A function of single values
+is applied to each value of an array. If arrays have different shapes, all are widened to the
+largest, with ``#N/A`` where they have no value. LET, LAMBDA and the functions that call a LAMBDA
+are computed as Microsoft's pages on them say.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
 MAX_VALUES = 200_000
-"""Most values of an array that is computed here."""
+"""Largest array that is computed here, in values."""
 
 COST = 20
-"""What a value of an array costs of the cells that functions may compare."""
+"""How many cells one value of an array counts as, towards the limit of cells to compare."""
 
 CHOOSING = frozenset(("IF", "IFERROR", "CHOOSE"))
 """Functions that compute arrays only in an array formula, even inside a function of arrays."""
 
 
 def array_of(evaluation: Evaluation, node: Node) -> Cells:
-    """The values of a node, as many as it has.
+    """All values of a node.
 
     Raises:
-        UnsureError: it is not understood, or has too many.
+        UnsureError: the node is not understood, or has too many values.
     """
     if isinstance(node, Reference):
         if node.size > 1 and not evaluation.spreads:
@@ -64,10 +64,10 @@ def array_of(evaluation: Evaluation, node: Node) -> Cells:
 
 
 def reference_of(evaluation: Evaluation, node: Node) -> Reference:
-    """The rectangle that a node is: one that is written out, or that OFFSET gives.
+    """The rectangle that a node refers to: a written reference, or the result of OFFSET.
 
     Raises:
-        UnsureError: it is neither.
+        UnsureError: the node is neither.
     """
     if isinstance(node, Reference):
         return node
@@ -89,14 +89,14 @@ def reference_of(evaluation: Evaluation, node: Node) -> Reference:
 
 
 def is_reference(node: Node) -> bool:
-    """Whether a node can be a rectangle of cells."""
+    """Whether a node may refer to a rectangle of cells."""
     return isinstance(node, (Reference, Parameter)) or (
         isinstance(node, Call) and node.name == "OFFSET"
     )
 
 
 def referred(evaluation: Evaluation, node: Node) -> Cells:
-    """The cells of what :func:`is_reference` says is one, or the values that a name stands for."""
+    """The cells that a reference (see :func:`is_reference`) names, or the values of a parameter."""
     if isinstance(node, Parameter):
         return evaluation.named(node.name)
     return evaluation.values.cells(reference_of(evaluation, node))
@@ -111,7 +111,7 @@ def _whole(evaluation: Evaluation, node: Node) -> int:
 
 
 def _from_to(first: int, size: int) -> tuple[int, int]:
-    """The ends of as many cells as a size says, upwards if it is negative."""
+    """The first and the last of ``size`` cells; a negative size counts upwards or to the left."""
     if not size:
         raise UnsureError
     last = first + size - 1 if size > 0 else first + size + 1
@@ -126,7 +126,7 @@ def _offset(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 
 def all_of(evaluation: Evaluation, node: Node) -> Cells:
-    """The values of an argument that is taken as an array in any formula."""
+    """The values of an argument that is an array even outside array formulas."""
     with evaluation.spreading():
         return array_of(evaluation, node)
 
@@ -137,19 +137,19 @@ def single(value: Scalar) -> Cells:
 
 
 def values_of(cells: Cells) -> Iterator[Scalar]:
-    """All values of an array by rows; None for those that are blank."""
-    for place in itertools.product(range(cells.rows), range(cells.columns)):
-        yield cells.values.get(place)
+    """Yields all values of an array, row by row; None for blank ones."""
+    for position in itertools.product(range(cells.rows), range(cells.columns)):
+        yield cells.values.get(position)
 
 
 def _of_rows(rows: Sequence[Sequence[Scalar]]) -> Cells:
-    found = {
+    filled = {
         (row, column): value
         for row, values in enumerate(rows)
         for column, value in enumerate(values)
         if value is not None
     }
-    return Cells(len(rows), len(rows[0]) if rows else 0, found)
+    return Cells(len(rows), len(rows[0]) if rows else 0, filled)
 
 
 def _plain(node: Constant | ErrorConstant) -> Scalar:
@@ -157,7 +157,7 @@ def _plain(node: Constant | ErrorConstant) -> Scalar:
 
 
 def as_node(value: Scalar) -> Node:
-    """A value as an argument of a function."""
+    """Turns a value into a node, to pass it to a function as an argument."""
     if value is None:
         return Missing()
     return ErrorConstant(value.code) if isinstance(value, ErrorValue) else Constant(value)
@@ -166,21 +166,21 @@ def as_node(value: Scalar) -> Node:
 def _each(
     evaluation: Evaluation, parts: Sequence[Cells], result: Callable[[list[Scalar]], Scalar]
 ) -> Cells:
-    """An array of what is computed of the values that arrays have at the same place."""
+    """The array of the results for the values at the same position of several arrays."""
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
     if rows * columns > MAX_VALUES:
         raise UnsureError
     evaluation.values.spend(rows * columns * COST)
-    found: dict[tuple[int, int], Scalar] = {}
+    results: dict[tuple[int, int], Scalar] = {}
     for row, column in itertools.product(range(rows), range(columns)):
         value = result([widened(part, row, column) for part in parts])
         if value is not None:
-            found[row, column] = value
-    return Cells(rows, columns, found)
+            results[row, column] = value
+    return Cells(rows, columns, results)
 
 
 def widened(cells: Cells, row: int, column: int) -> Scalar:
-    """A value of an array of which one row, or one column, stands for as many as are needed."""
+    """The value at a position of an array whose only row, or only column, is repeated."""
     row, column = row if cells.rows > 1 else 0, column if cells.columns > 1 else 0
     return cells.values.get((row, column)) if row < cells.rows and column < cells.columns else NA
 
@@ -208,7 +208,7 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
     parts = [array_of(evaluation, node.arguments[number]) for number in lifted]
     if all(part.size == 1 for part in parts) and name not in CHOOSING:
         return single(function(evaluation, node.arguments))
-    # Engines take one value of several, or none, where a function expects one.
+    # Where a function expects a single value, engines take one of several values, or none.
     evaluation.converted = True
 
     def result(values: list[Scalar]) -> Scalar:
@@ -225,20 +225,20 @@ def _is_range(node: Node) -> bool:
 
 
 def takes_one(name: str, argument: int) -> bool:
-    """Whether a function takes a single value for an argument."""
+    """Whether a function expects a single value in one of its arguments."""
     if name in CHOOSING:
         return True
     return name not in TAKES_RANGES or argument in SINGLE_VALUES.get(name, ())
 
 
-# -- functions that are computed of arrays ---------------------------------------------------------
+# -- functions of arrays ---------------------------------------------------------------------------
 
 
 def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
-    """What functions such as SUM and MAX count of their arguments.
+    """The values that functions such as SUM and MAX take from their arguments.
 
-    Of ranges and arrays everything that is not blank; of single values numbers, and what
-    is a number as text or as TRUE and FALSE.
+    Ranges and arrays contribute every value that is not blank. Single values contribute as
+    numbers, even if they are text that is a number, or TRUE or FALSE.
     """
     values: list[Scalar] = []
     for argument in arguments:
@@ -257,10 +257,10 @@ def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
 
 
 def typed_number(evaluation: Evaluation, node: Node, value: Scalar) -> Scalar:
-    """The number of a single value that is not a reference; an error stays one.
+    """A single value that is not a reference, as a number; an error stays an error.
 
     Raises:
-        UnsureError: it is text that is not typed in, which counts in some formulas only.
+        UnsureError: the value is computed text, which counts in some formulas only.
     """
     if isinstance(value, str) and not isinstance(node, Constant):
         raise UnsureError
@@ -268,7 +268,7 @@ def typed_number(evaluation: Evaluation, node: Node, value: Scalar) -> Scalar:
 
 
 def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """SUMPRODUCT: what is not a number counts as 0, also TRUE and a number as text."""
+    """SUMPRODUCT: a value that is not a number counts as 0, even TRUE or a number as text."""
     parts = [all_of(evaluation, argument) for argument in arguments]
     first = parts[0] if parts else single(None)
     for value in itertools.chain.from_iterable(part.values.values() for part in parts):
@@ -296,7 +296,7 @@ def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 
 def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """TEXTJOIN; several separators take turns."""
+    """TEXTJOIN; if there are several separators, they are used in turn."""
     if len(arguments) < 3:
         raise UnsureError
     between, skips = all_of(evaluation, arguments[0]), evaluation.scalar(arguments[1])
@@ -328,7 +328,7 @@ def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 
 def _percentof(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """PERCENTOF: the share of a sum in another one."""
+    """PERCENTOF: one sum as a share of another."""
     if len(arguments) != 2:
         raise UnsureError
     sums: list[float] = []
@@ -341,7 +341,7 @@ def _percentof(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     return sums[0] / sums[1] if sums[1] else DIV0
 
 
-# -- LET, LAMBDA and what calls it -----------------------------------------------------------------
+# -- LET, LAMBDA and the functions that call one ---------------------------------------------------
 
 
 def _let(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
@@ -358,7 +358,7 @@ def _let(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 
 def _lambda(node: Node, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:
-    """What a LAMBDA with some parameters computes, or a function in place of one."""
+    """A Python function that computes a LAMBDA, or a named function that is passed instead."""
     if isinstance(node, Parameter) and node.name.startswith(_ETA):
         return _of_function(node.name.removeprefix(_ETA), parameters)
     if not isinstance(node, Call) or node.name != "_XLFN.LAMBDA":
@@ -411,13 +411,13 @@ def _map(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
     if any((part.rows, part.columns) != (rows, columns) for part in parts):
         raise UnsureError
-    each = zip(*map(values_of, parts), strict=True)
-    results = [_one(call(evaluation, [*map(single, values)])) for values in each]
+    groups = zip(*map(values_of, parts), strict=True)
+    results = [_one(call(evaluation, [*map(single, values)])) for values in groups]
     return _filled(rows, columns, results)
 
 
 def _accumulated(evaluation: Evaluation, arguments: Sequence[Node]) -> tuple[Cells, list[Cells]]:
-    """The array of REDUCE or SCAN, and what is accumulated up to each of its values."""
+    """The array of REDUCE or SCAN, and the accumulated result up to each of its values."""
     if len(arguments) != 3 or isinstance(arguments[0], Missing):
         raise UnsureError
     cells, call = all_of(evaluation, arguments[1]), _lambda(arguments[2], 2)
@@ -437,7 +437,7 @@ def _scan(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 
 def _by_line(*, rows: bool) -> ArrayFunction:
-    """BYROW and BYCOL."""
+    """Computes BYROW and BYCOL."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
         if len(arguments) != 2:
@@ -471,7 +471,7 @@ def _makearray(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 
 def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
-    """ROW and COLUMN of a range."""
+    """Computes ROW and COLUMN of a range."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
         if len(arguments) != 1 or not isinstance(arguments[0], Reference):
@@ -512,7 +512,7 @@ ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {
 
 
 def _first(function: ArrayFunction) -> Function:
-    """A function of arrays where a single value is expected."""
+    """Adapts a function of arrays for formulas that expect a single value."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         return _one(function(evaluation, arguments))

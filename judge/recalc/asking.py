@@ -1,4 +1,4 @@
-"""What the engines are asked, how much processor time they get, and what they answered."""
+"""Sends questions to the engines, limits their processor time, and keeps their answers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from judge.workbook.dependency import Dependencies
 
 SPARE_FACTOR = 6
 SPARE_CELLS = 4_000
-"""A sheet's cells are requested as one rectangle if its area is within this limit."""
+"""The cells of a sheet are requested as one rectangle if its area is within this limit."""
 
 
 def covering(cells: Iterable[CellRef]) -> tuple[CellRange, ...]:
-    """Rectangles that cover all the cells; few rather than tight.
+    """Rectangles that cover all the cells: a small number, even if they cover other cells too.
 
-    A round trip for each rectangle costs more than reading some cells that are not needed.
+    A round trip for each rectangle costs more than reading a few cells that are not needed.
     """
     by_sheet: dict[str, list[CellRef]] = defaultdict(list)
     for cell in cells:
@@ -50,7 +50,7 @@ def covering(cells: Iterable[CellRef]) -> tuple[CellRange, ...]:
 
 
 def _by_columns(sheet: str, members: list[CellRef]) -> Iterable[CellRange]:
-    """Vertical runs that bridge gaps; neighbours with the same rows are merged."""
+    """Vertical runs of cells across gaps; neighbouring runs with the same rows are merged."""
     columns: dict[int, list[int]] = defaultdict(list)
     for cell in members:
         columns[cell.column].append(cell.row)
@@ -83,43 +83,44 @@ _BRIDGED_ROWS = 64
 QUICK_S = 0.3
 QUICK_S_OF_FORMULA = 1e-3
 QUICK_S_OF_BYTE = 2e-6
-"""Processor seconds that each quick engine gets where LibreOffice can compute everything as well,
-and what it gets in addition for each formula and for each byte that it opens: several times what
-they need in the published suites. LibreOffice is sooner done than an engine that needs more."""
+"""Processor seconds that each quick engine gets if LibreOffice can compute everything as well, plus
+what it gets for each formula and for each byte that it opens. This is several times what they need
+in the published suites. LibreOffice finishes sooner than an engine that needs more."""
 
 SECOND_OPINION_S = 15.0
-"""Processor seconds that an engine gets next to LibreOffice, to notice where they disagree. Where
-its answer turns out to matter, it gets the full limit."""
+"""Processor seconds that an engine gets in addition to LibreOffice, to notice where they disagree.
+If its answer turns out to matter, it gets the full limit."""
 
 LATE_SHARE = 1 / 3
 """An answer that took more than this share of its processor time is late: the same work may take
-longer on a busy machine, so another run might not get it. It counts, but is not kept on disk."""
+longer on a busy machine, so another run might not get the answer. It counts, but is not cached on
+disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the engines are asked.
+    """One question to the engines: the values of some cells of a workbook.
 
     Attributes:
         workbook: the package.
-        formulas: cell -> its formula (that of the array formula that fills it), of the requested
-            cells and of those that they depend on.
+        formulas: cell -> its formula (or the array formula that fills it), for the requested cells
+            and the cells that they depend on.
         dependencies: what the cells depend on.
         dialect: how the formulas are interpreted.
         timeout_s: processor seconds that one engine may take.
         intersecting: cells whose formula takes a range where Excel expects one value, and is not an
-            array formula. The quick engines compute arrays there, which Excel does not.
+            array formula. The quick engines compute an array there; Excel does not.
         arrays: cells that an array formula or a data table fills.
-        wanted: the cells that are requested; None for all of ``formulas``.
-        reads_text: where the workbook has text beyond ASCII, on which nothing was measured; None
-            if it has none.
+        wanted: the requested cells; None for all of ``formulas``.
+        reads_text: where the workbook has text beyond ASCII, with which no engine was measured;
+            None if it has none.
         reads_logical: where the workbook has TRUE and FALSE as constants; None if it has none.
-        reads_spilled: where formulas may spill to; None if none does.
+        reads_spilled: where formulas may spill to; None if no formula spills.
         reads_nameless: where the workbook has ``#NAME?`` as constants; None if it has none.
         slim: the package that the quick engines get; None if they get the same as LibreOffice.
-        narrowed: makes the package that they get for cells that are sure, with only the formulas of
-            these; None if they get the same package.
-        lambdas: names of the workbook that are functions, in upper case.
+        narrowed: makes the package that the quick engines get for the sure cells, with only the
+            formulas of these; None if they get the same package.
+        lambdas: names in the workbook that are defined as functions, in upper case.
     """
 
     workbook: bytes
@@ -140,18 +141,18 @@ class Question:
 
     @property
     def requested(self) -> AbstractSet[CellRef]:
-        """The cells that are requested."""
+        """The requested cells."""
         return self.formulas.keys() if self.wanted is None else self.wanted
 
     def package_for(self, engine: str) -> bytes:
-        """The package that an engine opens."""
+        """The package that is sent to an engine."""
         return self.workbook if engine == LIBREOFFICE or self.slim is None else self.slim
 
     def narrowed_to(self, sure: AbstractSet[CellRef]) -> Question:
-        """The question for the cells that are sure, in a workbook with the formulas of only these.
+        """The question for the sure cells, in a workbook that contains no other formulas.
 
         Args:
-            sure: all cells that are sure, requested or not.
+            sure: all sure cells, requested or not.
         """
         if self.narrowed is None:
             return self
@@ -164,25 +165,25 @@ class Question:
 
     @property
     def quick_s(self) -> float:
-        """Processor seconds for a quick engine in whose place LibreOffice can be asked."""
+        """Processor seconds for a quick engine if LibreOffice can be asked instead."""
         formulas, size = self.dependencies.cells, len(self.package_for(PAIR_ENGINES[0]))
         enough_s = QUICK_S + QUICK_S_OF_FORMULA * formulas + QUICK_S_OF_BYTE * size
         return min(enough_s, self.timeout_s)
 
 
 class Asking:
-    """The engines and their answers to one question; an engine is asked when it is needed.
+    """Asks engines one question, each when it is needed, and keeps their answers.
 
     Args:
         engines: the available engines by name.
-        question: what they are asked.
+        question: the question.
 
     Attributes:
         answers: engine -> what it computed.
-        silent: engine without an answer -> why.
-        out_of_time: engines without an answer that used up their processor time.
-        ended: engines without an answer whose process ended.
-        given_s: engine that was asked -> the most processor seconds that it was allowed.
+        silent: engine -> why it gave no answer.
+        out_of_time: engines that gave no answer because they used up their processor time.
+        ended: engines that gave no answer because their process ended.
+        given_s: engine -> the most processor seconds that it was allowed for this question.
     """
 
     def __init__(self, engines: Mapping[str, Engine], question: Question) -> None:
@@ -197,12 +198,12 @@ class Asking:
 
     @property
     def quick_s(self) -> float:
-        """Processor seconds for a quick engine in whose place LibreOffice can be asked."""
+        """Processor seconds for a quick engine if LibreOffice can be asked instead."""
         return self._question.quick_s
 
     @property
     def timely(self) -> dict[str, EngineResult]:
-        """The answers that any other run would get too, however busy the machine is."""
+        """The answers that every run gets, however busy the machine is."""
         return {
             name: answer
             for name, answer in self.answers.items()
@@ -211,7 +212,7 @@ class Asking:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all answers are timely, and engines without one had only the quick limit."""
+        """Whether all answers are timely, and the other engines had only the quick limit."""
         quick_s, full_s = self._question.quick_s, self._question.timeout_s
         return self.timely.keys() == self.answers.keys() and all(
             self.given_s[name] <= quick_s < full_s for name in self.silent
@@ -219,37 +220,38 @@ class Asking:
 
     @property
     def missing(self) -> frozenset[str]:
-        """The engines that may yet give values: not asked, out of time, or ended."""
+        """The engines that may still give values: not asked yet, out of time, or ended."""
         failed = self.silent.keys() - self.out_of_time - self.ended
         return frozenset(self._engines.keys() - self.answers.keys() - failed)
 
     def word_of(self, name: str, cell: CellRef) -> EngineWord:
-        """The answer of an engine for a cell, or why it has none."""
+        """An engine's value for a cell, or why it has none."""
         answer = self.answers.get(name)
         if answer is None:
-            return EngineWord(why_not=self.silent.get(name, "not asked: it could change nothing"))
+            unasked = "not asked: its answer could not change the value"
+            return EngineWord(why_not=self.silent.get(name, unasked))
         if cell in answer.values:
             return EngineWord(answer.values[cell])
         return EngineWord(why_not=answer.failed.get(cell, "it has no value"))
 
     def may_answer(self, name: str) -> bool:
-        """Whether an engine was not asked yet, or used up a limit below the full one."""
+        """Whether an engine was not asked yet, or used up a limit below the full limit."""
         return name not in self.given_s or (
             name in self.out_of_time and self.given_s[name] < self._question.timeout_s
         )
 
     def out_of_time_of(self, limit_s: float) -> bool:
-        """Whether some engine used up at least this much processor time."""
+        """Whether some engine ran out of time although it was allowed at least this much."""
         return any(self.given_s[name] >= limit_s for name in self.out_of_time)
 
     def ask_pair(self, limit_s: float, *, second_alone: bool = True) -> None:
-        """Asks both quick engines, in one go if that is possible.
+        """Asks both quick engines, in a single request if possible.
 
         Args:
-            limit_s: processor seconds for each.
-            second_alone: whether the second is asked if the first cannot compute the workbook. If
-                the first is out of time, the second is asked, since LibreOffice and the second may
-                be enough.
+            limit_s: processor seconds for each engine.
+            second_alone: whether the second engine is asked if the first cannot compute the
+                workbook. If the first is out of time, the second is asked in any case, since
+                LibreOffice and the second may be enough.
         """
         first, second = PAIR_ENGINES
         engine, other = self._engines.get(first), self._engines.get(second)
@@ -287,7 +289,7 @@ class Asking:
             self.answers[second] = then
 
     def ask(self, name: str, limit_s: float) -> None:
-        """Asks one engine, unless it was given as much time before or is not available.
+        """Asks one engine, unless it is not available or already had this much time.
 
         Args:
             name: the engine.
@@ -314,7 +316,7 @@ class Asking:
             self.ended.discard(name)
 
     def _note(self, name: str, error: RecalcError) -> None:
-        """Notes why an engine has no answer; one that cannot be started is our own fault."""
+        """Notes why an engine has no answer; raises the error if the engine cannot be started."""
         if isinstance(error, EngineUnavailableError):
             raise error
         self.silent[name] = error.message

@@ -1,16 +1,17 @@
-"""The rule of belief: which of the values that engines give for a cell is taken. Pure.
+"""The rule of belief: which of the engines' values for a cell is taken. Pure.
 
-1. A word is a value or an error that an engine gives for a cell, unless it only shows that the
-   engine lacks something.
-2. Of each engine there is a record: how often it was right, by function and by shape of its
-   arguments, values and errors apart. A small record is filled up from the next larger one. The
-   weakest call of a formula counts.
-3. A word weighs the logarithm of its odds to be right, so a word that is more often wrong than
-   right counts against its value.
+1. A word is the value or the error that an engine gives for a cell. An error that only shows that
+   the engine lacks a feature does not count.
+2. The benchmark has a record of how often each engine was right, by function and by shape of its
+   arguments, with values and errors counted separately. A small record is filled up from the next
+   larger one. The weakest call of a formula counts.
+3. The weight of a word is the logarithm of its odds of being right, so a word that is more often
+   wrong than right counts against its value.
 4. Engines that agree are independent witnesses: their weights add up.
-5. An engine has no word in a cell that reads one in which it was overruled.
-6. The heaviest value is taken. Without weight, without a lead over the next one, or said by one
-   engine alone that was never measured with a function of the formula, none is taken.
+5. An engine that was overruled in a cell has no word in the cells that read that cell.
+6. The value with the greatest weight is taken. No value is taken if that weight is not positive, if
+   its lead over the next value is too small, or if only one engine gives it and that engine was
+   never measured with a function of the formula.
 """
 
 from __future__ import annotations
@@ -32,26 +33,26 @@ from judge.workbook.cell import CellRef, CellValue, ErrorValue
 
 MIN_CHANCE = 0.02
 MAX_CHANCE = 0.998
-"""No record makes a word weigh more than these do."""
+"""Bounds of the probability that a word is right; they limit how much it can weigh."""
 
 LEAD = 0.05
-"""How much heavier a value has to be than the next one."""
+"""How much greater the weight of a value has to be than that of the next value."""
 
 WITNESSES = frozenset((LIBREOFFICE, *PAIR_ENGINES))
-"""The engines that have a word in every cell."""
+"""The engines whose answers count for every cell."""
 
 Words = Mapping[str, CellValue]
-"""Engine -> what it gives for a cell."""
+"""Engine -> the value or error that it gives for a cell."""
 
 
 @dataclass(slots=True)
 class Verdict:
-    """A value that some engines say.
+    """A value that one or more engines give.
 
     Attributes:
-        value: what they say.
-        engines: which they are.
-        weight: the sum of their weights.
+        value: the value.
+        engines: the engines that give it.
+        weight: the sum of the weights of their words.
     """
 
     value: CellValue
@@ -60,7 +61,7 @@ class Verdict:
 
 
 def is_error(word: CellValue, instead: CellValue) -> bool:
-    """Whether a word is an error, or stands for one.
+    """Whether a word is an error, or the value that the formula gives instead of one.
 
     Args:
         word: the word.
@@ -76,45 +77,45 @@ def weight(
     word: CellValue,
     instead: CellValue = None,
 ) -> float:
-    """How much a word of an engine weighs."""
+    """The weight of an engine's word: the logarithm of its odds of being right."""
     chance = trust.chance(engine, calls, is_error=is_error(word, instead))
     chance = min(max(chance, MIN_CHANCE), MAX_CHANCE)
     return math.log(chance / (1 - chance))
 
 
-def _saying(found: Sequence[Verdict], word: CellValue) -> Verdict | None:
-    for verdict in found:
+def _saying(candidates: Sequence[Verdict], word: CellValue) -> Verdict | None:
+    for verdict in candidates:
         if same_value(verdict.value, word):
             return verdict
     return None
 
 
 def verdicts(words: Words, weights: Mapping[str, float]) -> list[Verdict]:
-    """The different values among some words, the heaviest first."""
-    found: list[Verdict] = []
-    # LibreOffice may lose that a 1 is TRUE, so it joins the others.
+    """The different values among some words, in descending order of weight."""
+    distinct: list[Verdict] = []
+    # LibreOffice may show TRUE as 1, so its 1 counts as the TRUE of another engine.
     for engine in (*(name for name in words if name != LIBREOFFICE), LIBREOFFICE):
         if engine not in words:
             continue
         word = words[engine]
-        joined = _saying(found, word)
+        joined = _saying(distinct, word)
         if joined is None and engine == LIBREOFFICE and word in (0, 1):
-            joined = _saying(found, bool(word))
+            joined = _saying(distinct, bool(word))
         if joined is None:
             joined = Verdict(word)
-            found.append(joined)
+            distinct.append(joined)
         joined.engines.append(engine)
         joined.weight += weights[engine]
-    return sorted(found, key=lambda each: -each.weight)
+    return sorted(distinct, key=lambda verdict: -verdict.weight)
 
 
 def believe(
     words: Words, calls: Sequence[Call], trust: TrustTable, instead: CellValue = None
 ) -> Verdict | None:
-    """The value that is taken; None if none is.
+    """The value that is taken for a cell; None if no value is taken.
 
     Args:
-        words: what the engines say, those without a value left out.
+        words: the values that the engines give; engines without a value are left out.
         calls: what the formula calls.
         trust: the records.
         instead: what the formula gives instead of an error, by
@@ -122,23 +123,23 @@ def believe(
     """
     words = _of_able(words, calls, trust, instead)
     weights = {name: weight(trust, name, calls, word, instead) for name, word in words.items()}
-    found = verdicts(words, weights)
+    ranked = verdicts(words, weights)
     if any(call.is_of_arrays for call in calls):
-        for verdict in found:
+        for verdict in ranked:
             if set(verdict.engines) == set(PAIR_ENGINES):
                 verdict.weight = min(
                     verdict.weight, weight(trust, PAIR, calls, verdict.value, instead)
                 )
-        found.sort(key=lambda each: -each.weight)
-        found = _office_before_one_alone(found, instead)
-    if not found:
+        ranked.sort(key=lambda verdict: -verdict.weight)
+        ranked = _office_before_one_alone(ranked, instead)
+    if not ranked:
         return None
-    first = found[0]
-    if len(found) == 1 and _is_unanimous(first, instead):
+    first = ranked[0]
+    if len(ranked) == 1 and _is_unanimous(first, instead):
         return first
     if first.weight <= 0:
         return None
-    if len(found) > 1 and first.weight - found[1].weight < LEAD:
+    if len(ranked) > 1 and first.weight - ranked[1].weight < LEAD:
         return None
     if len(first.engines) == 1 and not trust.is_measured(first.engines[0], calls):
         return None
@@ -146,10 +147,10 @@ def believe(
 
 
 def _of_able(words: Words, calls: Sequence[Call], trust: TrustTable, instead: CellValue) -> Words:
-    """The words without errors that may only show that an engine needs every argument.
+    """Removes errors that may only show that an engine cannot do without an optional argument.
 
-    Where an argument is left out, an error counts against a value of another engine only if its
-    engine was measured with that shape.
+    Where an argument is left out, the error of an engine counts against the value of another engine
+    only if the former was measured with that shape.
     """
     omitting = [call for call in calls if call.omits]
     if not omitting or all(is_error(word, instead) for word in words.values()):
@@ -161,15 +162,15 @@ def _of_able(words: Words, calls: Sequence[Call], trust: TrustTable, instead: Ce
     }
 
 
-def _office_before_one_alone(found: list[Verdict], instead: CellValue) -> list[Verdict]:
-    """The verdicts without a value that one quick engine gives alone where LibreOffice has another.
+def _office_before_one_alone(ranked: list[Verdict], instead: CellValue) -> list[Verdict]:
+    """Drops the first verdict if one quick engine alone gives it, and LibreOffice has the next one.
 
-    The quick engines are a witness of arrays where they agree; one of them alone is less than that.
+    For arrays, the quick engines are a witness only if they agree; one of them alone is less.
     """
-    if len(found) < 2 or len(found[0].engines) > 1 or is_error(found[0].value, instead):
-        return found
-    is_next = LIBREOFFICE in found[1].engines and found[1].weight > 0
-    return found[1:] if is_next else found
+    if len(ranked) < 2 or len(ranked[0].engines) > 1 or is_error(ranked[0].value, instead):
+        return ranked
+    is_next = LIBREOFFICE in ranked[1].engines and ranked[1].weight > 0
+    return ranked[1:] if is_next else ranked
 
 
 def _is_unanimous(verdict: Verdict, instead: CellValue) -> bool:
@@ -185,17 +186,17 @@ def is_settled(
     missing: Iterable[str],
     instead: CellValue = None,
 ) -> bool:
-    """Whether no word of the missing engines can change the value that is believed by now.
+    """Whether no answer of the missing engines can change the value that is believed now.
 
-    False does not mean that one can: :func:`possible_words` finds out.
+    False does not mean that an answer can change it: :func:`possible_words` finds that out.
     """
     weights = {name: weight(trust, name, calls, word, instead) for name, word in words.items()}
-    found = verdicts(words, weights)
-    if not found or not _keeps_its_witnesses(found[0], words, calls, trust, instead):
+    ranked = verdicts(words, weights)
+    if not ranked or not _keeps_its_witnesses(ranked[0], words, calls, trust, instead):
         return False
-    first, second = found[0].weight, max(0.0, *(each.weight for each in found[1:]), 0.0)
-    if any(call.is_of_arrays for call in calls) and set(found[0].engines) == set(PAIR_ENGINES):
-        first = min(first, weight(trust, PAIR, calls, found[0].value, instead))
+    first, second = ranked[0].weight, max(0.0, *(verdict.weight for verdict in ranked[1:]), 0.0)
+    if any(call.is_of_arrays for call in calls) and set(ranked[0].engines) == set(PAIR_ENGINES):
+        first = min(first, weight(trust, PAIR, calls, ranked[0].value, instead))
     for name in missing:
         possible = [weight(trust, name, calls, word) for word in (0, ErrorValue("#N/A"))]
         first += min(0.0, *possible)
@@ -210,17 +211,17 @@ def _keeps_its_witnesses(
     trust: TrustTable,
     instead: CellValue,
 ) -> bool:
-    """Whether the engines of a verdict stay witnesses of it, whatever the missing ones say."""
+    """Whether the engines of a verdict still support it, whatever the missing engines answer."""
     if any(call.omits for call in calls) and is_error(first.value, instead):
-        return False  # beside a value, the error would count only of engines measured with that
+        return False  # against a value, the error counts only if its engine was measured with that
     alone = len(first.engines) == 1
     if alone and not trust.is_measured(first.engines[0], calls):
         return False
     if LIBREOFFICE not in first.engines:
-        # Of arrays, LibreOffice comes before a quick engine that is alone.
+        # For arrays, LibreOffice has precedence over a single quick engine.
         return not (alone and any(call.is_of_arrays for call in calls))
     office = words[LIBREOFFICE]
-    # Its 1 may be TRUE: it joins whoever says either, the number first.
+    # Its 1 may be TRUE: it joins the engines that say 1, or else those that say TRUE.
     joins = office in (0, 1) and not isinstance(office, bool)
     return not (joins and (alone or isinstance(first.value, bool)))
 
@@ -228,15 +229,15 @@ def _keeps_its_witnesses(
 def possible_words(
     words: Mapping[str, CellValue], missing: Iterable[str]
 ) -> Iterator[dict[str, CellValue]]:
-    """The words of all engines, for every kind of word that the missing ones could still have.
+    """Yields the words of all engines, for every kind of word that the missing ones could give.
 
-    It may have no word, that of another engine, or a new one of any kind.
+    A missing engine may give no word, the word of another engine, or a new one of any kind.
     """
     names = sorted(missing)
     present: list[CellValue] = [*words.values()]
     logical: list[CellValue] = [True, 1, False, 0]
     for pair in (logical[:2], logical[2:]):
-        if any(same_value(word, each) for word in present for each in pair):
+        if any(same_value(word, value) for word in present for value in pair):
             present.extend(pair)
     kinds = [None, *present, *(new for number in range(len(names)) for new in _new(number))]
     for added in product(kinds, repeat=len(names)):
@@ -247,19 +248,19 @@ def possible_words(
 
 
 _NEW = "\0new "
-"""What the text starts with that no engine gives."""
+"""Prefix of text that no engine gives, which stands for a new value."""
 
 
 def pattern(words: Words, instead: CellValue) -> Hashable:
     """Everything about some words that a decision can depend on.
 
-    Where the patterns of two cells are equal, :func:`believe`, :func:`is_settled` and a comparison
-    of what :func:`possible_words` adds come out alike for both. A pattern holds the kinds of the
-    words, which of them are the same value, which stand for an error, and every value that the rule
-    treats on its own (0, 1, TRUE, FALSE, errors).
+    If the patterns of two cells are equal, :func:`believe` and :func:`is_settled` decide both in
+    the same way, whatever :func:`possible_words` adds. A pattern holds the kinds of the words,
+    which of them are the same value, which stand for an error, and every value that the rule treats
+    specially (0, 1, TRUE, FALSE, errors).
 
     Args:
-        words: what each engine gives for the cell.
+        words: engine -> the value that it gives for the cell.
         instead: what the formula gives instead of an error.
     """
     given = list(words.values())
@@ -282,12 +283,12 @@ def _kind(word: CellValue) -> Hashable:
 
 
 def _new(number: int) -> tuple[CellValue, ...]:
-    """Text and an error that no engine gives."""
+    """A string and an error that no engine gives."""
     return f"{_NEW}{number}", ErrorValue(f"#NEW{number}!")
 
 
 class Overruled:
-    """The cells in which engines were overruled, and so are not heard in cells that read them."""
+    """The cells in which engines were overruled; their answers in dependent cells do not count."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str, int], list[int]] = defaultdict(list)
@@ -303,12 +304,12 @@ class Overruled:
     def reading(
         self, home: str, reads: Sequence[Reference], named: Callable[[str], str | None]
     ) -> AbstractSet[str]:
-        """The engines that were overruled in a cell of some rectangles.
+        """The engines that were overruled in some cell of the rectangles that a formula reads.
 
         Args:
             home: the sheet of the formula.
             reads: the rectangles.
-            named: the real name of a sheet.
+            named: returns the real name of a sheet; None if there is no such sheet.
         """
         return {
             engine

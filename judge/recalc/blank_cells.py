@@ -1,4 +1,4 @@
-"""Conditions that differ only in which blank cells they refer to.
+"""Finds conditions that differ only in which blank cells they refer to.
 
 A rule for a whole column covers thousands of cells below the data. There it refers only to blank
 cells and has the same result in all of them, so it is computed once.
@@ -16,7 +16,7 @@ from judge.workbook.address import Window
 from judge.workbook.reader import Workbook
 
 _PLACES = frozenset(("ROW", "ROWS", "COLUMN", "COLUMNS", "ADDRESS", "INDIRECT", "OFFSET", "CELL"))
-"""Functions whose result depends on the position of a cell and not only on its value."""
+"""Functions whose result depends on the position of a cell, not only on its value."""
 
 _ROW_NUMBER = re.compile(r"(?<=[A-Za-z$])[0-9]+")
 
@@ -33,22 +33,28 @@ class BlankCells:
         self._used: dict[str, Window | None] = {}
 
     def meaning(self, sheet: str, formula: str) -> object:
-        """What is equal for two conditions only if one holds where the other does.
+        """A key that two conditions share only if they always have the same result.
 
         Args:
             sheet: the sheet of the condition.
             formula: the condition as its cell sees it.
         """
-        said = traits(formula)
+        facts = traits(formula)
         exact = (sheet, formula)
-        if said.names or said.opaque or said.broken or said.functions & _PLACES or "!" in formula:
+        if (
+            facts.names
+            or facts.opaque
+            or facts.broken
+            or facts.functions & _PLACES
+            or "!" in formula
+        ):
             return exact
         used = self._used_window(sheet)
-        told: list[object] = []
+        regions: list[object] = []
         is_blank = False
         for reference in references(formula):
             if used is not None and reference.min_row <= used.max_row:
-                told.append(
+                regions.append(
                     (
                         reference.min_row,
                         reference.min_column,
@@ -58,7 +64,7 @@ class BlankCells:
                 )
             else:
                 is_blank = True
-                told.append(
+                regions.append(
                     (
                         reference.max_row - reference.min_row,
                         reference.min_column,
@@ -71,7 +77,7 @@ class BlankCells:
             _ROW_NUMBER.sub("#", token.text) if token.kind in (Kind.CELL, Kind.ROWS) else token.text
             for token in tokens(formula)
         )
-        return (sheet, plain, tuple(told))
+        return (sheet, plain, tuple(regions))
 
     def _used_window(self, sheet: str) -> Window | None:
         if sheet not in self._used:
@@ -83,4 +89,4 @@ class BlankCells:
 
 
 _EVERYTHING = Window(1, 1, 1 << 21, 1 << 15)
-"""If a sheet cannot be read, none of its cells is known to be blank."""
+"""Used range of a sheet that cannot be read: none of its cells counts as blank."""

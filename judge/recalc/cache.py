@@ -1,4 +1,4 @@
-"""Results of calculations, addressed by content."""
+"""The cache of calculation results, addressed by content."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from judge.workbook.address import COLUMN_MASK, MAX_ROW
 from judge.workbook.cell import CellRef, CellValue, ComputedValues, ErrorValue
 
 KEPT_BYTES = 64 * 1024 * 1024
-"""Limit for all results in memory, as :func:`weight_bytes` counts it."""
+"""Limit for all results in memory, in bytes as :func:`weight_bytes` counts them."""
 
 CELL_BYTES = 192
-"""A computed cell: its place, its entry in a mapping, and a value that is a number."""
+"""Size of a computed cell in memory: its position, its entry in a mapping, and a number."""
 
 FORMAT = 1
 
 DISK_LIMIT_BYTES = 256 * 1024 * 1024
-"""Limit for all entries on disk; the result of a typical workbook takes about a kilobyte."""
+"""Limit for all entries on disk, in bytes; a typical workbook's result takes about a kilobyte."""
 
 LOOKED_AFTER_EVERY = 256
-"""Entries written between two checks of what all of them take."""
+"""How many entries are written between two checks of their total size."""
 
 
 class ResultCache:
-    """Remembers what was computed: in memory for a run, on disk if a folder is given.
+    """Keeps computed values: in memory for a run, and on disk if a folder is given.
 
     Safe to use from several threads and processes: an entry on disk is written to a temporary file
     next to its final path and then renamed. A broken entry counts as missing.
@@ -62,7 +62,7 @@ class ResultCache:
         self._lock = threading.Lock()
 
     def get(self, key: str) -> ComputedValues | None:
-        """What was remembered under a key (hex digits), or None."""
+        """The result that is kept under a key (hex digits), or None."""
         with self._lock:
             kept = self._memory.get(key)
             if kept is not None:
@@ -72,21 +72,22 @@ class ResultCache:
             return None
         path = self._path(key)
         try:
-            found = _from_json(read_kept(path))
+            result = _from_json(read_kept(path))
         except (ValueError, KeyError, TypeError, OverflowError):
             return None
         with contextlib.suppress(OSError):
             os.utime(path, follow_symlinks=False)
-        self._remember(key, found)
-        return found
+        self._remember(key, result)
+        return result
 
     def put(self, key: str, values: ComputedValues, *, lasting: bool) -> None:
-        """Remembers a result. If the disk is full, the entry is lost but the run continues.
+        """Keeps a result. If the disk is full, the entry is lost but the run continues.
 
         Args:
             key: hex digits.
-            values: what was computed.
-            lasting: whether another run would compute the same; if not, it is kept only in memory.
+            values: the computed values.
+            lasting: whether every run would compute the same; if not, the result is kept only in
+                memory.
         """
         self._remember(key, values)
         if self._folder is None or not lasting:
@@ -125,7 +126,7 @@ class ResultCache:
 
 
 def weight_bytes(values: ComputedValues) -> int:
-    """About how much memory a result takes; a string that many cells share counts once."""
+    """Roughly how much memory a result takes; a string that many cells share counts once."""
     texts = [*values.not_calculated.values(), *values.notes, *values.engines]
     texts += [value for value in values.values.values() if isinstance(value, str)]
     shared = {id(text): sys.getsizeof(text) for text in texts}
@@ -144,10 +145,10 @@ def _to_json(values: ComputedValues) -> dict[str, Any]:
 
 
 def _from_json(data: Any) -> ComputedValues:
-    """The computed values in an entry.
+    """Reads the computed values from an entry.
 
     Raises:
-        ValueError, KeyError, TypeError, OverflowError: this judge did not write the entry.
+        ValueError, KeyError, TypeError, OverflowError: the entry is not one that this judge wrote.
     """
     if data["format"] != FORMAT:
         raise ValueError("an entry of another format")

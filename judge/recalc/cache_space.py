@@ -1,8 +1,8 @@
-"""How much disk computed values take: counted as they are written, walked only when it is too much.
+"""Counts the disk space of cached results as they are written, and frees some if it is too much.
 
-A file in the cache's folder holds a number on each line: first what all entries took when they were
-last looked at, then the size of each entry that was written since, by whichever process. Entries
-that replace others are counted twice, which only means that the next look comes earlier.
+A file in the cache's folder holds a number on each line: first the total size of all entries when
+the folder was last walked, then the size of each entry that any process has written since. An entry
+that replaces another counts twice, which only means that the folder is walked again sooner.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from judge.files.writing import PART, open_to_write, write_whole
 LEDGER = "written"
 
 KEPT_SHARE = 0.75
-"""The share that is kept when the limit is exceeded; the least recently used entries go."""
+"""Share of the limit that is kept when it is exceeded; the least recently used entries go."""
 
 ABANDONED_S = 3600.0
 """Age from which a partly written file counts as left over from a process that ended."""
 
 
 def note_written(folder: Path, size_bytes: int) -> None:
-    """Counts an entry; nothing is counted before the folder was first looked at.
+    """Counts a new entry; does nothing until the folder has been walked for the first time.
 
     Raises:
         OSError: the count cannot be written.
@@ -42,7 +42,7 @@ def note_written(folder: Path, size_bytes: int) -> None:
 
 
 def written_bytes(folder: Path) -> int | None:
-    """Roughly how many bytes all entries take up; None if that is not known."""
+    """Roughly how many bytes all entries take; None if they were never counted."""
     try:
         numbers = (read_regular(folder / LEDGER, JudgeError) or b"").split()
         return sum(map(int, numbers)) if numbers else None
@@ -51,7 +51,7 @@ def written_bytes(folder: Path) -> int | None:
 
 
 def keep_within(folder: Path, limit_bytes: int) -> None:
-    """Removes entries if all together take too much space, and looks at them only then."""
+    """Removes entries if their counted size exceeds the limit; walks the folder only then."""
     written = written_bytes(folder)
     if written is None or written > limit_bytes:
         left = prune(folder, limit_bytes)
@@ -60,12 +60,12 @@ def keep_within(folder: Path, limit_bytes: int) -> None:
 
 
 def prune(folder: Path, limit_bytes: int) -> int:
-    """Removes the least recently used entries if all together take too much space.
+    """Removes the least recently used entries if all entries together take too much space.
 
     Other processes may do the same at the same time: entries that are already gone are ignored.
 
     Returns:
-        What the entries take that are left.
+        The size of the remaining entries, in bytes.
     """
     entries: list[tuple[float, int, Path]] = []
     for path in _entries(folder):
@@ -88,7 +88,7 @@ def prune(folder: Path, limit_bytes: int) -> int:
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """The files of the cache: no folder is entered by a link, which may lead anywhere."""
+    """Yields the files of the cache. Links to folders are not followed: they may lead anywhere."""
     with contextlib.suppress(OSError):
         for shelf in folder.iterdir():
             if stat.S_ISDIR(shelf.lstat().st_mode):

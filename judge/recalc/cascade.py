@@ -1,12 +1,13 @@
 """Asks the engines, and takes for each cell the value that the rule of belief allows.
 
-IronCalc and formualizer answer in milliseconds; if they agree in a cell, and the benchmark found
-their agreement to be right for everything that the value depends on, that is its value. For the
-other cells LibreOffice is asked as well, and :mod:`judge.recalc.belief` says which of the three is
-believed. Disagreements are noted in every case.
+IronCalc and formualizer answer in milliseconds. If they agree on a cell, and the benchmark found
+their agreement to be right for everything that the value depends on, their value is taken. For the
+other cells LibreOffice is asked as well, and :mod:`judge.recalc.belief` decides which of the three
+is believed. Disagreements are noted in every case.
 
-Which engine is believed follows from what a cell depends on and from what the engines answer for
-it and for what it depends on. Time can only take a value away: see :meth:`_Inquiry._decide`.
+Which engine is believed depends only on the formulas behind a cell and on the engines' answers for
+the cell and its precedents. Lack of time can only remove a value, never change it: see
+:meth:`_Inquiry._decide`.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ NOTED_DISAGREEMENTS = 5
 _IN_ORDER = (LIBREOFFICE, *PAIR_ENGINES, FORMULAS)
 
 _OPEN = "open"
-"""Stands, among engines that were overruled, for a cell whose value depends on what is missing."""
+"""Used in place of an overruled engine, for a cell whose value depends on a missing answer."""
 
 _ABSENT = "absent"
-"""Stands, among engines that were overruled, for a cell without a value for want of an engine."""
+"""Used in place of an overruled engine, for a cell without a value because an engine is missing."""
 
 _NAMELESS = ErrorValue("#NAME?")
 
 _NO_CROSSING = ErrorValue("#VALUE!")
-"""The value of a range without a cell in the row or column of the formula, where one is taken."""
+"""The value where Excel takes one cell of a range, but none is in the formula's row or column."""
 
 _NOTHING_CROSSES = (
     "Excel takes one cell of a range here, and LibreOffice finds none in the row or the column of "
@@ -58,8 +59,8 @@ _NOTHING_CROSSES = (
 )
 
 _MAY_BE_EMPTY = frozenset(("FILTER", "TAKE", "DROP"))
-"""Functions whose array may have no element. Excel shows ``#CALC!`` then, an error that its files
-keep as ``#VALUE!``."""
+"""Functions whose resulting array may be empty. Excel then shows ``#CALC!``, which it stores in
+files as ``#VALUE!``."""
 
 _SURE = (
     "the two agree, and were always right where they agreed on the functions that the cell depends "
@@ -77,13 +78,13 @@ class CascadeResult:
     """The combined result of the engines.
 
     Attributes:
-        values: cell -> value, numbers still as numbers.
-        failed: cell -> why there is none.
+        values: cell -> value; dates are still serial numbers.
+        failed: cell -> why it has no value.
         used: engines whose values were taken.
         office_alone: cells with a value that LibreOffice alone gave.
         notes: disagreements and crashes of engines.
-        complete: whether every engine that could matter answered, and early enough that it does so
-            in every run.
+        complete: whether every engine that could matter answered early enough that it would answer
+            in any run.
     """
 
     values: dict[CellRef, CellValue] = field(default_factory=dict)
@@ -101,8 +102,8 @@ class Heard:
     Attributes:
         formula: its formula.
         calls: what the formula calls.
-        words: engine -> its value, if that is a usable one.
-        typed: the same values as the reader would return them.
+        words: engine -> its value, if that value is usable.
+        typed: the same values, in the types that the reader would return.
     """
 
     formula: str
@@ -112,11 +113,11 @@ class Heard:
 
 
 class Cascade:
-    """Asks engines in turn.
+    """Computes cells by asking engines in turn.
 
     Args:
         engines: the available engines; their order does not matter.
-        trust: what the benchmark found.
+        trust: the benchmark's records.
     """
 
     def __init__(self, engines: Sequence[Engine], trust: TrustTable) -> None:
@@ -132,7 +133,7 @@ class Cascade:
         return _Inquiry(self._engines, self._trust, question).run()
 
     def explain(self, question: Question, cell: CellRef) -> Explanation:
-        """As :meth:`compute` for one of the cells; then the engines that were not needed are asked.
+        """Computes the cells, then asks the engines that were not needed about one of them.
 
         Raises:
             EngineUnavailableError: an engine cannot be started.
@@ -140,7 +141,7 @@ class Cascade:
         return _Inquiry(self._engines, self._trust, question).explained(cell)
 
     def hear(self, question: Question) -> dict[CellRef, Heard]:
-        """Computes some cells with every engine but the slow one, and tells what each one says.
+        """Computes some cells with every engine except the slow one, and returns all answers.
 
         Raises:
             EngineUnavailableError: an engine cannot be started.
@@ -150,13 +151,13 @@ class Cascade:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What the answers make of one cell.
+    """The value that is taken for a cell.
 
     Attributes:
-        value: its value.
-        engines: whose value that is.
-        against: engine -> what it says, if they disagree and that is worth a note.
-        why: why that is believed, for people; only if it is not simply that engines agree.
+        value: the value.
+        engines: the engines that gave it.
+        against: engine -> its value, if the engines disagree and that is worth a note.
+        why: why the value is believed, for people; empty if the engines simply agree.
     """
 
     value: CellValue
@@ -167,18 +168,18 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A cell whose value depends on what is missing.
+    """A cell whose value depends on a missing answer.
 
     Attributes:
-        engines: those whose answers could change it, not asked, out of time, or ended; none if it
-            is an engine that is not available whose answer could.
+        engines: engines that could change the value: not asked yet, out of time, or ended. Empty
+            if only an engine that is not available could change it.
     """
 
     engines: frozenset[str]
 
 
 class _Inquiry:
-    """One question on its way through the engines."""
+    """The state of one question while engines are asked."""
 
     def __init__(
         self, engines: Mapping[str, Engine], trust: TrustTable, question: Question
@@ -190,7 +191,7 @@ class _Inquiry:
         self._asking = Asking(engines, question)
         self._disagreements = 0
         self._pair = tuple(name for name in PAIR_ENGINES if name in engines)
-        # An engine that is the only one was requested by name, and no other one is waited for.
+        # If there is only one engine, it was requested by name, so no other engine is missing.
         self._absent = WITNESSES - engines.keys() if len(engines) > 1 else frozenset()
         self._support = Support(
             question.dependencies,
@@ -203,8 +204,8 @@ class _Inquiry:
         all_sure = self._sure_cells()
         self._agreeing = all_sure & question.formulas.keys()
         self._sure = self._agreeing if self._pair == PAIR_ENGINES else frozenset()
-        # The pair computes sure cells apart from all others, so that nothing else in the workbook
-        # can keep it from that.
+        # The pair computes sure cells in a workbook of their own, so that nothing else in the
+        # original can make it fail.
         self._apart = self._asking
         if self._sure & question.requested and question.narrowed is not None:
             self._apart = Asking(engines, question.narrowed_to(all_sure))
@@ -231,50 +232,51 @@ class _Inquiry:
         return self._outcome
 
     def explained(self, cell: CellRef) -> Explanation:
-        """The engines' answers for a cell, and what was made of them."""
+        """Asks the other engines about a cell, and explains its value."""
         outcome, choice = self.run(), self._decided[cell]
         answers = {name: self._asked(name, cell) for name in _IN_ORDER if name in self._engines}
-        for name, asked in answers.items():
+        for name, asking in answers.items():
             # The slowest engine is not asked for a cell that is decided without it.
             if name != FORMULAS:
-                asked.ask(name, self._question.timeout_s)
+                asking.ask(name, self._question.timeout_s)
         return Explanation(
             cell,
             self._question.formulas[cell],
             outcome.values.get(cell),
             choice.engines if isinstance(choice, _Choice) else (),
             choice.why if isinstance(choice, _Choice) else outcome.failed[cell],
-            {name: asked.word_of(name, cell) for name, asked in answers.items()},
+            {name: asking.word_of(name, cell) for name, asking in answers.items()},
             tuple(outcome.notes),
         )
 
     def hear(self) -> dict[CellRef, Heard]:
-        """What each engine says; see :meth:`Cascade.hear`."""
+        """Collects the answers of all engines; see :meth:`Cascade.hear`."""
         for name in sorted(self._engines.keys() - {FORMULAS}):
             self._asking.ask(name, self._question.timeout_s)
             if name in self._pair:
                 self._apart.ask(name, self._question.timeout_s)
-        found = {}
+        answers = {}
         for cell in self._question.requested:
             words = self._results(cell)
-            found[cell] = Heard(self._question.formulas[cell], self._called(cell), words, words)
-        return found
+            answers[cell] = Heard(self._question.formulas[cell], self._called(cell), words, words)
+        return answers
 
     def _sure_cells(self) -> AbstractSet[CellRef]:
-        """The cells in which an agreement of the pair is accepted, requested or not."""
-        # The quick engines count days from 1900 alone.
+        """The cells, requested or not, in which the pair is believed if it agrees."""
+        # The quick engines only count days from 1900.
         if not self._pair or self._question.dialect.date_1904:
             return frozenset()
         return self._support.sure()
 
     def _asked(self, name: str, cell: CellRef) -> Asking:
-        """Where an engine was asked about a cell."""
+        """The exchange in which an engine is asked about a cell."""
         return self._apart if name in self._pair and cell in self._sure else self._asking
 
     def _missing(self, cell: CellRef) -> frozenset[str]:
-        """The engines that may have a value for a cell that is not there (yet).
+        """The engines that may still give a value for a cell.
 
-        The same for all sure cells, and for all others, until an engine is asked again.
+        They are the same for all sure cells, and for all other cells, until the next engine is
+        asked.
         """
         sure = cell in self._sure
         if sure not in self._late:
@@ -284,7 +286,7 @@ class _Inquiry:
         return self._late[sure]
 
     def _ask(self) -> None:
-        """Asks the engines in turn, until no answer could change a cell any more."""
+        """Asks the engines in turn until no further answer could change a cell."""
         self._ask_first()
         while True:
             self._decide_all()
@@ -294,7 +296,7 @@ class _Inquiry:
                 if isinstance(choice, _Open)
                 for name in choice.engines
             }
-            asked = next(
+            following = next(
                 (
                     (name, asking)
                     for (name, _), asking in sorted(needed.items(), key=_in_order)
@@ -302,19 +304,19 @@ class _Inquiry:
                 ),
                 None,
             )
-            if asked is None:
+            if following is None:
                 return
-            name, asking = asked
+            name, asking = following
             asking.ask(name, self._question.timeout_s)
 
     def _decide_all(self) -> None:
-        """Decides the requested cells, and where engines disagree, what these depend on as well."""
-        asked = self._question.requested
+        """Decides the requested cells and, if engines disagree, the cells that these depend on."""
+        requested = self._question.requested
         self._words.clear()
         self._late.clear()
-        self._decided = {cell: self._decide(cell) for cell in asked}
+        self._decided = {cell: self._decide(cell) for cell in requested}
         walk = self._question.dependencies.walk
-        if walk is None or not (self._absent or any(map(self._is_disputed, asked))):
+        if walk is None or not (self._absent or any(map(self._is_disputed, requested))):
             return
         overruled = Overruled()
         for step in walk.steps:
@@ -325,7 +327,7 @@ class _Inquiry:
                 continue
             doubted = overruled.reading(cell.sheet, step.reads, walk.index.named)
             choice = self._decide(cell, doubted)
-            if cell in asked:
+            if cell in requested:
                 self._decided[cell] = choice
             if isinstance(choice, _Open):
                 overruled.add(_OPEN if choice.engines else _ABSENT, cell)
@@ -334,7 +336,7 @@ class _Inquiry:
                     overruled.add(name, cell)
 
     def _is_disputed(self, cell: CellRef) -> bool:
-        """Whether the engines differ in a cell, or some have no value for it."""
+        """Whether the engines disagree on a cell, or some have no value for it."""
         words = self._results(cell)
         answered = [
             name
@@ -347,7 +349,7 @@ class _Inquiry:
         return not all(same_value(first, word) for word in others)
 
     def _overruled_in(self, cell: CellRef, value: CellValue) -> list[str]:
-        """The engines that answered, and have another value for a cell, or none."""
+        """The engines that answered, but have a different value for a cell, or none."""
         words = self._results(cell)
         return [
             name
@@ -359,7 +361,8 @@ class _Inquiry:
     def _may_answer(self, name: str, asking: Asking) -> bool:
         if not asking.may_answer(name):
             return False
-        # It takes a hundred times as long as the others: if they run out of time, so does it.
+        # ``formulas`` takes a hundred times as long as the others: if they run out of time, so
+        # does it.
         limit_s = self._question.timeout_s
         return name != FORMULAS or not (
             self._asking.out_of_time_of(limit_s) or self._apart.out_of_time_of(limit_s)
@@ -378,18 +381,18 @@ class _Inquiry:
         elif all_sure:
             apart.ask_pair(apart.quick_s, second_alone=False)
         else:
-            # LibreOffice will be asked in any case, so it starts together with the others.
+            # LibreOffice is needed in any case, so it runs in parallel with the others.
             with ThreadPoolExecutor(max_workers=1) as beside:
-                asked = beside.submit(asking.ask, LIBREOFFICE, question.timeout_s)
+                pending = beside.submit(asking.ask, LIBREOFFICE, question.timeout_s)
                 if any_sure:
                     apart.ask_pair(apart.quick_s, second_alone=False)
                 if self._pair and apart is not (asking if any_sure else None):
-                    # The second of the pair is asked where its answer could change a value.
+                    # The second engine of the pair is asked later, if it could change a value.
                     asking.ask(self._pair[0], min(SECOND_OPINION_S, question.timeout_s))
-                asked.result()
+                pending.result()
 
     def _settle(self, cell: CellRef) -> None:
-        """Takes a value for a cell, or says why there is none."""
+        """Records the value of a cell, or why it has none."""
         choice = self._decided[cell]
         if not isinstance(choice, _Choice):
             self._outcome.failed[cell] = self._why_not(cell, choice)
@@ -405,7 +408,7 @@ class _Inquiry:
             self._note(cell, against, choice.engines[0])
 
     def _office_against(self, cell: CellRef, value: CellValue) -> Mapping[str, CellValue] | None:
-        """What LibreOffice says, and the others, where the pair is believed against it."""
+        """All engines' values if LibreOffice disagrees with the pair's value; None otherwise."""
         results = self._results(cell)
         office = results.get(LIBREOFFICE)
         if office is None or same_value(with_logical(office, value), value):
@@ -413,25 +416,25 @@ class _Inquiry:
         return results
 
     def _results(self, cell: CellRef) -> dict[str, CellValue]:
-        """Engine -> the value that it has for a cell, if it is a usable one; in a fixed order.
+        """Engine -> its value for a cell, if that value is usable; in a fixed order.
 
-        Kept until the cells are decided again, since engines are asked between that alone.
+        The result is kept until all cells are decided again, since no engine is asked before that.
         """
-        found = self._words.get(cell)
-        if found is not None:
-            return found
-        found = self._words[cell] = {}
+        words = self._words.get(cell)
+        if words is not None:
+            return words
+        words = self._words[cell] = {}
         for name in _IN_ORDER:
             answer = self._asked(name, cell).answers.get(name)
             value = None if answer is None else self._usable(name, cell, answer.values.get(cell))
             if value is not None:
-                found[name] = value
-        return found
+                words[name] = value
+        return words
 
     def _usable(self, name: str, cell: CellRef, value: CellValue) -> CellValue:
-        """A value of an engine; None if it only means that the engine lacks something."""
+        """The value of an engine; None if it only shows that the engine lacks a feature."""
         if name != LIBREOFFICE and self._question.formulas[cell] == DATA_TABLE:
-            return None  # the others know no data tables, and repeat what is stored
+            return None  # the others do not support data tables, and repeat the stored value
         if isinstance(value, ErrorValue):
             if value.code == "#NAME?" and (
                 not self._support.is_nameless(cell) or self._is_rare(cell)
@@ -442,24 +445,24 @@ class _Inquiry:
         return value
 
     def _without_any(self, cell: CellRef, value: ErrorValue) -> CellValue:
-        """The error of an array without any element, which files have as ``#VALUE!``."""
+        """The error of an empty array, which files have as ``#VALUE!``; None for another error."""
         functions = traits(self._question.formulas[cell]).functions
         if value.code == "#CALC!" and not functions.isdisjoint(_MAY_BE_EMPTY):
             return ErrorValue("#VALUE!")
         return None
 
     def _is_rare(self, cell: CellRef) -> bool:
-        """Whether a formula calls a function that engines show ``#NAME?`` for, and Excel knows."""
+        """Whether a formula calls a function that Excel supports but some engines do not."""
         rare = RARE | self._question.lambdas
         return not rare.isdisjoint(traits(self._question.formulas[cell]).functions)
 
     def _decide(
         self, cell: CellRef, doubted: AbstractSet[str] = frozenset()
     ) -> _Choice | _Open | None:
-        """What the answers make of a cell.
+        """Decides which value a cell gets, from the answers so far.
 
-        A choice, or None, is what it would be with any answer of the engines that are missing:
-        an engine that is late, out of time, ended or not available can only leave a cell open.
+        A choice, or None (no value), does not depend on the answers of missing engines: an engine
+        that is late, out of time, ended or not available can only leave a cell open.
 
         Args:
             cell: the cell.
@@ -469,7 +472,7 @@ class _Inquiry:
             return None
         results, missing = self._results(cell), self._missing(cell)
         if len(self._engines) == 1:
-            # An engine that is the only one was requested by name, and is believed.
+            # If there is only one engine, it was requested by name, and is believed.
             for name, value in results.items():
                 return _Choice(value, (name,), why="it is the only engine that may answer")
             return _Open(missing) if missing else None
@@ -490,16 +493,16 @@ class _Inquiry:
         if unheard and not self._staying[alike, unheard]:
             return _Open(awaited)
         if choice is None and LIBREOFFICE not in words and FORMULAS in self._engines:
-            # It needs another engine that agrees with it.
+            # The last engine needs another one that agrees with it.
             return _Open(awaited) if awaited else self._with_the_last(cell, results, missing)
         return choice
 
     def _alike(
         self, cell: CellRef, words: Mapping[str, CellValue], doubted: AbstractSet[str]
     ) -> Hashable:
-        """All that a decision depends on but the values themselves.
+        """Everything that a decision depends on, except the values themselves.
 
-        Most cells of a filled column are alike, so each pattern is decided once.
+        Most cells of a filled column are alike, so each pattern is decided only once.
         """
         formula, support = self._question.formulas[cell], self._support
         return (
@@ -521,7 +524,7 @@ class _Inquiry:
         words: Mapping[str, CellValue],
         doubted: AbstractSet[str],
     ) -> _Choice | None:
-        """As :meth:`_chosen`, with the engine that was believed in a cell that is alike."""
+        """Like :meth:`_chosen`, but reuses the decision for an earlier cell with the same key."""
         if alike in self._choices:
             choice = self._choices[alike]
             if choice is None:
@@ -541,10 +544,10 @@ class _Inquiry:
         awaited: AbstractSet[str],
         doubted: AbstractSet[str],
     ) -> bool:
-        """Whether a choice is the same with any answer of the engines that are awaited.
+        """Whether a choice stays the same, whatever the awaited engines answer.
 
-        Of an engine that is not available no answer may make it another value. One that would
-        leave none, because two values weigh the same, may be.
+        If all of these are engines that are not available, answers that would leave the cell
+        without a value, because two values weigh the same, are ignored.
         """
         formula = self._question.formulas[cell]
         plain = not doubted and not self._question.dialect.date_1904 and formula != DATA_TABLE
@@ -562,18 +565,18 @@ class _Inquiry:
         return all(_are_alike(choice, other) for other in others)
 
     def _agreed_by_pair(self, cell: CellRef, words: Mapping[str, CellValue]) -> _Choice | None:
-        """The value of a sure cell in which the pair agrees."""
+        """The value of a sure cell on which the pair agrees; None otherwise."""
         if cell not in self._agreeing or not words.keys() >= set(PAIR_ENGINES):
             return None
-        said = [words[name] for name in PAIR_ENGINES]
-        if any(map(is_doubtful, said)) or not same_value(*said):
+        values = [words[name] for name in PAIR_ENGINES]
+        if any(map(is_doubtful, values)) or not same_value(*values):
             return None
-        return _Choice(said[0], PAIR_ENGINES, why=_SURE)
+        return _Choice(values[0], PAIR_ENGINES, why=_SURE)
 
     def _chosen(
         self, cell: CellRef, words: Mapping[str, CellValue], doubted: AbstractSet[str]
     ) -> _Choice | None:
-        """The choice if these are the words of all engines but the last."""
+        """The choice if these are the answers of all engines except the last one."""
         agreed = self._agreed_by_pair(cell, words)
         if agreed is not None:
             return agreed
@@ -592,7 +595,7 @@ class _Inquiry:
         heard = {name: word for name, word in words.items() if name not in doubted} or words
         heard = self._with_names(cell, heard)
         if self._question.dialect.date_1904 and LIBREOFFICE in heard:
-            # The quick engines count days from 1900 alone.
+            # The quick engines only count days from 1900.
             heard = {LIBREOFFICE: heard[LIBREOFFICE]}
         if (
             cell in self._question.intersecting
@@ -612,14 +615,14 @@ class _Inquiry:
         return _Choice(believed.value, engines, words, why)
 
     def _with_names(self, cell: CellRef, words: Mapping[str, CellValue]) -> Mapping[str, CellValue]:
-        """The words without ``#NAME?`` where another engine knows all names, as Excel does."""
+        """Drops ``#NAME?`` if another engine knows all names of the formula, as Excel does."""
         named = {name: word for name, word in words.items() if word != _NAMELESS}
         if len(named) == len(words) or all(isinstance(w, ErrorValue) for w in named.values()):
             return words
         return words if self._support.is_certainly_nameless(cell) else named
 
     def _called(self, cell: CellRef) -> tuple[Call, ...]:
-        """What the formula of a cell calls."""
+        """The calls in the formula of a cell."""
         question = self._question
         return calls(
             question.formulas[cell],
@@ -628,10 +631,10 @@ class _Inquiry:
         )
 
     def _against_office(self, words: Mapping[str, CellValue]) -> _Choice | None:
-        """The choice where LibreOffice is known to read something differently from Excel.
+        """The choice if LibreOffice is known to read something differently from Excel.
 
-        It needs another engine that agrees with it. Failing that, the pair is believed if it
-        agrees.
+        LibreOffice is believed only if another engine agrees with it. Failing that, the pair is
+        believed if it agrees.
         """
         office = words[LIBREOFFICE]
         quick = [words[name] for name in PAIR_ENGINES if name in words]
@@ -647,7 +650,7 @@ class _Inquiry:
     def _with_the_last(
         self, cell: CellRef, results: Mapping[str, CellValue], missing: frozenset[str]
     ) -> _Choice | _Open | None:
-        """The choice where nothing else settles a cell: the last engine needs another one."""
+        """The choice if only the last engine is left, which needs another one that agrees."""
         if cell in self._question.intersecting:
             return None
         if FORMULAS in missing:
@@ -660,45 +663,49 @@ class _Inquiry:
     def _note(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
         self._disagreements += 1
         if self._disagreements <= NOTED_DISAGREEMENTS:
-            said = ", ".join(f"{name} {_shown(result)}" for name, result in results.items())
-            self._outcome.notes.append(f"engines disagree in {address(cell)}: {said}; took {taken}")
+            answers = ", ".join(f"{name} {_shown(result)}" for name, result in results.items())
+            self._outcome.notes.append(
+                f"engines disagree in {address(cell)}: {answers}; took {taken}"
+            )
 
     def _why_not(self, cell: CellRef, choice: _Open | None) -> str:
         valueless = self._support.valueless(cell)
         if valueless:
             return f"its value in Excel is not known: {valueless}"
-        said = []
+        reasons = []
         if self._support.reads_spilled(cell):
-            said.append(
+            reasons.append(
                 "it may read cells to which a dynamic array formula spills, and the file does not "
                 "say which these are (write the range that it fills as its reference)"
             )
         if cell in self._question.intersecting:
-            said.append("Excel takes one cell of a range here, which only LibreOffice can compute")
+            reasons.append(
+                "Excel takes one cell of a range here, which only LibreOffice can compute"
+            )
         for name in self._engines:
             asking = self._asked(name, cell)
             answer = asking.answers.get(name)
             if answer is None:
                 if name in asking.silent:
-                    said.append(asking.silent[name])
+                    reasons.append(asking.silent[name])
                 continue
             if cell in answer.failed:
-                said.append(f"{name}: {answer.failed[cell]}")
+                reasons.append(f"{name}: {answer.failed[cell]}")
             elif cell in answer.values:
-                said.append(f"{name} says {_shown(answer.values[cell])}")
+                reasons.append(f"{name} says {_shown(answer.values[cell])}")
             else:
-                said.append(f"{name} has no value")
-        if choice is not None and said:
+                reasons.append(f"{name} has no value")
+        if choice is not None and reasons:
             names = " and ".join(sorted(choice.engines or self._absent))
             here = "" if choice.engines else ", not available here,"
-            said.append(f"the value depends on what {names}{here} would say")
+            reasons.append(f"the value depends on what {names}{here} would say")
         functions = sorted(traits(self._question.formulas[cell]).functions)
         formula = f" ({', '.join(functions)})" if functions else ""
-        return "; ".join(said) + formula if said else f"no engine is available{formula}"
+        return "; ".join(reasons) + formula if reasons else f"no engine is available{formula}"
 
 
-def _in_order(asked: tuple[tuple[str, bool], Asking]) -> tuple[int, bool]:
-    (name, is_sure), _ = asked
+def _in_order(item: tuple[tuple[str, bool], Asking]) -> tuple[int, bool]:
+    (name, is_sure), _ = item
     return _IN_ORDER.index(name), is_sure
 
 

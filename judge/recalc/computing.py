@@ -1,4 +1,4 @@
-"""The engines, as a comparison uses them: formulas of cells, and conditions of formats."""
+"""Computes what a comparison needs: formulas of cells, and conditions of conditional formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from judge.recalc.scratch import ScratchFormula, with_formulas
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, CellRef, CellValue, ComputedValues
 from judge.workbook.reader import Workbook, open_workbook
 
-_VOLATILE = "a condition depends on a value that changes by itself, such as TODAY"
+_VOLATILE = "a condition depends on a volatile function, such as TODAY"
 
 
 def answer_conditions(
@@ -41,7 +41,7 @@ def answer_conditions(
 
     Args:
         recalculator: computes formulas.
-        questions: what :func:`judge.compare.cells.answer_range.wanted_conditions` asks.
+        questions: the result of :func:`judge.compare.cells.answer_range.wanted_conditions`.
         gold: the gold workbook.
         output: the output workbook.
         origin: where the output comes from.
@@ -129,7 +129,7 @@ def _around(refs: Sequence[CellRef]) -> CellRange:
 
 
 def _is_true(value: CellValue) -> bool:
-    """Whether a rule with that condition value holds; strings and errors are not true."""
+    """Whether the value of a condition counts as true; strings and errors do not."""
     return bool(value) if isinstance(value, bool | int | float) else False
 
 
@@ -149,7 +149,7 @@ class EngineCompute:
     def fill(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
     ) -> ComputedValues:
-        """Computes the formula cells of some ranges that have no value to trust."""
+        """Computes the formula cells of some ranges that have no trusted value."""
         return self._recalculator.fill(workbook, ranges, origin=origin)
 
     def answer_conditions(
@@ -159,7 +159,7 @@ class EngineCompute:
         return answer_conditions(self._recalculator, questions, gold, output, origin=origin)
 
     def print_sheet(self, workbook: bytes, number: int) -> list[str]:
-        """The lines of a sheet as text; see :class:`judge.compare.sealed.SealedFiles`."""
+        """Returns the lines of a sheet as text; see :class:`judge.compare.sealed.SealedFiles`."""
         engine = self._engine(office=True)
         return engine.print_sheet(workbook, number, timeout_s=_FILE_TIMEOUT_S)
 
@@ -175,6 +175,6 @@ class EngineCompute:
                 return engine
         what = "LibreOffice" if office else "the engines of the Python root"
         raise RecalcError(
-            f"{what} would have to read a file, but the sandbox has none, or none is to be used",
+            f"cannot read a file with {what}: not in the sandbox, or excluded by the options",
             hint=f"Run `{INSTALL_COMMAND}`, and leave --recalc and --engine as they are.",
         )

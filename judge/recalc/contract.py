@@ -1,4 +1,4 @@
-"""What a calculation engine does, and what the policy asks of it."""
+"""The interface of a calculation engine, and its results and errors."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from judge.workbook.cell import CellRange, CellRef, CellValue
 
 
 class EngineUnavailableError(RecalcError):
-    """An engine cannot be started: the judge's own fault, whatever the workbook contains."""
+    """An engine cannot be started. This is the judge's own fault, whatever the workbook holds."""
 
 
 class OutOfTimeError(RecalcError):
-    """An engine used up the processor time that it was given for a workbook."""
+    """An engine used up its processor time for a workbook."""
 
 
 class CrashedError(RecalcError):
-    """An engine ended while it computed a workbook; that may be the workbook's fault or not."""
+    """An engine ended while it computed a workbook, which may or may not be at fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineResult:
-    """What one engine computed for one workbook.
+    """The result of one engine for one workbook.
 
     Attributes:
-        values: every cell of the requested ranges for which the engine has a value. Numbers are
-            numbers: a serial becomes a date only where the cell's number format is known.
-        failed: cells that it could not compute -> why.
-        seconds: processor time that it took, start-up of the engine not counted.
+        values: cell of the requested ranges -> the engine's value, if it has one. Dates are serial
+            numbers: they become dates only where the cell's number format is known.
+        failed: cell that it could not compute -> why.
+        seconds: processor time that it took, without the start of the engine.
     """
 
     values: Mapping[CellRef, CellValue]
@@ -48,9 +48,9 @@ class Dialect:
     """How the formulas of a workbook are interpreted where their text does not determine it.
 
     Attributes:
-        names: function names that replace others before the calculation, where these are called
-            without a prefix: ``XLOOKUP`` -> ``_xlfn.XLOOKUP`` computes it, ``XLOOKUP`` -> a name
-            that no engine knows makes it the ``#NAME?`` that Excel shows.
+        names: name of a function that is called without a prefix -> the name that replaces it
+            before the calculation. ``XLOOKUP`` -> ``_xlfn.XLOOKUP`` makes engines compute it;
+            ``XLOOKUP`` -> a name that no engine knows gives the ``#NAME?`` that Excel shows.
         date_1904: whether the workbook counts its days from 1904.
     """
 
@@ -63,7 +63,7 @@ PLAIN = Dialect()
 
 
 class Engine(Protocol):
-    """A program that calculates workbooks. It runs isolated, since it reads what a solution wrote.
+    """A program that calculates workbooks. It runs isolated, since it reads solutions' files.
 
     Safe to use from several threads; calls may wait for each other.
     """
@@ -100,24 +100,24 @@ class Engine(Protocol):
             dialect: how its formulas are interpreted.
 
         Raises:
-            OutOfTimeError: the calculation took more; the next call works again.
-            CrashedError: the engine ended; the next call works again.
-            RecalcError: the engine cannot open the workbook; the next call works again.
+            OutOfTimeError: the calculation took longer; the engine can still be used.
+            CrashedError: the engine ended; the next call starts it again.
+            RecalcError: the engine cannot open the workbook; the engine can still be used.
             EngineUnavailableError: the engine cannot be started, or hangs.
         """
         ...
 
     def close(self) -> None:
-        """Ends what the engine started; safe to call twice."""
+        """Ends the engine's processes; safe to call twice."""
         ...
 
 
 @runtime_checkable
 class TeamedEngine(Engine, Protocol):
-    """An engine that can compute a workbook together with another one, for less than twice."""
+    """An engine that can compute a workbook together with another one, which saves time."""
 
     def is_teamed_with(self, other: Engine) -> bool:
-        """Whether the two can be asked together."""
+        """Whether the two engines can compute a workbook together."""
         ...
 
     def compute_both(
@@ -129,11 +129,11 @@ class TeamedEngine(Engine, Protocol):
         timeout_s: float,
         dialect: Dialect = PLAIN,
     ) -> tuple[EngineResult, EngineResult | RecalcError]:
-        """As :meth:`Engine.compute`, with this engine and then with a second one.
+        """Like :meth:`Engine.compute`, with this engine and then with a second one.
 
-        Each may take ``timeout_s``.
+        Each of them may take ``timeout_s``.
 
         Returns:
-            Both results; if the second engine fails, the reason takes the place of its result.
+            Both results; if the second engine fails, the error instead of its result.
         """
         ...

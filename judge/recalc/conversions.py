@@ -1,8 +1,8 @@
-"""Numbers as text and text as numbers, as Excel converts them with English (US) settings. Pure.
+"""Converts numbers to text and text to numbers, as Excel does with English (US) settings. Pure.
 
 Sources: ECMA-376 part 1, 18.17 (formulas); Microsoft's pages on VALUE, NUMBERVALUE, DATEVALUE,
 TIMEVALUE, and on the General number format; `benchmarks/conversions.yaml` has cases with their own
-source. Where Excel's answer follows from none of them, :class:`UnsureError` says so.
+source. If Excel's answer follows from none of them, :class:`UnsureError` is raised.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from decimal import Decimal
 from fractions import Fraction
 
 LAST_SERIAL = 2_958_465
-"""The 31st of December 9999, the last day that Excel knows."""
+"""The 31st of December 9999, the last day that Excel supports, as a serial number."""
 
 DIGITS = 15
 """Significant decimal digits of a number in Excel."""
 
 _PLAIN_EXPONENT = 19
-"""Largest exponent that is written out."""
+"""Largest exponent of a number that is written without E notation."""
 
 _PLAIN_LENGTH = 20
-"""Most characters of a number below one that is written out."""
+"""Longest text of a number below 1 that is written without E notation."""
 
 _ROUNDED_EXPONENT = 98
-"""Beyond it Excel rounds the last digit in its own way."""
+"""Exponent beyond which Excel rounds the last digit in its own way."""
 
 
 class UnsureError(Exception):
-    """What Excel makes of something does not follow from its documentation."""
+    """Excel's result does not follow from its documentation, or is not computed here."""
 
 
 def decimal_digits(number: float, digits: int = DIGITS) -> tuple[str, int]:
@@ -45,10 +45,10 @@ def decimal_digits(number: float, digits: int = DIGITS) -> tuple[str, int]:
 
 
 def number_text(number: float) -> str:
-    """A number as text, such as ``A1&""`` gives it.
+    """Writes a number as text, as ``A1&""`` does.
 
     Raises:
-        UnsureError: it is smaller or larger than what is documented.
+        UnsureError: the number is smaller or larger than the documentation covers.
     """
     if not math.isfinite(number):
         raise UnsureError
@@ -66,7 +66,7 @@ def number_text(number: float) -> str:
 
 
 def written_out(digits: str, exponent: int) -> str:
-    """Digits with a decimal point where it belongs."""
+    """Writes digits with the decimal point at the position that the exponent says."""
     if exponent < 0:
         return f"0.{'0' * (-exponent - 1)}{digits}"
     whole = digits[: exponent + 1].ljust(exponent + 1, "0")
@@ -75,20 +75,20 @@ def written_out(digits: str, exponent: int) -> str:
 
 
 def scientific(digits: str, exponent: int) -> str:
-    """Digits in E notation, with at least two digits in the exponent."""
+    """Writes digits in E notation, with at least two digits in the exponent."""
     point = "." if len(digits) > 1 else ""
     return f"{digits[0]}{point}{digits[1:]}E{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
 
 GENERAL_WIDTH = 11
-"""Characters that the General format has, the sign apart."""
+"""How many characters the General format shows, without the sign."""
 
 
 def general_text(number: float) -> str:
-    """A number in the General format, such as ``TEXT(A1,"General")`` gives it.
+    """Writes a number in the General format, as ``TEXT(A1,"General")`` does.
 
     Raises:
-        UnsureError: it is not finite.
+        UnsureError: the number is not finite.
     """
     if not math.isfinite(number):
         raise UnsureError
@@ -113,7 +113,7 @@ def general_text(number: float) -> str:
 
 
 def round_half_up(number: float, places: int) -> Decimal:
-    """A number to some decimal places, from its 15 digits, half away from zero.
+    """Rounds the 15 digits of a number to some decimal places, half away from zero.
 
     Args:
         number: finite.
@@ -155,11 +155,11 @@ def text_number(text: str) -> float | None:
     """The number that Excel reads in a string where it expects a number.
 
     Returns:
-        The number; None where it is ``#VALUE!``.
+        The number; None where Excel shows ``#VALUE!``.
 
     Raises:
-        UnsureError: the region, the day of the calculation, or something that is not documented
-            decides.
+        UnsureError: the result depends on the region, on the day of the calculation, or on
+            something that is not documented.
     """
     shown = text.strip(" ")
     if not any(map(str.isdigit, shown)):
@@ -175,7 +175,7 @@ def text_number(text: str) -> float | None:
 
 
 def _signed(text: str) -> float | None:
-    """A number with signs, a currency, a percent sign; None if it is not one."""
+    """Reads a number with signs, a currency or a percent sign; None if it is not a number."""
     rest, negative = text, False
     if rest.startswith("(") and rest.endswith(")"):
         rest, negative = rest[1:-1].strip(" "), True
@@ -217,7 +217,7 @@ def _unsigned(text: str) -> float | None:
 
 
 def _first_digits(text: str) -> str:
-    """A number whose digits behind the 15th are zeros, as Excel reads it."""
+    """Sets all digits of a number after the 15th to zero, as Excel does when it reads one."""
     value = Decimal(text)
     if len(value.as_tuple().digits) <= DIGITS:
         return text
@@ -228,20 +228,20 @@ def _first_digits(text: str) -> str:
 
 
 def date_number(text: str) -> float | None:
-    """The serial number of a date, a time, or both; None if it is neither.
+    """Reads the serial number of a date, a time, or both; None if the text is neither.
 
     Raises:
-        UnsureError: the region or the day of the calculation decides.
+        UnsureError: the result depends on the region or on the day of the calculation.
     """
     moment = day_and_time(text)
     return None if moment is None else moment[0] + moment[1]
 
 
 def day_and_time(text: str) -> tuple[int, float] | None:
-    """The day of a date from day 1 of 1900, and the time in days; None if it is neither.
+    """Reads a date as a day number (day 1 is in 1900) and a time in days; None if it is neither.
 
     Raises:
-        UnsureError: the region or the day of the calculation decides.
+        UnsureError: the result depends on the region or on the day of the calculation.
     """
     clock = _time(text)
     if clock is not None:
@@ -292,7 +292,7 @@ def _date(text: str) -> int | None:
     try:
         number = day_number(dt.date(year, month, day))
     except ValueError:
-        # Another region may read the day first.
+        # With the settings of another region, the day may come first.
         raise UnsureError from None
     if number <= 60:
         raise UnsureError
@@ -300,7 +300,7 @@ def _date(text: str) -> int | None:
 
 
 def _is_no_number(text: str) -> bool:
-    """Whether some text with digits is certainly no number, date or time."""
+    """Whether text with digits is certainly not a number, a date or a time."""
     words = re.findall("[A-Za-z]+", text)
     return any(not _LETTERS_OF_NUMBERS.fullmatch(word) for word in words) or "_" in text
 
@@ -310,11 +310,11 @@ def _is_no_number(text: str) -> bool:
 _DAY_ONE = dt.date(1899, 12, 31)
 _AFTER_LEAP = dt.date(1900, 3, 1)
 _FIRST_DAYS = (1, 32)
-"""The serial numbers of the first days of January and February 1900, which has 29 days."""
+"""Serial numbers of the first days of January and February 1900."""
 
 
 def day_number(day: dt.date) -> int:
-    """The serial number of a day in the 1900 system, which has a 29th of February 1900."""
+    """The serial number of a day in the 1900 system, in which February 1900 has 29 days."""
     return (day - _DAY_ONE).days + (day >= _AFTER_LEAP)
 
 
@@ -332,10 +332,11 @@ def day_parts(number: int) -> tuple[int, int, int]:
 
 
 def date_serial(year: int, month: int, day: int) -> int | None:
-    """The serial number that DATE gives; None where it is ``#NUM!``.
+    """The serial number that DATE returns; None where it is ``#NUM!``.
 
     Raises:
-        UnsureError: the month is before 1900 and the day is not.
+        UnsureError: the result is not documented: the month is before 1900 but the day is not, or
+            the year is beyond 9999.
     """
     if not 0 <= year < 10_000:
         return None

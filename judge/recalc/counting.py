@@ -1,4 +1,4 @@
-"""Counts and sums by criteria, and the database functions, over cells with known values. Pure."""
+"""Computes totals, counts and sums by criteria, and the database functions. Pure."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def _area(evaluation: Evaluation, node: Node) -> Cells:
 
 
 def _searched(evaluation: Evaluation, node: Node) -> Cells:
-    """A rectangle from which criteria choose cells."""
+    """The cells of a rectangle to which criteria are applied."""
     return evaluation.values.searched(reference_of(evaluation, node))
 
 
 def _plain_sum(numbers: Sequence[float]) -> float:
-    """The sum as Excel adds, one number after the other, with the rounding errors of that."""
+    """Adds one number after the other, with the same rounding errors as Excel."""
     total = 0.0
     for number in numbers:
         total += number
@@ -60,7 +60,7 @@ def _average(numbers: Sequence[float]) -> Scalar:
 
 
 def _of_all(total: _Sum) -> Function:
-    """SUM and AVERAGE of ranges and numbers; LibreOffice adds without rounding errors."""
+    """SUM and AVERAGE with Excel's rounding errors, which LibreOffice avoids."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         numbers = numbers_of(gathered(evaluation, arguments))
@@ -85,7 +85,7 @@ def _of_numbers_in(total: _Sum) -> Function:
 
 
 def _count(*, filled: bool) -> Function:
-    """COUNT and COUNTA; what is typed in counts as a number if it is one as text."""
+    """COUNT and COUNTA; text that is written in the formula counts as a number if it is one."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         counted = 0
@@ -114,15 +114,15 @@ def _ranked(*, largest: bool) -> Function:
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != 2:
             raise UnsureError
-        place = evaluation.scalar(arguments[1])
-        number = place if isinstance(place, ErrorValue) else evaluation.number(place)
+        rank = evaluation.scalar(arguments[1])
+        number = rank if isinstance(rank, ErrorValue) else evaluation.number(rank)
         numbers = numbers_of(gathered(evaluation, arguments[:1]))
         if isinstance(number, ErrorValue):
             return number
         if isinstance(numbers, ErrorValue):
             return numbers
         if number != int(number):
-            raise UnsureError  # Microsoft does not say which way it is rounded
+            raise UnsureError  # Microsoft does not document which way Excel rounds it
         if not 1 <= number <= len(numbers):
             return NUM
         return sorted(numbers, reverse=largest)[int(number) - 1]
@@ -131,7 +131,7 @@ def _ranked(*, largest: bool) -> Function:
 
 
 def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """AGGREGATE with options that leave out nothing, or errors; others look at hidden rows."""
+    """AGGREGATE with options 4 and 6: omit nothing, or errors. Others depend on hidden rows."""
     if len(arguments) < 3:
         raise UnsureError
     which, option = (evaluation.scalar(argument) for argument in arguments[:2])
@@ -157,12 +157,12 @@ def _logical(total: Callable[[Sequence[bool]], bool]) -> Function:
         values: list[Scalar] = []
         for argument in arguments:
             if is_reference(argument):
-                found: list[Scalar] = [*referred(evaluation, argument).values.values()]
+                added: list[Scalar] = [*referred(evaluation, argument).values.values()]
             else:
-                found = [*array_of(evaluation, argument).values.values()]
-            if any(isinstance(value, str) for value in found) and not is_reference(argument):
+                added = [*array_of(evaluation, argument).values.values()]
+            if any(isinstance(value, str) for value in added) and not is_reference(argument):
                 raise UnsureError  # versions of Excel differ
-            values += found
+            values += added
         error = next((value for value in values if isinstance(value, ErrorValue)), None)
         tests = [bool(value) for value in values if isinstance(value, (bool, int, float))]
         return error or (total(tests) if tests else VALUE)
@@ -171,7 +171,7 @@ def _logical(total: Callable[[Sequence[bool]], bool]) -> Function:
 
 
 def _of_pairs(first: int) -> Function:
-    """Functions of pairs of numbers, which are #N/A for ranges of different sizes."""
+    """Functions of pairs of numbers, for ranges of different sizes: these give #N/A."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != first + 2:
@@ -200,7 +200,7 @@ def _least(numbers: Sequence[float]) -> Scalar:
 
 
 def _all_matching(evaluation: Evaluation, pairs: Sequence[Node]) -> tuple[Cells, Matches] | None:
-    """The first range, and the places that meet all criteria; None if shapes differ."""
+    """The first range and the positions that meet all criteria; None if the shapes differ."""
     if not pairs or len(pairs) % 2:
         raise UnsureError
     first: Cells | None = None
@@ -233,15 +233,15 @@ def _of_matching(cells: Cells, meeting: Matches, total: _Sum) -> Scalar:
     values = cells.values
     if meeting.inverted:
         cells.spend(len(values))
-        met = values.keys() - meeting.places
+        chosen = values.keys() - meeting.places
     else:
-        met = {place for place in meeting.places if place in values}
-    numbers = numbers_of(values[place] for place in sorted(met))
+        chosen = {place for place in meeting.places if place in values}
+    numbers = numbers_of(values[place] for place in sorted(chosen))
     return numbers if isinstance(numbers, ErrorValue) else total(numbers)
 
 
 def _by_one(total: _Sum) -> Function:
-    """SUMIF and AVERAGEIF: the sums begin where their range begins, in the shape of the other."""
+    """SUMIF and AVERAGEIF: the range to add up takes the shape of the range of the criterion."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if not 2 <= len(arguments) <= 3:
@@ -267,7 +267,7 @@ def _in_shape(sums: Reference, cells: Cells) -> Reference:
 
 
 def _by_several(total: _Sum) -> Function:
-    """SUMIFS and its relatives: the range of sums comes first, and all have one shape."""
+    """SUMIFS and its relatives: the range to add up comes first; all ranges have the same shape."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) < 3:
@@ -283,7 +283,7 @@ def _by_several(total: _Sum) -> Function:
 
 
 def _rank(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """RANK: the place of a number among those of a range; equal numbers share the first one."""
+    """RANK: the rank of a number among those of a range; equal numbers share the best rank."""
     if not 2 <= len(arguments) <= 3:
         raise UnsureError
     value = evaluation.scalar(arguments[0])
@@ -295,18 +295,18 @@ def _rank(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     numbers = numbers_of(_area(evaluation, arguments[1]).values.values())
     if isinstance(numbers, ErrorValue):
         return numbers
-    if any(each != number and math.isclose(each, number, rel_tol=1e-14) for each in numbers):
+    if any(other != number and math.isclose(other, number, rel_tol=1e-14) for other in numbers):
         raise UnsureError
     if number not in numbers:
         return NA
-    return 1 + sum(each < number if ascending else each > number for each in numbers)
+    return 1 + sum(other < number if ascending else other > number for other in numbers)
 
 
 # -- databases -------------------------------------------------------------------------------------
 
 
 def _field(evaluation: Evaluation, node: Node, table: Cells) -> int | None:
-    """The column of a database that a field names, from 0; None if it is left out."""
+    """The column of a database that a field names, from 0; None if the field is left out."""
     if isinstance(node, Missing):
         return None
     value = evaluation.scalar(node)
@@ -320,7 +320,7 @@ def _field(evaluation: Evaluation, node: Node, table: Cells) -> int | None:
 def _of_table(
     result: Callable[[Sequence[Scalar]], Scalar], *, field_needed: bool = True
 ) -> Function:
-    """A database function: what its result is of the values in the rows that meet the criteria."""
+    """A database function, which computes its result from the rows that meet the criteria."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != 3:
@@ -350,7 +350,7 @@ def _of_numbers(total: _Sum) -> Callable[[Sequence[Scalar]], Scalar]:
 
 
 def _single(values: Sequence[Scalar]) -> Scalar:
-    """DGET: the only value; none is #VALUE!, several are #NUM!."""
+    """DGET: the only value; #VALUE! if there is no value, #NUM! if there are several."""
     if not values:
         return VALUE
     return NUM if len(values) > 1 else values[0]

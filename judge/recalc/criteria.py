@@ -1,4 +1,4 @@
-"""Criteria of COUNTIF, SUMIFS and their relatives, and of databases, as Excel reads them. Pure.
+"""Applies criteria of COUNTIF, SUMIFS and their relatives, and of databases, as Excel does. Pure.
 
 Sources: Microsoft's pages on COUNTIF, COUNTIFS, SUMIF, SUMIFS, AVERAGEIFS, MAXIFS, MINIFS and DSUM,
 and workbooks that Excel saved (`benchmarks/conversions.yaml` names them).
@@ -39,10 +39,10 @@ class Criterion:
 
 
 def criterion(value: Scalar) -> Criterion:
-    """The criterion that a value means; a blank cell means 0.
+    """Turns a value into a criterion; a blank cell means 0.
 
     Raises:
-        UnsureError: Excel's reading is not documented.
+        UnsureError: it is not documented how Excel reads the value.
     """
     if value is None:
         return Criterion("=", 0)
@@ -57,7 +57,7 @@ def criterion(value: Scalar) -> Criterion:
     if not text:
         if operator in (None, "=", "<>"):
             return Criterion(operator or "=", None if operator else "")
-        return Criterion(operator, None)  # nothing is less or greater than no operand
+        return Criterion(operator, None)  # without an operand, no cell is less or greater
     operand: Scalar = _operand(text)
     pattern = isinstance(operand, str) and any(letter in operand for letter in "*?~")
     if pattern and operator not in (None, "=", "<>"):
@@ -83,8 +83,8 @@ class Cells:
             may raise UnsureError.
 
     Attributes:
-        rows, columns: its shape.
-        values: (row, column) from 0 -> value, of the cells that are not blank.
+        rows, columns: the shape of the rectangle.
+        values: (row, column) from 0 -> value, for the cells that are not blank.
     """
 
     def __init__(
@@ -104,14 +104,14 @@ class Cells:
 
     @property
     def size(self) -> int:
-        """How many cells it has."""
+        """How many cells the rectangle has."""
         return self.rows * self.columns
 
     def equal_to(self, operand: float | str) -> frozenset[Place]:
         """The cells that are equal to a number, or to a string in lower case.
 
         Raises:
-            UnsureError: it is not documented which number the text of a cell is.
+            UnsureError: it is not documented which number the text of some cell is read as.
         """
         if self._equal is None:
             self._equal = self._by_value()
@@ -125,7 +125,7 @@ class Cells:
         """The cells whose number is less (``<``, ``<=``) or greater (``>``, ``>=``) than another.
 
         Raises:
-            UnsureError: a number is so close to it that Excel may take the two for equal.
+            UnsureError: a number is so close to the operand that Excel may treat them as equal.
         """
         if self._ascending is None:
             self.spend(len(self.values))
@@ -167,12 +167,12 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Cells whose numbers follow one another in the ascending order of a rectangle's numbers.
+    """A run of cells in the ascending order of a rectangle's numbers.
 
     Attributes:
         cells: the rectangle.
-        ascending: its cells that hold numbers, in ascending order of these.
-        first, end: which of them, from 0, the end excluded.
+        ascending: the positions of its numbers, in ascending order of the numbers.
+        first, end: the run in ``ascending``, from 0; the end is excluded.
     """
 
     cells: Cells
@@ -184,21 +184,21 @@ class Slice:
         return max(0, self.end - self.first)
 
     def places(self) -> frozenset[Place]:
-        """The cells themselves."""
+        """The positions of the cells."""
         self.cells.spend(len(self))
         return frozenset(self.ascending[self.first : self.end])
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Cells of a rectangle: some, or all but some. A slice is never inverted."""
+    """Selected cells: the chosen ones or, if inverted, all others. A slice is never inverted."""
 
     chosen: frozenset[Place] | Slice
     inverted: bool = False
 
     @property
     def places(self) -> frozenset[Place]:
-        """The cells that are chosen, or left out."""
+        """The positions that are chosen or, if inverted, left out."""
         return self.chosen.places() if isinstance(self.chosen, Slice) else self.chosen
 
     def __and__(self, other: Matches) -> Matches:
@@ -206,7 +206,7 @@ class Matches:
             return other
         one, two = self.chosen, other.chosen
         if isinstance(one, Slice) and isinstance(two, Slice) and one.cells is two.cells:
-            # Both bounds of an interval: what lies between is never looked at.
+            # Both bounds of an interval: the cells in between need no comparison.
             both = Slice(one.cells, one.ascending, max(one.first, two.first), min(one.end, two.end))
             return Matches(both)
         if self.inverted and other.inverted:
@@ -218,7 +218,7 @@ class Matches:
         return Matches(self.places & other.places)
 
     def count(self, size: int) -> int:
-        """How many cells of a rectangle of this size."""
+        """How many cells are selected, out of a rectangle of this size."""
         return size - len(self.chosen) if self.inverted else len(self.chosen)
 
 
@@ -226,13 +226,13 @@ def matches(cells: Cells, wanted: Criterion) -> Matches:
     """The cells that meet a criterion.
 
     Raises:
-        UnsureError: Excel's reading of a cell is not documented.
+        UnsureError: it is not documented how Excel reads some cell.
     """
     if wanted.operator == "<>":
         operand = wanted.operand
         if isinstance(operand, (int, float)) and not isinstance(operand, bool):
             cells.spend(len(cells.values))
-            # Other than with =, a text is never the number that it shows.
+            # Unlike with =, text is never equal to the number that it shows.
             numbers = (
                 place
                 for place, value in cells.values.items()
@@ -262,7 +262,7 @@ def matches(cells: Cells, wanted: Criterion) -> Matches:
 
 
 def _meets(value: Scalar, wanted: Criterion) -> bool:
-    """Whether a cell that is not blank meets a criterion with an operand, ``<>`` apart."""
+    """Whether a cell that is not blank meets a criterion with an operand, other than ``<>``."""
     operand = wanted.operand
     if isinstance(operand, bool) or isinstance(value, bool):
         return (
@@ -283,7 +283,7 @@ def _meets(value: Scalar, wanted: Criterion) -> bool:
             return value.lower() == operand
         return text_order(value, operand, wanted.operator)
     if isinstance(value, str):
-        # "5" in a cell is equal to 5, but neither less nor greater than any number.
+        # The text "5" in a cell is equal to 5, but neither less nor greater than any number.
         return wanted.operator == "=" and _as_number(value) == operand
     if value is None or operand is None:
         return False
@@ -295,7 +295,7 @@ def _as_number(text: str) -> float | None:
 
 
 def _are_close(value: float, operand: float) -> bool:
-    """Whether two numbers differ, and so little that Excel may not see it."""
+    """Whether two numbers differ by so little that Excel may treat them as equal."""
     return value != operand and abs(value - operand) <= 1e-14 * abs(operand)
 
 
@@ -312,10 +312,11 @@ _ORDERED = re.compile(r"[a-z]*|[0-9]*")
 
 
 def text_order(first: str, second: str, operator: str) -> bool:
-    """Whether an order holds between two strings, letters in upper or lower case.
+    """Whether an order holds between two strings; upper and lower case are the same.
 
     Raises:
-        UnsureError: the order of other characters depends on the region.
+        UnsureError: the order depends on the region, as a string mixes letters and other
+            characters.
     """
     one, two = first.lower(), second.lower()
     if one != two and not (_ORDERED.fullmatch(one) and _ORDERED.fullmatch(two)):
@@ -324,7 +325,10 @@ def text_order(first: str, second: str, operator: str) -> bool:
 
 
 def fits(text: str, pattern: str) -> bool:
-    """Whether a string fits a pattern with ``*``, ``?`` and ``~``; takes the product of lengths."""
+    """Whether a string matches a pattern with ``*``, ``?`` and ``~``.
+
+    Takes time in proportion to the product of their lengths.
+    """
     parts = _pattern_parts(pattern)
     at = place = 0
     star, resumed = -1, 0
@@ -365,13 +369,13 @@ def _pattern_parts(pattern: str) -> list[tuple[str, str]]:
 def table_rows(table: Cells, conditions: Cells) -> list[int]:
     """The rows of a database, from 1, that meet the conditions of a criteria range.
 
-    Conditions in one row hold together; one of the rows has to hold.
+    A database row has to meet all conditions of at least one row of the criteria range.
 
     Raises:
-        UnsureError: a condition is not one on a column of the database.
+        UnsureError: a condition does not belong to a column of the database.
     """
     names = names_of(table)
-    found: set[int] = set()
+    matching: set[int] = set()
     rows = range(1, table.rows)
     for line in range(1, conditions.rows):
         meeting = set(rows)
@@ -383,12 +387,12 @@ def table_rows(table: Cells, conditions: Cells) -> list[int]:
             if name not in names:
                 raise UnsureError
             meeting &= _rows_meeting(table, names[name], condition)
-        found |= meeting
-    return sorted(found)
+        matching |= meeting
+    return sorted(matching)
 
 
 def names_of(table: Cells) -> dict[str, int]:
-    """The columns of a database by the names in its first row, in lower case; the first counts."""
+    """Name in the first row of a database, in lower case -> its first column with that name."""
     heads = sorted(place for place in table.values if place[0] == 0)
     names: dict[str, int] = {}
     for place in heads:
@@ -397,7 +401,7 @@ def names_of(table: Cells) -> dict[str, int]:
 
 
 def _name(value: Scalar) -> str:
-    """A column name as text; numbers and logical values can be names as well."""
+    """The name of a column as text; numbers and logical values can be names as well."""
     if value is None or isinstance(value, ErrorValue):
         raise UnsureError
     if isinstance(value, bool):
@@ -409,7 +413,7 @@ def _rows_meeting(table: Cells, column: int, condition: Scalar) -> set[int]:
     wanted = criterion(condition)
     plain = isinstance(condition, str) and condition[:1] not in ("=", "<", ">")
     if plain and isinstance(wanted.operand, str):
-        # A text alone is the beginning of the cell.
+        # Plain text matches all cells that begin with it.
         wanted = Criterion("=", wanted.operand + "*", pattern=True)
     values = {(row, 0): value for (row, at), value in table.values.items() if at == column and row}
     meeting = matches(Cells(table.rows, 1, values), wanted)

@@ -1,7 +1,7 @@
-"""Dates, CONVERT, and the functions that came with an add-in. Pure.
+"""Computes dates, CONVERT, and the functions of the former Analysis ToolPak. Pure.
 
-Source of the units: Microsoft's page on CONVERT. Only those are here that engines do not know by
-all their names, or with all their prefixes; other ones are left to the engines.
+Source of the units: Microsoft's page on CONVERT. Listed here are only the units that engines do not
+support under all their names, or with all their prefixes; the others are left to the engines.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from judge.recalc.scalars import NUM, VALUE, Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
 
 MAX_MONTHS = 12 * 8100
-"""More months than the calendar has."""
+"""A number of months that is greater than the calendar's."""
 
 FIRST_DAYS = 60
-"""Serial number of the last day of February 1900; up to it, engines number days differently."""
+"""Serial number of the last day of February 1900; up to this day, engines number days differently.
+"""
 
 # -- dates -----------------------------------------------------------------------------------------
 
@@ -49,7 +50,7 @@ def _timevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
 
 
 def _moment(text: str) -> tuple[int, float] | ErrorValue:
-    """A date, a time or both; text that is neither is #VALUE!."""
+    """Reads a date, a time or both as a day and a time of day; #VALUE! if the text is neither."""
     plain = text.strip(" ")
     if not any(map(str.isdigit, plain)):
         return VALUE
@@ -78,7 +79,7 @@ def _date(evaluation: Evaluation, *values: Scalar) -> Scalar:
 
 
 def _part(place: int) -> Function:
-    """YEAR, MONTH or DAY."""
+    """Makes YEAR, MONTH or DAY."""
 
     def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
         number = evaluation.number(value)
@@ -92,7 +93,7 @@ def _part(place: int) -> Function:
 
 
 def _months_away(*, at_end: bool) -> Function:
-    """EDATE and EOMONTH, for the first days of 1900 and beyond the calendar."""
+    """Makes EDATE or EOMONTH, for the first days of 1900 and beyond the calendar."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != 2:
@@ -123,7 +124,7 @@ def _months_away(*, at_end: bool) -> Function:
     return call
 
 
-# -- functions that were an add-in -----------------------------------------------------------------
+# -- functions of the former add-in ----------------------------------------------------------------
 
 ADD_IN = frozenset(
     """
@@ -137,11 +138,15 @@ ADD_IN = frozenset(
     TBILLYIELD WEEKNUM WORKDAY XNPV YEARFRAC YIELD YIELDDISC YIELDMAT
     """.split()  # noqa: SIM905 - a list of twenty lines says no more
 )
-"""Functions that came with the Analysis ToolPak, which take no logical value for a number."""
+"""Functions from the Analysis ToolPak, which do not accept logical values as numbers."""
 
 
 def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """#VALUE! for a logical value behind nothing but numbers; anything else is for the engines."""
+    """Returns #VALUE! if a logical value is among the arguments, after numbers only.
+
+    Raises:
+        UnsureError: other arguments, which are left to the engines.
+    """
     for argument in arguments:
         if isinstance(argument, Reference) and not _is_cell(argument):
             values = list(evaluation.values.cells(argument).values.values())
@@ -156,7 +161,7 @@ def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scal
 
 
 def _refusing_logical_rate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """XNPV, of which only the rate is refused."""
+    """XNPV, which refuses a logical value only as its rate."""
     return _refusing_logical(evaluation, arguments[:1])
 
 
@@ -183,7 +188,7 @@ _PREFIXES = {
 
 
 def _unit(name: str) -> tuple[int, float, int]:
-    """The kind of a unit, how many of the first one of its kind it is, and its power of ten."""
+    """The kind of a unit, its size in the first unit of that kind, and its power of ten."""
     for number, units in enumerate((_TIME, _LENGTH, _MASS, _FORCE, _ENERGY, _POWER)):
         if name in units:
             return number, units[name], 0

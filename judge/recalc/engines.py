@@ -1,4 +1,4 @@
-"""The engines, all behind the same contract; they differ only in the service that they ask."""
+"""Implements all engines, which differ only in the service that computes for them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from judge.workbook.cell import CellRange
 
 
 class VersionBook:
-    """Engine -> version, on disk, one file for each root.
+    """Keeps the versions of engines on disk, in one file for each root.
 
-    If a file cannot be read or written, that only costs the time to ask the engines again.
+    If a file cannot be read or written, the engines are asked again, which only costs time.
 
     Args:
         folder: where the files are.
@@ -31,10 +31,10 @@ class VersionBook:
         self._folder = folder
 
     def get(self, root: str) -> Mapping[str, str]:
-        """What was noted for a root; empty if nothing was.
+        """Engine -> version, as recorded for a root; empty if nothing was recorded.
 
         Args:
-            root: its digest.
+            root: the digest of the root.
         """
         noted = read_kept(self._path(root))
         if not isinstance(noted, dict):
@@ -42,7 +42,7 @@ class VersionBook:
         return {str(name): str(version) for name, version in noted.items()}
 
     def put(self, root: str, versions: Mapping[str, str]) -> None:
-        """Notes what the engines of a root reported."""
+        """Records the versions that the engines of a root reported."""
         with contextlib.suppress(OSError):
             path = self._path(root)
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -53,19 +53,19 @@ class VersionBook:
 
 
 INSTALL_COMMAND = "judge sandbox build"
-"""The command that brings the engines into the sandbox."""
+"""The command that installs the engines in the sandbox."""
 
 ENGINE_MEMORY_BYTES = 2 * 1024**3
 
 
 class ServiceEngine:
-    """An engine that a service program inside the sandbox computes with.
+    """An engine that runs in a service program inside the sandbox.
 
     Args:
         name: one of :data:`judge.recalc.names.ENGINE_NAMES`.
         pool: channels to the service; shared with other engines of the same program, so the caller
             that made it closes it.
-        memory_bytes: memory that one calculation may take, if the service can enforce it.
+        memory_bytes: how much memory one calculation may take, if the service can enforce it.
         root: digest of the root that holds the engine.
         book: where the engine's version is recorded per root; if None, the engine is queried.
     """
@@ -93,7 +93,7 @@ class ServiceEngine:
 
     @property
     def version(self) -> str:
-        """The engine's own version; asks the service once, unless it is noted for the root.
+        """The engine's own version; asks the service once, unless it is recorded for the root.
 
         Raises:
             RecalcError: the service cannot be started, or the engine is not installed there.
@@ -136,7 +136,7 @@ class ServiceEngine:
         return _in_time(answer, ranges, self._name, timeout_s)
 
     def is_teamed_with(self, other: Engine) -> bool:
-        """Whether another engine is in the same service."""
+        """Whether another engine runs in the same service."""
         return isinstance(other, ServiceEngine) and other.pool is self.pool
 
     def compute_both(
@@ -162,7 +162,7 @@ class ServiceEngine:
             return first, error
 
     def print_sheet(self, workbook: bytes, number: int, *, timeout_s: float) -> list[str]:
-        """The lines of a sheet as text; only LibreOffice can.
+        """Returns the lines of a sheet as text; only LibreOffice can do this.
 
         Raises:
             UnreadableFileError: the workbook cannot be printed.
@@ -177,7 +177,7 @@ class ServiceEngine:
     def read_file(
         self, reader: str, data: bytes, options: Mapping[str, Any], *, timeout_s: float
     ) -> Mapping[str, Any]:
-        """What a reader of the service makes of a file; only embedded engines' service can.
+        """Reads a file with a reader of the service; only the embedded engines' service has any.
 
         Raises:
             UnreadableFileError: the file cannot be read.
@@ -197,7 +197,7 @@ class ServiceEngine:
 def _in_time(
     answer: Mapping[str, Any], ranges: Sequence[CellRange], engine: str, timeout_s: float
 ) -> EngineResult:
-    """The cells of an answer, if the processor time that it reports is within the limit."""
+    """Returns the cells of an answer if the processor time that it reports is within the limit."""
     if not answer.get("timed_out"):
         result = read_answer(answer, ranges, engine)
         if result.seconds <= timeout_s:
@@ -206,13 +206,14 @@ def _in_time(
 
 
 def _stopped_at_s(timeout_s: float) -> float:
-    """When the service ends an engine: so late that what it reports decides whether it was in time.
+    """Processor seconds after which the service ends an engine: somewhat more than the limit.
 
-    The service looks at it every 50 ms of wall-clock time, and counts the time that the request and
-    the answer take to be read and written as well.
+    The reported time then decides whether the engine was within the limit. The service checks the
+    engine every 50 ms of wall-clock time, and includes the time to read the request and to write
+    the answer.
     """
     return 0.1 + 1.1 * timeout_s
 
 
 DESCRIBE_TIMEOUT_S = 10.0
-"""Processor seconds; soffice is started for it, in a third of a second."""
+"""Processor seconds to report a version, which includes the start of soffice (about 0.3 s)."""

@@ -1,8 +1,8 @@
-"""Formulas written so that every engine reads them: names of LAMBDAs, and spilled ranges.
+"""Rewrites calls of named LAMBDAs and spilled ranges so that every engine can read them.
 
-Excel computes ``=week()``, where the name is a LAMBDA, and ``=SUM(A1#)``, which a file has as
-``_xlfn.ANCHORARRAY(A1)``. Most engines know neither. The call of such a name is replaced by what
-the LAMBDA computes, and the spilled range by the range that the file names for it.
+Excel computes ``=week()``, where the name is defined as a LAMBDA, and ``=SUM(A1#)``, which files
+contain as ``_xlfn.ANCHORARRAY(A1)``. Most engines support neither. The call is replaced by the body
+of the LAMBDA, and the spilled range by the range that the file states for its formula.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from judge.workbook.address import cell_name
 from judge.workbook.dependency import FormulaIndex
 
 NESTED = 6
-"""Names that call each other are replaced so many times."""
+"""How many times names in a formula are replaced, since a LAMBDA may call another one."""
 
 _ANCHOR = "_XLFN.ANCHORARRAY"
 _FORMULA = re.compile(rb"(<f(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</f>)")
@@ -34,18 +34,18 @@ _LET = re.compile(r"\s*_xlfn\.LET\s*\(", re.IGNORECASE)
 _PARAMETER = re.compile(r"\s*_xlpm\.\w+\s*", re.IGNORECASE)
 
 Lambda = tuple[tuple[str, ...], str]
-"""The parameters of a LAMBDA and what it computes."""
+"""The parameters of a LAMBDA, and its body."""
 
 
 def lambdas(workbook_part: bytes) -> dict[str, Lambda]:
-    """The names of a workbook that are LAMBDAs, in upper case; those of single sheets are left out.
+    """Name, in upper case -> the LAMBDA that it is defined as; names of single sheets are left out.
 
     Args:
         workbook_part: the part ``xl/workbook.xml``.
     """
     if b"LAMBDA" not in workbook_part.upper():
         return {}
-    found: dict[str, Lambda] = {}
+    functions: dict[str, Lambda] = {}
     for match in _NAME.finditer(workbook_part):
         name = _NAME_OF.search(match[1])
         if name is None or b"localSheetId" in match[1]:
@@ -60,19 +60,22 @@ def lambdas(workbook_part: bytes) -> dict[str, Lambda]:
         *parameters, body = arguments
         if all(map(_PARAMETER.fullmatch, parameters)):
             stripped = tuple(parameter.strip() for parameter in parameters)
-            found[html.unescape(name[1].decode("utf-8", "replace")).upper()] = stripped, body
-    return found
+            functions[html.unescape(name[1].decode("utf-8", "replace")).upper()] = stripped, body
+    return functions
 
 
 def expanded(
     package: bytes, parts: Mapping[str, str], index: FormulaIndex
 ) -> tuple[bytes, frozenset[str]]:
-    """A package in which calls of names and spilled ranges are written out, and these names.
+    """Replaces calls of LAMBDAs and spilled ranges in a package.
 
     Args:
-        package: the workbook; returned as it is where it cannot be read here, or has neither.
+        package: the workbook; returned unchanged if it cannot be read here, or has neither.
         parts: worksheet -> name of its part.
-        index: the formulas of the workbook; those of sheets that were not reached stay as they are.
+        index: the formulas of the workbook; those of sheets that were not reached do not change.
+
+    Returns:
+        The package, and the names of the LAMBDAs.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(package)) as archive:
@@ -99,7 +102,7 @@ def expanded(
 
 
 class _Expansion:
-    """Writes out the formulas of one sheet.
+    """Expands the formulas of one sheet.
 
     Args:
         names: the LAMBDAs.
@@ -112,24 +115,24 @@ class _Expansion:
         self._sheet = sheet
         self._index = index
 
-    def __call__(self, found: re.Match[bytes]) -> bytes:
-        """The element of a formula without its end; formulas that cells share stay as they are."""
-        if b"shared" in found[1] or len(found[2]) > 2**16:
-            return found[0]
-        text = html.unescape(found[2].decode("utf-8", "surrogateescape"))
+    def __call__(self, match: re.Match[bytes]) -> bytes:
+        """Returns the new element of a formula, without its end tag; shared formulas stay."""
+        if b"shared" in match[1] or len(match[2]) > 2**16:
+            return match[0]
+        text = html.unescape(match[2].decode("utf-8", "surrogateescape"))
         if is_too_long(text):
-            return found[0]
+            return match[0]
         new = text
         for _ in range(NESTED):
             before, new = new, self._once(new)
             if new == before:
                 break
         if new == text or is_too_long(new):
-            return found[0]
-        return found[1] + escape(new).encode("utf-8", "surrogateescape")
+            return match[0]
+        return match[1] + escape(new).encode("utf-8", "surrogateescape")
 
     def _once(self, formula: str) -> str:
-        """A formula in which the first call that can be written out is."""
+        """Expands the first call of a formula that can be expanded."""
         for word in tokens(formula):
             replaced = self._replaced(word)
             if replaced is None:
@@ -142,7 +145,7 @@ class _Expansion:
         return formula
 
     def _replaced(self, word: Token) -> Callable[[list[str]], str | None] | None:
-        """What makes the text for a call that begins with a token; None if it stays."""
+        """A function from arguments to the text that replaces a call; None if the call stays."""
         if word.kind is not Kind.FUNCTION:
             return None
         upper = word.text.upper()
@@ -153,7 +156,7 @@ class _Expansion:
         return None
 
     def _spilled(self, arguments: list[str]) -> str | None:
-        """The range that the formula of a cell fills, as the file names it."""
+        """The range that the file states for the array formula of a cell."""
         named = list(areas(arguments[0])) if len(arguments) == 1 else []
         if len(named) != 1 or arguments[0].strip() != arguments[0][named[0].start : named[0].end]:
             return None
@@ -171,10 +174,10 @@ class _Expansion:
 
 
 def _applied(function: Lambda, arguments: list[str]) -> str | None:
-    """What a LAMBDA computes of some arguments."""
+    """The formula that a LAMBDA computes for some arguments; None if these do not fit."""
     parameters, body = function
-    values = [] if [each.strip() for each in arguments] == [""] else arguments
-    if len(values) != len(parameters) or not all(each.strip() for each in values):
+    values = [] if [argument.strip() for argument in arguments] == [""] else arguments
+    if len(values) != len(parameters) or not all(value.strip() for value in values):
         return None
     if not parameters:
         return f"({body})"
@@ -183,7 +186,7 @@ def _applied(function: Lambda, arguments: list[str]) -> str | None:
     )
     inner = _LET.match(body)
     if inner is not None:
-        # LibreOffice does not read one LET within another.
+        # LibreOffice does not read a LET inside another LET.
         rest, end = split_arguments(body, inner.end())
         if rest is not None and not body[end:].strip():
             return f"_xlfn.LET({pairs},{','.join(rest)})"

@@ -1,4 +1,4 @@
-"""Why a cell has its value: each engine's answer, and which of them was believed."""
+"""Explains why a cell has its value: the engines' answers, and which of them were believed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class EngineWord:
     """The answer of one engine for a cell.
 
     Attributes:
-        value: its value; None if it has none, or if the cell is blank to it.
-        why_not: why it has no value; empty if it has one.
+        value: the value; None if the engine has none, or if it takes the cell for blank.
+        why_not: why the engine has no value; empty if it has one.
     """
 
     value: CellValue = None
@@ -26,14 +26,13 @@ class EngineWord:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a cell came to its value.
+    """How the value of a cell was determined.
 
     Attributes:
         cell: the cell.
-        formula: its formula, or the array formula that fills it; None if no formula
-            gives it a value.
+        formula: its formula, or the array formula that fills it; None if no formula fills it.
         value: the value that counts; None if there is none.
-        believed: the engines whose value that is; empty if there is none.
+        believed: the engines whose value counts; empty if there is no value.
         why: why they are believed, or why there is no value, in words.
         answers: engine -> its answer, in a fixed order.
         notes: disagreements, volatile functions, and the like.
@@ -49,7 +48,7 @@ class Explanation:
 
 
 class EngineEntryJson(TypedDict):
-    """One engine of an explanation as JSON."""
+    """The answer of one engine, in the JSON form of an explanation."""
 
     name: str
     believed: bool
@@ -58,7 +57,7 @@ class EngineEntryJson(TypedDict):
 
 
 class ExplanationJson(TypedDict):
-    """An explanation as JSON."""
+    """The JSON form of an explanation."""
 
     cell: str
     formula: str | None
@@ -75,7 +74,7 @@ def address(cell: CellRef) -> str:
 
 
 def plain_value(value: CellValue) -> object:
-    """A value for JSON: dates and times as ISO strings, errors and durations labelled."""
+    """Converts a value for JSON: dates and times to ISO strings, errors, durations to objects."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, ErrorValue):
@@ -86,7 +85,7 @@ def plain_value(value: CellValue) -> object:
 
 
 def explanation_as_json(explanation: Explanation) -> ExplanationJson:
-    """An explanation as plain data."""
+    """Converts an explanation to plain data for JSON."""
     return {
         "cell": address(explanation.cell),
         "formula": explanation.formula,
@@ -111,7 +110,7 @@ def _engine_as_json(name: str, word: EngineWord, *, believed: bool) -> EngineEnt
 
 
 def explanation_lines(explanation: Explanation) -> list[str]:
-    """An explanation for people, a line for each engine between the cell and the reason."""
+    """Writes an explanation for people: the cell, a line for each engine, and the reason."""
     formula = "no formula" if explanation.formula is None else explanation.formula
     lines = [f"{address(explanation.cell)}\t{formula}"]
     for name, word in explanation.answers.items():
@@ -125,7 +124,7 @@ def explanation_lines(explanation: Explanation) -> list[str]:
 
 
 def shown(value: CellValue) -> str:
-    """A value as a person reads it: strings in quotation marks, a blank cell by its name."""
+    """Writes a value for people: strings in quotation marks, a blank cell as a word."""
     if value is None:
         return "blank"
     if isinstance(value, ErrorValue):

@@ -1,7 +1,7 @@
-"""Values as text by a number format, as Excel's TEXT shows them with English (US) settings. Pure.
+"""Writes values in number formats, as Excel's TEXT does with English (US) settings. Pure.
 
 Sources: ECMA-376 part 1, 18.8.30 and 18.8.31 (numFmt); Microsoft's pages on TEXT and on creating
-custom number formats. What is not documented there raises :class:`UnsureError`.
+custom number formats. Anything that is not documented there raises :class:`UnsureError`.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ class _Section:
 
 
 def formatted(value: float | str, code: str) -> str | ErrorValue:
-    """A number or a string as a number format shows it; an error for a quote that is not closed.
+    """Writes a number or a string in a number format; an error if a quote is not closed.
 
     Raises:
-        UnsureError: the format is not documented, depends on the region, or shows no such value.
+        UnsureError: the format is not documented, depends on the region, or cannot show the value.
     """
     if len(code) > MAX_FORMAT_CHARS:
         raise UnsureError
@@ -127,7 +127,7 @@ def _sections(code: str) -> tuple[_Section, ...]:
 
 
 def _read(kind: str, text: str) -> _Token | None:
-    """A token in the form in which it is shown; None if nothing is shown for it."""
+    """Converts a token to the form in which it is shown; None if it shows nothing."""
     if kind == "quoted":
         return _Token("literal", text[1:-1])
     if kind == "escaped":
@@ -151,7 +151,7 @@ def _read(kind: str, text: str) -> _Token | None:
     if kind == "letter":
         if (not text.isascii() and not text.isalnum()) or text in "123456789":
             return _Token("literal", text)
-        raise UnsureError  # some letters are codes of other regions, or not accepted
+        raise UnsureError  # some letters are codes in other regions, or not accepted
     return _Token(kind, text.lower() if kind == "date" else text)
 
 
@@ -169,7 +169,7 @@ def _of_text(value: str, sections: tuple[_Section, ...]) -> str:
 
 
 def _chosen(value: float, sections: list[_Section]) -> tuple[_Section, bool]:
-    """The format section for a number, and whether that section shows a minus sign if negative."""
+    """The format section for a number, and whether it shows the minus sign of a negative number."""
     if not any(section.condition for section in sections):
         if len(sections) == 1:
             return sections[0], True
@@ -186,7 +186,7 @@ def _chosen(value: float, sections: list[_Section]) -> tuple[_Section, bool]:
         else:
             holds = _holds(value, *section.condition)
         if holds:
-            # With a condition of one's own, the sign is shown where both signs may meet it.
+            # A section with a condition shows the sign unless only negative numbers can meet it.
             if value < 0 and section.condition is not None:
                 operator, limit = section.condition
                 one_sided = operator in ("<", "<=", "=") and limit <= 0
@@ -230,7 +230,14 @@ def _of_number(value: float, sign: str, section: _Section) -> str | ErrorValue:
 
 
 class _Layout(NamedTuple):
-    """Tokens of a decimal number: those before, within and behind its digits."""
+    """How a decimal number is shown: the tokens up to the decimal point, and those from there on.
+
+    Attributes:
+        whole: tokens before the decimal point.
+        part: the decimal point and the tokens after it.
+        thousands: whether the digits are grouped.
+        scale: how many times the number is divided by 1,000.
+    """
 
     whole: list[_Token]
     part: list[_Token]
@@ -241,7 +248,8 @@ class _Layout(NamedTuple):
 def _layout(tokens: tuple[_Token, ...]) -> _Layout:
     """Splits the tokens of a number at the decimal point; commas group or divide by 1,000.
 
-    A comma counts directly behind a digit; any other one is shown, and so is a second point.
+    Only a comma directly after a digit has this meaning; any other comma is shown as it is, and so
+    is a second point.
     """
     digits = [at for at, token in enumerate(tokens) if token.kind == "digit"]
     points = [at for at, token in enumerate(tokens) if token == ("sign", ".")]
@@ -288,7 +296,7 @@ def _rounded(value: Decimal, places: int) -> Decimal:
 
 
 def _with_whole(digits: str, tokens: list[_Token], *, thousands: bool) -> str:
-    """The digits of a whole number, put into a format's positions from the right."""
+    """Puts the digits of a whole number into the positions of a format, from the right."""
     places = sum(token.kind == "digit" for token in tokens)
     pieces: list[str] = []
     left, done = digits, 0
@@ -303,7 +311,7 @@ def _with_whole(digits: str, tokens: list[_Token], *, thousands: bool) -> str:
         left = left[: len(left) - len(taken)]
         if not taken:
             taken = {"0": "0", "?": " ", "#": ""}[token.text]
-            done += not taken  # a place that shows nothing counts for the groups
+            done += not taken  # a position that shows nothing still counts for the groups
         for digit in reversed(taken):
             if thousands and done and done % 3 == 0:
                 pieces.append("," if digit != " " else " ")
@@ -315,7 +323,7 @@ def _with_whole(digits: str, tokens: list[_Token], *, thousands: bool) -> str:
 
 
 def _with_part(digits: str, tokens: list[_Token]) -> str:
-    """The decimal point and the digits behind it, zeros only where the format has 0."""
+    """The decimal point and the digits after it; trailing zeros only where the format has 0."""
     places = [at for at, token in enumerate(tokens) if token.kind == "digit"]
     pieces: list[str] = []
     for at, token in enumerate(tokens):
@@ -418,7 +426,7 @@ def _of_date(value: float, sign: str, section: _Section) -> str | ErrorValue:
     shows_seconds = places or any(t.text.startswith("s") for t in tokens if t.kind != "literal")
     clock = _clock(value, places, whole_seconds=bool(shows_seconds))
     counted = {token.text[0] for token in tokens if token.kind == "elapsed"}
-    # Where a unit counts on, it does so wherever it stands.
+    # If one code of a unit shows elapsed time, all codes of that unit do.
     tokens = [
         _Token("elapsed", token.text)
         if token.kind == "date" and token.text[0] in counted
@@ -442,7 +450,13 @@ def _of_date(value: float, sign: str, section: _Section) -> str | ErrorValue:
 
 
 class _Clock(NamedTuple):
-    """A moment: its days, and its seconds of the day times a power of ten."""
+    """A moment in time.
+
+    Attributes:
+        days: whole days since day 0.
+        ticks: time since day 0, in units of ``1 / per_second`` seconds.
+        per_second: a power of ten.
+    """
 
     days: int
     ticks: int
@@ -455,7 +469,11 @@ class _Clock(NamedTuple):
 
 
 def _clock(value: float, places: int, *, whole_seconds: bool) -> _Clock:
-    """A serial number in ticks; without seconds, the rest of a minute is cut off."""
+    """Converts a serial number to a clock that can show some decimal places of a second.
+
+    Raises:
+        UnsureError: no seconds are shown, and rounding would change the minute.
+    """
     per_second = 10**places
     exact = Fraction(_shifted(value, 0)) * 86_400 * per_second
     ticks = math.floor(exact + Fraction(1, 2))
@@ -469,22 +487,22 @@ def _clock(value: float, places: int, *, whole_seconds: bool) -> _Clock:
 
 
 def _with_minutes(tokens: tuple[_Token, ...]) -> list[_Token]:
-    """The tokens in which ``m`` behind hours or before seconds stands for minutes."""
-    found = list(tokens)
-    units = [at for at, token in enumerate(found) if token.kind in ("date", "elapsed")]
+    """Replaces ``m`` by ``n`` where it means minutes: after hours or before seconds."""
+    replaced = list(tokens)
+    units = [at for at, token in enumerate(replaced) if token.kind in ("date", "elapsed")]
     for index, at in enumerate(units):
-        token = found[at]
+        token = replaced[at]
         if token.kind != "date" or token.text not in ("m", "mm"):
             continue
-        before = found[units[index - 1]].text if index else ""
-        behind = found[units[index + 1]].text if index + 1 < len(units) else ""
-        if before.startswith(("h", "s")) or behind.startswith("s"):
-            found[at] = _Token("date", token.text.replace("m", "n"))
-    return found
+        before = replaced[units[index - 1]].text if index else ""
+        after = replaced[units[index + 1]].text if index + 1 < len(units) else ""
+        if before.startswith(("h", "s")) or after.startswith("s"):
+            replaced[at] = _Token("date", token.text.replace("m", "n"))
+    return replaced
 
 
 def _fraction_places(tokens: list[_Token]) -> int:
-    """Decimal places of the seconds."""
+    """How many decimal places of the seconds a format shows."""
     for at, token in enumerate(tokens):
         if token == ("sign", "."):
             places = 0
@@ -516,7 +534,7 @@ def _date_piece(token: _Token, clock: _Clock, *, half: bool) -> str:
 
 
 def _unit_text(text: str, clock: _Clock, hour: int) -> str:
-    """The text of one code of a date or a time."""
+    """Writes one code of a date or time format, such as ``yyyy``."""
     seconds = clock.seconds
     numbers = {"h": hour, "n": seconds % 3600 // 60, "s": seconds % 60}
     if text[0] in numbers:
@@ -538,7 +556,7 @@ def _unit_text(text: str, clock: _Clock, hour: int) -> str:
 
 
 def fixed(number: float, places: int, *, thousands: bool) -> str:
-    """A number with a fixed number of decimals, as FIXED gives it."""
+    """Writes a number with a fixed number of decimals, as FIXED does."""
     rounded = round_half_up(number, places)
     text = f"{abs(rounded):{',' if thousands else ''}.{max(places, 0)}f}"
     return f"-{text}" if rounded < 0 else text

@@ -1,4 +1,4 @@
-"""Computing workbooks from outside the grading: for the command and the library."""
+"""Computes workbooks outside of grading: for the command and the library."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Recalculation:
     """The result of computing a workbook.
 
     Attributes:
-        computed: values and the cells without one, with engines and notes.
-        ranges: the rectangles that were searched.
-        position_notes: how the position was interpreted, where it is not exact.
-        written: where the copy with the values was written, if one was requested.
+        computed: the values, the cells without a value, the engines and notes.
+        ranges: the rectangles that were searched for formula cells.
+        position_notes: how the position was interpreted, if it is not exact.
+        written: where the copy with the values was written, if a copy was requested.
     """
 
     computed: ComputedValues
@@ -41,7 +41,7 @@ class Recalculation:
 
 
 class RecalculationJson(TypedDict):
-    """What was computed for a workbook, as JSON."""
+    """The JSON form of a recalculation."""
 
     values: dict[str, object]
     not_calculated: dict[str, str]
@@ -54,8 +54,8 @@ class RecalculationJson(TypedDict):
 class Recalculating(Closable):
     """Calculation engines that stay open, for one workbook after the other.
 
-    Safe to use from several threads; a sandbox is opened at once, an engine when a formula first
-    needs it.
+    Safe to use from several threads. The sandbox is opened immediately, an engine when a formula
+    first needs it.
 
     Args:
         engine: ``auto`` or the name of one engine.
@@ -92,7 +92,7 @@ class Recalculating(Closable):
     def __call__(
         self, path: Path | str | bytes, *, at: str | None = None, output: Path | str | None = None
     ) -> Recalculation:
-        """Computes the formulas of a workbook; no value in it is trusted.
+        """Computes the formulas of a workbook; the stored values are not trusted.
 
         Args:
             path: the workbook, as a path or as bytes.
@@ -113,7 +113,7 @@ class Recalculating(Closable):
         return Recalculation(computed, tuple(ranges), notes, written)
 
     def explain(self, path: Path | str | bytes, cell: str) -> Explanation:
-        """Computes one cell and keeps the answers of all engines, and why one is believed.
+        """Computes one cell, and explains it with the answers of all engines.
 
         Args:
             path: the workbook, as a path or as bytes.
@@ -121,7 +121,7 @@ class Recalculating(Closable):
 
         Raises:
             WorkbookError: the workbook cannot be read.
-            PositionError: nothing in the workbook fits ``cell``, or it is more than one cell.
+            PositionError: nothing in the workbook fits ``cell``, or ``cell`` is not a single cell.
             RecalcError: an engine cannot be started.
         """
         workbook = _opened(path)
@@ -143,7 +143,7 @@ def _opened(path: Path | str | bytes) -> Workbook:
 
 
 def recalculation_as_json(result: Recalculation) -> RecalculationJson:
-    """What was computed, as plain data."""
+    """Converts a recalculation to plain data for JSON."""
     computed = result.computed
     missing = sorted(computed.not_calculated.items())
     return {
@@ -159,7 +159,7 @@ def recalculation_as_json(result: Recalculation) -> RecalculationJson:
 
 
 def ranges_of(workbook: Workbook, at: str | None) -> tuple[Sequence[CellRange], tuple[str, ...]]:
-    """The rectangles of a position, or the used ranges of all sheets; and notes.
+    """The rectangles of a position, or the used ranges of all sheets; and notes on the position.
 
     Raises:
         PositionError: nothing in the workbook fits the position.
@@ -177,7 +177,7 @@ def ranges_of(workbook: Workbook, at: str | None) -> tuple[Sequence[CellRange], 
 
 
 def write_copy(workbook: Workbook, computed: ComputedValues, output: Path) -> None:
-    """Writes a copy of a workbook that holds the computed values, all or nothing.
+    """Writes a copy of a workbook with the computed values, completely or not at all.
 
     Raises:
         WorkbookError: the copy cannot be written.

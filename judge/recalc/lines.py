@@ -1,4 +1,4 @@
-"""Workbooks computed one after the other for another program: a line in, a line out."""
+"""Computes one workbook after the other for another program: reads and answers line by line."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from judge.recalc.explaining import explanation_as_json
 from judge.recalc.library import Recalculating, recalculation_as_json
 
 MAX_LINE_BYTES = 64 * 1024
-"""Longest request; the rest of a longer line is skipped."""
+"""Longest request, in bytes; the rest of a longer line is skipped."""
 
 MAX_CELLS = 100_000
-"""Most cells of one answer."""
+"""Largest answer, in cells."""
 
 REQUEST_FIELDS = ("id", "path", "at", "explain", "output")
 
 
 class RecalcRequest(TypedDict):
-    """A line in.
+    """One line of the input.
 
     Attributes:
         path: the workbook.
-        id: anything; it is repeated in the answer.
-        at: which cells, such as ``Sheet1!A1:B9``; every formula cell without it.
-        explain: a single cell that is explained instead.
-        output: where to write a copy whose formula cells hold the values.
+        id: any value; it is repeated in the answer.
+        at: the cells to compute, such as ``Sheet1!A1:B9``; every formula cell if it is missing.
+        explain: a single cell to explain; nothing else is then computed.
+        output: where to write a copy whose formula cells hold the computed values.
     """
 
     path: str
@@ -41,12 +41,13 @@ class RecalcRequest(TypedDict):
 def serve_lines(
     recalculating: Recalculating, requests: BinaryIO, answer: Callable[[str], None]
 ) -> None:
-    """Answers every line until the input ends; a failure is an answer as well.
+    """Answers every line until the input ends; a failure is also an answer.
 
     Args:
         recalculating: the open engines.
-        requests: a JSON object a line, see :class:`RecalcRequest`. Blank lines have no answer.
-        answer: is called with a line of JSON for each of them, in their order: the fields of
+        requests: the input, one JSON object per line; see :class:`RecalcRequest`. Blank lines are
+            not answered.
+        answer: called with a line of JSON for each request, in order: the fields of
             :func:`recalculation_as_json` or :func:`explanation_as_json`, or ``error`` with a
             ``message``, a ``hint`` and the exit code that the command would have; in any case
             ``id`` and ``path`` as requested.
@@ -60,7 +61,7 @@ def serve_lines(
 
 
 def _skip_line(requests: BinaryIO) -> None:
-    """Reads to the end of a line, in bounded pieces."""
+    """Skips the rest of a line, reading it in bounded pieces."""
     while (piece := requests.readline(MAX_LINE_BYTES)) and not piece.endswith(b"\n"):
         pass
 
@@ -93,7 +94,7 @@ def _check_fields(document: dict[str, object]) -> None:
     if document.get("explain") is not None and (
         document.get("at") is not None or document.get("output") is not None
     ):
-        raise UsageError("explain is asked alone, without at and output")
+        raise UsageError("explain cannot be combined with at or output")
 
 
 def _computed(recalculating: Recalculating, request: RecalcRequest) -> dict[str, object]:
@@ -105,6 +106,6 @@ def _computed(recalculating: Recalculating, request: RecalcRequest) -> dict[str,
     if cells > MAX_CELLS:
         raise UsageError(
             f"{request['path']}: {cells:,} formula cells; an answer has at most {MAX_CELLS:,}",
-            hint="Ask for a part of them with at.",
+            hint="Request a part of them with at.",
         )
     return {**recalculation_as_json(result)}

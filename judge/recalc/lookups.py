@@ -1,10 +1,10 @@
-"""Look-ups computed here, for arrays in which values are of several kinds or out of order. Pure.
+"""Computes look-ups in arrays whose values are of several kinds or not in order. Pure.
 
-Microsoft's pages say what is found among values in order, and of others that the result may be
-wrong. What Excel finds there follows from a search by halves, as 390 cells of a workbook show that
-Excel saved (`test/test_files/test.xlsx` of the library `formulas`): MATCH, LOOKUP, VLOOKUP and
-HLOOKUP skip values that are not of the kind that is sought; to XLOOKUP and XMATCH numbers come
-before text, text before logical values, and these before a blank cell.
+Microsoft's pages say what a look-up finds among values in order; for others they only say that the
+result may be wrong. Excel's results there are those of a binary search, as 390 cells of a workbook
+show that Excel saved (`test/test_files/test.xlsx` of the library `formulas`). MATCH, LOOKUP,
+VLOOKUP and HLOOKUP skip values of a different kind from the value that is looked up. For XLOOKUP
+and XMATCH, numbers come before text, text before logical values, and these before a blank cell.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from judge.recalc.scalars import NA, VALUE, Evaluation, Function, compared, rank
 from judge.workbook.cell import ErrorValue
 
 MAX_CELLS_COMPARED = 2_000
-"""Values among which one is searched; engines agree on large tables."""
+"""Largest array that is searched here, in values; on larger tables the engines agree."""
 
 REF = ErrorValue("#REF!")
 
@@ -35,7 +35,7 @@ def _cells(evaluation: Evaluation, node: Node) -> Cells:
 
 
 def _line(cells: Cells) -> list[Scalar]:
-    """The values of a row or a column."""
+    """The values of an array that is a single row or column."""
     if (cells.rows > 1 and cells.columns > 1) or cells.size > MAX_CELLS_COMPARED:
         raise UnsureError
     return [
@@ -47,9 +47,9 @@ def _line(cells: Cells) -> list[Scalar]:
 
 
 def halved(sought: Scalar, line: Sequence[Scalar], *, descending: bool = False) -> int | None:
-    """Where a search by halves ends, from 0: at the last value that is not beyond the sought one.
+    """Position, from 0, at which Excel's binary search ends: the last value not beyond the target.
 
-    Values of another kind are skipped; None if nothing is left.
+    Values of another kind are skipped; None if no value is left.
     """
     if descending and line and _kind(line[0]) == _kind(sought) and compared(line[0], sought, "<"):
         return None
@@ -79,7 +79,7 @@ def _is_equal(value: Scalar, sought: Scalar) -> bool:
 
 
 def _equal(sought: Scalar, line: Sequence[Scalar]) -> int | None:
-    """The first equal value; text may have wildcards."""
+    """Position, from 0, of the first equal value; text to look up may have wildcards."""
     if isinstance(sought, str) and any(letter in sought for letter in "*?~"):
         pattern = sought.lower()
         fitting = (at for at, value in enumerate(line) if isinstance(value, str))
@@ -88,7 +88,7 @@ def _equal(sought: Scalar, line: Sequence[Scalar]) -> int | None:
 
 
 def _is_plain(sought: Scalar, line: Sequence[Scalar]) -> bool:
-    """Whether engines find what Excel does: numbers or text in order, without logical values."""
+    """Whether engines find the same as Excel: only numbers or only text, in ascending order."""
     kinds = {_kind(value) for value in line}
     return kinds == {_kind(sought)} and kinds <= {0, 1} and _is_sorted(line, descending=False)
 
@@ -148,14 +148,16 @@ def _given(value: Scalar) -> Scalar:
 
 
 def _in_table(*, by_rows: bool) -> Function:
-    """VLOOKUP (by rows) and HLOOKUP."""
+    """Makes VLOOKUP (by rows) or HLOOKUP."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if not 3 <= len(arguments) <= 4:
             raise UnsureError
         sought = _sought(evaluation, arguments[0])
-        place = evaluation.scalar(arguments[2])
-        number = place if isinstance(place, ErrorValue) else evaluation.number(place)
+        line_number = evaluation.scalar(arguments[2])
+        number = (
+            line_number if isinstance(line_number, ErrorValue) else evaluation.number(line_number)
+        )
         near = evaluation.scalar(arguments[3]) if len(arguments) == 4 else True
         for value in (sought, number, near):
             if isinstance(value, ErrorValue):
@@ -184,7 +186,7 @@ def _in_table(*, by_rows: bool) -> Function:
 
 
 def _mode(evaluation: Evaluation, arguments: Sequence[Node], at: int, default: int) -> int:
-    """A mode of matching or searching."""
+    """The value of the argument for the match mode or the search mode."""
     if len(arguments) <= at or isinstance(arguments[at], Missing):
         return default
     value = evaluation.scalar(arguments[at])
@@ -194,7 +196,7 @@ def _mode(evaluation: Evaluation, arguments: Sequence[Node], at: int, default: i
 
 
 def _order(value: Scalar, other: Scalar) -> int:
-    """-1, 0 or 1 by the order of all kinds of values."""
+    """Compares two values of any kind: -1, 0 or 1."""
     one, two = _kind(value), _kind(other)
     if one != two or one == 3:
         return (one > two) - (one < two)
@@ -204,7 +206,7 @@ def _order(value: Scalar, other: Scalar) -> int:
 def _place(
     evaluation: Evaluation, arguments: Sequence[Node], sought: Scalar, modes_at: int
 ) -> int | None:
-    """Where XLOOKUP and XMATCH find a value, from 0; None if nowhere."""
+    """Position, from 0, at which XLOOKUP and XMATCH find a value; None if they find none."""
     match = _mode(evaluation, arguments, modes_at, 0)
     search = _mode(evaluation, arguments, modes_at + 1, 1)
     if match not in (-1, 0, 1) or search not in (1, -1, 2, -2):
@@ -230,7 +232,7 @@ def _place(
 def _halved_of_all(
     sought: Scalar, line: Sequence[Scalar], match: int, *, descending: bool
 ) -> int | None:
-    """Where a search by halves ends in an order of all kinds of values."""
+    """Position, from 0, at which a binary search ends that compares values of all kinds."""
     low, high = -1, len(line)
     while high - low >= 2:
         middle = low + (high - low) // 2

@@ -1,9 +1,9 @@
-"""Names of the calculation engines, and when they compute."""
+"""Names of the calculation engines and of the recalculation modes."""
 
 from typing import Literal
 
 Mode = Literal["auto", "never", "always"]
-"""When formulas are computed: those without a value to trust, none, or all."""
+"""Which formulas are computed: those without a trusted value, none, or all."""
 
 LIBREOFFICE = "libreoffice"
 IRONCALC = "ironcalc"
@@ -11,12 +11,12 @@ FORMUALIZER = "formualizer"
 FORMULAS = "formulas"
 
 JUDGE = "judge"
-"""Stands for values that are computed here (:mod:`judge.recalc.own`), as if it were an engine."""
+"""Named like an engine for values that the judge itself computes (:mod:`judge.recalc.own`)."""
 
 EMBEDDED = (IRONCALC, FORMUALIZER, FORMULAS)
-"""Engines from the package registry, which run in the solutions' interpreter."""
+"""Engines that are Python packages and run in the solutions' interpreter."""
 
 ENGINE_NAMES = (LIBREOFFICE, *EMBEDDED)
 
 ENGINES = ("auto", *ENGINE_NAMES)
-"""What an option that names an engine can be: one of them, or ``auto`` for the cascade."""
+"""Values of an option that selects an engine: the name of one, or ``auto`` for the cascade."""

@@ -1,8 +1,8 @@
-"""The cells of a workbook that are computed here, instead of by an engine.
+"""Computes some cells of a workbook here, instead of with an engine.
 
-A cell is, if its formula is understood (:mod:`judge.recalc.scalars`), all that it reads has a known
-value, and a conversion or a criterion decides its value, which engines do not do as Excel does. How
-much is read and compared is bounded by the content of the workbook, not by time.
+A cell is computed here if its formula is understood (:mod:`judge.recalc.scalars`), every cell that
+it reads has a known value, and its value depends on a conversion or a criterion, which engines do
+differently from Excel. The limits are numbers of cells that are read and compared, not times.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ FUNCTIONS = {
 }
 
 MAX_CELLS = 2_000_000
-"""Most cells that are read for one question."""
+"""Most cells that are read for one workbook."""
 
 MAX_COMPARED = 20_000_000
-"""Most cells that functions compare and add up: all cells of a range of numbers, but of a range
-with a criterion, whose values are in order, only the cells that meet it."""
+"""Most cells that functions compare and add up. All cells of a range of numbers count, but of a
+range with a criterion, whose values are kept in order, only the cells that meet the criterion."""
 
 DEEPEST = 40
-"""Longest chain of formulas that are computed here one from the other."""
+"""Longest chain of formulas in which each is computed here from the next."""
 
 CONVERTS = re.compile(
     r"&|\b(?:TEXT|VALUE|NUMBERVALUE|DATEVALUE|TIMEVALUE|FIXED|DOLLAR|DATE|YEAR|MONTH|DAY|COUNTIFS?|"
@@ -61,7 +61,7 @@ CONVERTS = re.compile(
     r"|CONCATENATE|CONCAT|CHAR|CODE|XLOOKUP|XMATCH|RANK(?:\.EQ)?)\s*\(",
     re.IGNORECASE,
 )
-"""Formulas without any of these are examined only after the engines were asked."""
+"""Formulas that match none of these are examined only after the engines were asked."""
 
 
 _OF_DAYS = frozenset(
@@ -73,7 +73,7 @@ _MAY_BE_DATE = re.compile(
 
 
 def _may_count_days(formula: str) -> bool:
-    """Whether a formula has to do with days, or holds a string that may be a date."""
+    """Whether a formula calls a function of dates, or contains a string that may be a date."""
     functions = traits(formula).functions
     return not functions.isdisjoint(_OF_DAYS) or any(map(_MAY_BE_DATE.search, texts_of(formula)))
 
@@ -94,22 +94,22 @@ _ARITHMETIC = re.compile(r"[-*+/]")
 
 @functools.lru_cache(maxsize=1024)
 def is_of_mixed_arrays(formula: str) -> bool:
-    """Whether a formula may compute what engines do differently, or none of them does.
+    """Whether a formula may contain something that engines compute differently, or not at all.
 
-    These are arrays that a formula writes out, of logical values that SUMPRODUCT does not count,
-    and those that a LAMBDA makes; also OFFSET with a negative size, 0 to the power of 0, and a
-    logarithm to the base of 1.
+    These are array constants, arrays of logical values (which SUMPRODUCT does not count) and arrays
+    that a LAMBDA makes; also OFFSET with a negative size, 0 to the power of 0, and a logarithm to
+    base 1.
     """
     return _MIXED.search(formula) is not None or _sums_comparisons(formula)
 
 
 def _sums_comparisons(formula: str) -> bool:
-    """Whether an argument of SUMPRODUCT may be a comparison that no arithmetic makes a number."""
+    """Whether an argument of SUMPRODUCT may be a comparison that is not turned into a number."""
     starts: set[int] = set()
     line_end = 0
     for call in _SUMPRODUCT.finditer(formula):
         starts.add(call.end())
-        if call.end() >= line_end:  # else the commas of its line are there
+        if call.end() >= line_end:  # otherwise the commas of its line were already added
             line, _, _ = formula[call.end() :].partition("\n")
             line_end = call.end() + len(line)
             starts.update(call.end() + comma.end() for comma in re.finditer(",", line))
@@ -121,9 +121,9 @@ class OwnValues:
     """Computes cells of one workbook here.
 
     Args:
-        workbook: an open workbook. If it counts its days from 1904, nothing is computed of days.
+        workbook: an open workbook. If it counts days from 1904, no functions of dates are computed.
         index: its formulas.
-        believed: values of formula cells that are known from elsewhere.
+        believed: formula cell -> the value that is already known, such as an engine's.
     """
 
     def __init__(
@@ -150,14 +150,14 @@ class OwnValues:
         self.compared_left = MAX_COMPARED
 
     def converted(self, ref: CellRef, cell: Cell) -> Scalar:
-        """The value of a formula cell that a conversion decides.
+        """The value of a formula cell, if it depends on a conversion.
 
         Args:
-            ref: the cell.
-            cell: the same as stored.
+            ref: the position of the cell.
+            cell: its content in the file.
 
         Raises:
-            UnsureError: it is not computed here.
+            UnsureError: the cell is not computed here.
         """
         value, converted = self._formula(ref, cell)
         if not converted:
@@ -165,28 +165,28 @@ class OwnValues:
         return self._as_result(value)
 
     def any_value(self, ref: CellRef, cell: Cell) -> Scalar:
-        """The value of a formula cell, whether a conversion decides it or not.
+        """The value of a formula cell, whether it depends on a conversion or not.
 
         Raises:
-            UnsureError: it is not computed here.
+            UnsureError: the cell is not computed here.
         """
         return self._as_result(self._formula(ref, cell)[0])
 
     def _as_result(self, value: Scalar) -> Scalar:
         if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-            return int(value)  # as the reader and the engines' services have it
+            return int(value)  # as the reader and the engines' services do
         return 0 if value is None else value
 
     def correct(self, ref: CellRef, value: Scalar) -> None:
-        """Takes a value in place of one that is known from elsewhere, in what reads the cell.
+        """Replaces the value of a formula cell; cells that read it are computed from the new value.
 
-        Nothing that reads the cell may have been computed before.
+        No cell that reads it may have been computed before.
         """
         self._corrected[ref] = value
 
     def _formula(self, ref: CellRef, cell: Cell) -> tuple[Scalar, bool]:
         if ref not in self._computed:
-            self._computed[ref] = None  # a cell that reads itself has no value here
+            self._computed[ref] = None  # a circular reference has no value here
             self._depth += 1
             try:
                 self._computed[ref] = self._evaluated(ref, cell)
@@ -216,7 +216,7 @@ class OwnValues:
     def _of_array(
         self, ref: CellRef, cell: Cell, node: Node, evaluation: Evaluation
     ) -> tuple[Scalar, bool]:
-        """A value of an array formula, which is computed once for all cells that it fills."""
+        """One value of an array formula, which is computed once for all cells that it fills."""
         first = CellRef(ref.sheet, cell.row, cell.column)
         if first not in self._arrays:
             self._arrays[first] = None
@@ -229,17 +229,17 @@ class OwnValues:
         return widened(cells, ref.row - cell.row, ref.column - cell.column), converted
 
     def cell_value(self, ref: CellRef) -> Scalar:
-        """The value of any cell; raises UnsureError if it is not known."""
+        """The value of any cell; raises UnsureError if the value is not known."""
         if ref in self._corrected:
             return self._corrected[ref]
         if ref in self._believed:
             value = plain_scalar(self._believed[ref])
-            return "" if value is None else value  # a formula gives no blank cell
+            return "" if value is None else value  # the result of a formula is never blank
         stored, key = self._stored_in(ref.sheet), cell_key(ref.row, ref.column)
         if self._sheet(ref.sheet).raw_formula(key) is not None:
             cell = self._sheet(ref.sheet).cell(key)
             if "[" in (cell.formula or ""):
-                cell = self._index.cell(ref) or cell  # tables are written out there
+                cell = self._index.cell(ref) or cell  # the index has tables written out
             return self._formula(ref, cell)[0]
         here = Reference(ref.sheet, ref.row, ref.column, ref.row, ref.column)
         if any(True for _ in self._index.sheet(ref.sheet).filled_in(here)):
@@ -261,7 +261,7 @@ class OwnValues:
         """Counts cells that a function compares or adds up.
 
         Raises:
-            UnsureError: there were too many by now.
+            UnsureError: the limit is exceeded.
         """
         self.compared_left -= cells
         if self.compared_left < 0:
@@ -319,7 +319,7 @@ class OwnValues:
         return self._stored[sheet]
 
     def _keys_in(self, area: CellRange) -> list[int]:
-        """The keys of the cells of a rectangle that hold a value or a formula."""
+        """Yields the keys of the cells of a rectangle that hold a value or a formula."""
         by_column = self._columns.get(area.sheet)
         if by_column is None:
             by_column = self._columns[area.sheet] = {}
@@ -347,7 +347,7 @@ class OwnValues:
 
 
 class _Values:
-    """The values that the formulas of one sheet read."""
+    """Gives the formulas of one sheet the values that they read."""
 
     def __init__(self, own: OwnValues, home: str) -> None:
         self._own = own
@@ -380,7 +380,7 @@ class _Values:
 
 
 def plain_scalar(value: CellValue) -> Scalar:
-    """A value of the reader as a formula sees it: dates and times are serial numbers."""
+    """Converts a value of the reader to what a formula sees: dates and times as serial numbers."""
     if isinstance(value, (dt.datetime, dt.date, dt.time, dt.timedelta)):
         return to_serial(value)
     return value
@@ -389,7 +389,7 @@ def plain_scalar(value: CellValue) -> Scalar:
 def followed_values(
     workbook: Workbook, index: FormulaIndex, cells: Mapping[CellRef, Cell], walk: Walk | None
 ) -> tuple[dict[CellRef, CellValue], bool]:
-    """The cells that are computed here without any engine, also of those that others depend on.
+    """Computes here, without any engine, some requested cells and cells that these depend on.
 
     Args:
         workbook: an open workbook.
@@ -423,14 +423,14 @@ def own_values(
     *,
     suspects: Callable[[CellRef], bool] = lambda _: False,
 ) -> dict[CellRef, CellValue]:
-    """The cells that are computed here.
+    """Computes here all the cells whose values depend on a conversion.
 
     Args:
         workbook: an open workbook.
         index: its formulas.
         cells: formula cells.
-        believed: values of formula cells that are known from elsewhere.
-        suspects: cells that are tried even if no function of theirs converts anything.
+        believed: formula cell -> the value that is already known, such as an engine's.
+        suspects: whether a cell is tried even if none of its functions converts anything.
 
     Returns:
         Cell -> value, dates and times as serial numbers.
@@ -457,21 +457,21 @@ def corrected_values(
     suspects: Callable[[CellRef], bool],
     rounded: AbstractSet[CellRef],
 ) -> tuple[dict[CellRef, CellValue], frozenset[CellRef]]:
-    """The cells whose value is not what is believed of them.
+    """Finds the cells whose believed value is wrong, and computes the right one.
 
-    What reads such a cell is computed here as well, whatever it computes.
+    Cells that read such a cell are computed here as well, whatever their formula is.
 
     Args:
         workbook: an open workbook.
         index: its formulas.
         cells: formula cells.
-        believed: values of formula cells that are known from elsewhere.
+        believed: formula cell -> the value that is already known, such as an engine's.
         walk: all formula cells that these depend on; None if they are not known.
-        suspects: cells that are tried even if no function of theirs converts anything.
+        suspects: whether a cell is tried even if none of its functions converts anything.
         rounded: cells of which only the last digits are in doubt.
 
     Returns:
-        Cell -> value, and the cells that read one of these and are not computed here.
+        Cell -> the right value, and the cells that read one of these but cannot be computed here.
     """
     tried = own_values(workbook, index, cells, believed, suspects=suspects)
     corrected = {ref: value for ref, value in tried.items() if _is_other(believed.get(ref), value)}
@@ -493,15 +493,15 @@ def corrected_values(
 
 
 class _Corrections:
-    """Corrected cells, and what follows from them.
+    """Corrects cells, and the cells that read them.
 
     Args:
-        own: the values that are computed here.
-        believed: values of formula cells that are known from elsewhere.
+        own: computes cells here.
+        believed: formula cell -> the value that is already known, such as an engine's.
 
     Attributes:
-        values: the corrected cells.
-        stale: cells that read a corrected one and are not computed here.
+        values: corrected cell -> its value.
+        stale: cells that read a corrected cell but cannot be computed here.
     """
 
     def __init__(self, own: OwnValues, believed: Mapping[CellRef, CellValue]) -> None:
@@ -512,7 +512,7 @@ class _Corrections:
         self.stale: set[CellRef] = set()
 
     def add(self, ref: CellRef, value: CellValue) -> None:
-        """Takes a value for a cell."""
+        """Records the corrected value of a cell."""
         self.values[ref] = value
         self._own.correct(ref, plain_scalar(value))
         before = self._believed.get(ref)
@@ -520,17 +520,17 @@ class _Corrections:
         self._changed.add(_DIGITS if only_digits else JUDGE, ref)
 
     def follow(self, step: Followed, index: FormulaIndex, cell: Cell | None) -> None:
-        """Computes a cell if it reads a corrected one.
+        """Computes a cell if it reads a corrected cell.
 
         Args:
-            step: the cell; those that it reads were followed before.
+            step: the cell; the cells that it reads were followed before.
             index: the formulas of the workbook.
-            cell: the same as stored; None if its value is not wanted.
+            cell: its content in the file; None if its value is not needed.
         """
         how = self._changed.reading(step.ref.sheet, step.reads, index.named)
         if how and cell is None:
-            for each in how:
-                self._changed.add(each, step.ref)
+            for kind in how:
+                self._changed.add(kind, step.ref)
         elif how and cell is not None:
             try:
                 value = self._own.any_value(step.ref, cell)
@@ -544,11 +544,11 @@ class _Corrections:
 
 
 _DIGITS = "digits"
-"""Stands for cells whose believed value has other last digits."""
+"""Used in place of an engine, for cells whose believed value differs only in its last digits."""
 
 
 def _is_other(before: CellValue, value: CellValue) -> bool:
-    """Whether a value is another one, if only in a digit that a sum left to rounding errors."""
+    """Whether two values differ, even if only in a last digit because of rounding errors."""
     if isinstance(before, float) and isinstance(value, float):
         return before != value
     return before is None or not same_value(before, value)

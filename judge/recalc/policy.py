@@ -1,4 +1,4 @@
-"""The cache-aware policy: what is computed, what is trusted, what stays without a value."""
+"""Decides which formula cells are computed, trusted or left without a value, and keeps results."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ DEFAULT_TIMEOUT_S = 60.0
 """Processor seconds that one engine may take for one workbook."""
 
 UNKNOWN_FUNCTION = "JUDGE.UNKNOWN"
-"""A function name that no engine knows, for what Excel would not know either."""
+"""A function name that no engine knows; it replaces names that Excel would not know either."""
 
 
 def calculates(facts: WorkbookFacts) -> bool:
@@ -89,7 +89,7 @@ def calculates(facts: WorkbookFacts) -> bool:
 
 @functools.cache
 def code_digest() -> str:
-    """Changes whenever a module changes that has to do with what is computed.
+    """A digest of all modules that can affect what is computed.
 
     These are the modules that ask the engines, those that read workbooks and formulas, and those
     that start the engines and so decide in which environment they run.
@@ -98,20 +98,20 @@ def code_digest() -> str:
 
 
 RULES = 11
-"""Incremented whenever the policy or the cascade decides differently."""
+"""Version of the rules; incremented whenever the policy or the cascade decides differently."""
 
 FOLLOWED_ALONE = 500
-"""How many cells there may be for the dependencies of each one to be followed separately."""
+"""Largest number of cells whose dependencies are followed separately for each cell."""
 
 MAX_BELOW = 20_000
-"""Up to how many cells on which requested cells depend the engines are asked about as well. In
-those an engine may be overruled, and is then not heard in what reads them."""
+"""Largest number of precedents of the requested cells that the engines are asked about as well. An
+engine that is overruled in one of these does not count in the cells that read it."""
 
 
 def untrusted_cells(
     workbook: Workbook, ranges: Sequence[CellRange], mode: Mode, origin: Origin
 ) -> tuple[list[WantedCell], list[str]]:
-    """The cells of some ranges that a formula gives a value, and whose stored value is not trusted.
+    """The formula cells of some ranges whose stored value is not trusted.
 
     Args:
         workbook: an open workbook.
@@ -128,18 +128,18 @@ def untrusted_cells(
     """
     if mode == "never":
         return [], []
-    found, unseen = wanted_cells(workbook, ranges)
+    wanted, unseen = wanted_cells(workbook, ranges)
     if unseen and origin is Origin.SOLUTION:
         with workbook.package.blamed():
             raise WorkbookError(unseen[0])
     trusted = mode != "always" and origin is not Origin.SOLUTION and calculates(workbook.facts)
-    return [cell for cell in found if not (trusted and cell.has_cached_value)], unseen
+    return [cell for cell in wanted if not (trusted and cell.has_cached_value)], unseen
 
 
 def replaced_cells(
     workbook: Workbook, ranges: Sequence[CellRange], mode: Mode, origin: Origin
 ) -> dict[CellRef, str]:
-    """The cells of a submission whose stored values Excel replaces as it opens the file -> why.
+    """Cell of a submission whose stored value Excel replaces when it opens the file -> why.
 
     Raises:
         WorkbookError: it cannot be determined which cells these are.
@@ -153,18 +153,18 @@ OLDEST_EXCEL = 9
 """Major version of Excel 2000; a writer that claims to be an older Excel is a library."""
 
 CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
-"""Other programs that calculate, by the names that they write."""
+"""Other programs that calculate, by the names that they write into files."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """What is asked about some cells.
+    """The question about some cells, and the cells that need no engine.
 
     Attributes:
         question: the question to the engines.
         index: the formulas of the workbook.
-        known: cells that are computed without any engine, asked for or not -> their values.
-        notes: what a person should know of the question.
+        known: cell that is computed without any engine, requested or not -> its value.
+        notes: what a person should know about the question.
     """
 
     question: Question
@@ -174,19 +174,19 @@ class _Prepared:
 
 
 class Recalculator:
-    """Gives formula cells their values where the policy requires it, and only there.
+    """Computes formula cells where the policy requires it, and only there.
 
     Safe to use from several threads.
 
     Args:
         engines: the available engines; none is started before a formula needs it.
-        mode: ``auto`` computes where no value can be trusted, ``never`` nothing, ``always`` every
+        mode: ``auto`` computes the cells without a trusted value, ``never`` none, ``always`` every
             formula cell of the requested ranges.
         timeout_s: processor seconds that one engine may take for one workbook.
-        cache: remembers results by content; None for a cache of its own.
+        cache: keeps results by content; None for a new cache in memory.
         lenient_names: whether newer functions without their prefix are computed (Excel shows
-            ``#NAME?``); noted where it happens.
-        trust: which engine is right where; None for the table of the package.
+            ``#NAME?``); a note then says so.
+        trust: how often each engine is right; None for the table that ships with the package.
         missing: engines that are not installed, for messages.
     """
 
@@ -220,8 +220,8 @@ class Recalculator:
     def identity(self) -> tuple[str, ...]:
         """What determines the results: engines with their versions, and a digest of our rules.
 
-        Starts the engines to ask for their versions; of one that does not answer, only the name is
-        a part of it.
+        Starts the engines to ask for their versions; an engine that does not answer is included
+        without a version.
         """
         with self._lock:
             if self._identity is None:
@@ -236,7 +236,7 @@ class Recalculator:
             try:
                 found.append(f"{engine.name} {engine.version}")
             except EngineUnavailableError:
-                # It may answer the next time, so nothing is kept under the name of its version.
+                # It may answer the next time, so the version is not remembered.
                 found.append(f"{engine.name} of an unknown version")
             except RecalcError:
                 continue
@@ -251,7 +251,7 @@ class Recalculator:
     def fill(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
     ) -> ComputedValues:
-        """Computes the formula cells of some ranges that have no value to trust.
+        """Computes the formula cells of some ranges that have no trusted value.
 
         Args:
             workbook: an open workbook.
@@ -259,8 +259,9 @@ class Recalculator:
             origin: where the workbook comes from.
 
         Returns:
-            Values of the computed cells, typed as the reader types them, and the cells that no
-            engine could compute with the reason. Cells in neither keep what the file holds.
+            The values of the computed cells, in the types that the reader returns, and the cells
+            that no engine could compute with the reason. All other cells keep the value in the
+            file.
 
         Raises:
             WorkbookError: the ranges cannot be read.
@@ -275,7 +276,7 @@ class Recalculator:
     def _computable(
         self, workbook: Workbook, ranges: Sequence[CellRange], origin: Origin
     ) -> tuple[list[WantedCell], dict[CellRef, str], list[str]]:
-        """The cells to compute, those that nobody can compute with the reason, and notes."""
+        """The cells to compute, the cells that cannot be computed with the reason, and notes."""
         cells, unseen = untrusted_cells(workbook, ranges, self._mode, origin)
         refused = replaced_cells(workbook, ranges, self._mode, origin)
         cells = [cell for cell in cells if cell.ref not in refused]
@@ -288,44 +289,46 @@ class Recalculator:
     def _known(
         self, workbook: Workbook, cells: Sequence[WantedCell], unseen: Sequence[str]
     ) -> ComputedValues:
-        """Values from the cache, or computed now."""
+        """Takes the values from the cache, or computes them."""
         started = time.perf_counter()
         key = self._key(workbook.digest, cells)
-        known = self._cache.get(key)
-        if known is None:
-            known, lasting = self._compute(workbook, cells)
-            known = replace(known, notes=(*unseen, *known.notes))
-            self._cache.put(key, known, lasting=lasting)
-        return replace(known, seconds=time.perf_counter() - started)
+        result = self._cache.get(key)
+        if result is None:
+            result, lasting = self._compute(workbook, cells)
+            result = replace(result, notes=(*unseen, *result.notes))
+            self._cache.put(key, result, lasting=lasting)
+        return replace(result, seconds=time.perf_counter() - started)
 
     def changing_cells(self, workbook: Workbook, cells: Sequence[CellRef]) -> set[CellRef]:
-        """The formula cells, out of some, that depend on a function whose value changes by itself.
+        """The formula cells, out of some, that depend on a volatile function.
 
-        If there are many, all of them are returned as soon as one qualifies.
+        If there are many cells, all of them are returned as soon as one qualifies.
 
         Raises:
             WorkbookError: the cells cannot be read.
         """
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
-        asked = {
+        sources = {
             ref: (ref.sheet, workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column)))
             for ref in cells
         }
-        if not dependencies_or_doubt(list(asked.values()), index).volatile:
+        if not dependencies_or_doubt(list(sources.values()), index).volatile:
             return set()
-        if len(asked) > FOLLOWED_ALONE:
-            return set(asked)
-        return {ref for ref, each in asked.items() if dependencies_or_doubt([each], index).volatile}
+        if len(sources) > FOLLOWED_ALONE:
+            return set(sources)
+        return {
+            ref for ref, cell in sources.items() if dependencies_or_doubt([cell], index).volatile
+        }
 
     def _key(self, digest: str, cells: Sequence[WantedCell]) -> str:
-        # Values kept by another version of this package are not reused by this one.
-        asked = repr((digest, self.identity, code_digest(), sorted(cell.ref for cell in cells)))
-        return hashlib.sha256(asked.encode()).hexdigest()
+        # This version of the package does not reuse values that another version kept.
+        content = repr((digest, self.identity, code_digest(), sorted(cell.ref for cell in cells)))
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def explain(self, workbook: Workbook, ref: CellRef, *, origin: Origin) -> Explanation:
-        """Computes one cell as :meth:`fill` does, and keeps the answers of all engines.
+        """Computes one cell as :meth:`fill` does, and returns the answers of all engines.
 
-        Nothing is taken from the cache, and engines that the decision does not need are asked.
+        The cache is not used, and engines that the decision does not need are asked as well.
 
         Args:
             workbook: an open workbook.
@@ -343,34 +346,34 @@ class Recalculator:
             formula, value = (stored.formula, stored.value) if stored else (None, None)
             if ref in refused:
                 return Explanation(ref, formula, None, (), refused[ref])
-            why = "no formula gives it a value that is computed, so the value in the file counts"
+            why = "the value in the file counts, since no formula of the cell is computed"
             return Explanation(ref, formula, value, (), why)
         (cell,) = cells
         if not self._engines:
             why = _NOBODY + self._install_hint()
             return Explanation(ref, cell.source.formula, None, (), why)
-        asked = self._prepared(workbook, cells)
-        answer = self._cascade.explain(asked.question, ref)
-        corrected = dict(asked.known)
+        prepared = self._prepared(workbook, cells)
+        answer = self._cascade.explain(prepared.question, ref)
+        corrected = dict(prepared.known)
         outcome = CascadeResult(values={ref: answer.value})
-        corrected |= self._corrected(workbook, cells, asked, {}, outcome)[0]
+        corrected |= self._corrected(workbook, cells, prepared, {}, outcome)[0]
         if ref in corrected:
             why = "conversions and criteria are computed by the judge itself"
             answer = replace(answer, value=corrected[ref], believed=(JUDGE,), why=why)
         value = _finished(answer.value, cell, date_1904=workbook.facts.date_1904)
-        return replace(answer, value=value, notes=(*asked.notes, *answer.notes))
+        return replace(answer, value=value, notes=(*prepared.notes, *answer.notes))
 
     def hear(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
     ) -> dict[CellRef, Heard]:
-        """The answers of every engine but the slow one for the formula cells of some ranges.
+        """The answers of every engine except the slow one for the formula cells of some ranges.
 
         Raises:
             WorkbookError: the ranges cannot be read.
             EngineUnavailableError: an installed engine cannot be started.
         """
-        found, _ = untrusted_cells(workbook, ranges, "always", origin)
-        cells = _with_tables_written_out(workbook, found)
+        wanted, _ = untrusted_cells(workbook, ranges, "always", origin)
+        cells = _with_tables_written_out(workbook, wanted)
         refused = _too_long(cells)
         cells = [cell for cell in cells if cell.ref not in refused]
         if not cells or not self._engines:
@@ -390,20 +393,20 @@ class Recalculator:
     def _compute(
         self, workbook: Workbook, cells: Sequence[WantedCell]
     ) -> tuple[ComputedValues, bool]:
-        """Values, and whether another run would compute the same."""
-        asked = self._prepared(workbook, cells)
-        left = asked.question.requested - asked.known.keys()
+        """Computes values; also returns whether another run would compute the same."""
+        prepared = self._prepared(workbook, cells)
+        left = prepared.question.requested - prepared.known.keys()
         outcome = CascadeResult()
         if left:
             outcome = _nobody(left)
             if self._engines:
-                outcome = self._cascade.compute(replace(asked.question, wanted=left))
+                outcome = self._cascade.compute(replace(prepared.question, wanted=left))
         wanted = {cell.ref: cell for cell in cells}
-        own = {ref: value for ref, value in asked.known.items() if ref in wanted}
-        corrected, stale = self._corrected(workbook, cells, asked, own, outcome)
+        own = {ref: value for ref, value in prepared.known.items() if ref in wanted}
+        corrected, stale = self._corrected(workbook, cells, prepared, own, outcome)
         own |= corrected
         if stale:
-            outcome = _replaced(outcome, self._asked_again(workbook, asked, corrected, stale))
+            outcome = _replaced(outcome, self._asked_again(workbook, prepared, corrected, stale))
         values = outcome.values | own
         failed = {ref: why for ref, why in outcome.failed.items() if ref not in own}
         used = outcome.used | ({JUDGE} if own else set())
@@ -418,29 +421,30 @@ class Recalculator:
             ),
             not_calculated=MappingProxyType({ref: why + hint for ref, why in failed.items()}),
             engines=self._used(used),
-            notes=(*asked.notes, *outcome.notes),
+            notes=(*prepared.notes, *outcome.notes),
         )
-        return computed, outcome.complete and not asked.question.dependencies.volatile
+        return computed, outcome.complete and not prepared.question.dependencies.volatile
 
     def _corrected(
         self,
         workbook: Workbook,
         cells: Sequence[WantedCell],
-        asked: _Prepared,
+        prepared: _Prepared,
         own: Mapping[CellRef, CellValue],
         outcome: CascadeResult,
     ) -> tuple[dict[CellRef, CellValue], frozenset[CellRef]]:
-        """The cells whose values are computed here from those that are believed by now.
+        """Corrects cells here, from the values that are believed now.
 
         Returns:
-            Cell -> value, and the cells that read one of these and have to be computed again.
+            Cell -> the right value, and the cells that read one of these and have to be computed
+            again.
         """
         if not self._computes_itself:
             return {}, frozenset()
-        known = {**own, **outcome.values}
-        believed = {ref: value for ref, value in known.items() if value is not None}
+        results = {**own, **outcome.values}
+        believed = {ref: value for ref, value in results.items() if value is not None}
 
-        reads_logical = asked.question.reads_logical
+        reads_logical = prepared.question.reads_logical
         sources = {cell.ref: cell.source for cell in cells}
 
         def is_suspect(ref: CellRef) -> bool:
@@ -455,13 +459,13 @@ class Recalculator:
                 )
             )
 
-        left = {ref: source for ref, source in sources.items() if ref not in asked.known}
+        left = {ref: source for ref, source in sources.items() if ref not in prepared.known}
         return corrected_values(
             workbook,
-            asked.index,
+            prepared.index,
             left,
             believed,
-            asked.question.dependencies.walk,
+            prepared.question.dependencies.walk,
             suspects=is_suspect,
             rounded={ref for ref in outcome.office_alone if isinstance(believed[ref], float)},
         )
@@ -469,13 +473,13 @@ class Recalculator:
     def _asked_again(
         self,
         workbook: Workbook,
-        asked: _Prepared,
+        prepared: _Prepared,
         corrected: Mapping[CellRef, CellValue],
         stale: frozenset[CellRef],
     ) -> CascadeResult:
-        """What engines give for some cells where those that they read have their right values."""
+        """Asks the engines again about stale cells, with the corrected values in the workbook."""
         parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
-        question = asked.question
+        question = prepared.question
         slim = with_known(question.slim, parts, corrected) if question.slim is not None else None
         again = replace(
             question,
@@ -488,11 +492,11 @@ class Recalculator:
 
     @property
     def _computes_itself(self) -> bool:
-        # A single engine was requested by name, and is to be seen as it is.
+        # A single engine was requested by name, so its values are not corrected.
         return len(self._engines) > 1
 
     def _prepared(self, workbook: Workbook, cells: Sequence[WantedCell]) -> _Prepared:
-        """The question to the engines about some cells, and what is known without them."""
+        """Prepares the question to the engines about some cells."""
         tables = Tables(workbook)
 
         def formulas(sheet: str) -> list[Cell]:
@@ -503,8 +507,8 @@ class Recalculator:
         rests_on = dependencies_or_doubt(
             [(ref.sheet, source) for ref, source in sources.items()], index
         )
-        asked = {**_below(rests_on, index), **sources}
-        intersecting = _intersecting(asked)
+        involved = {**_below(rests_on, index), **sources}
+        intersecting = _intersecting(involved)
         requested = intersecting & sources.keys()
         notes = self._notes(rests_on)
         if requested:
@@ -533,16 +537,16 @@ class Recalculator:
         slim = with_sheets(slimmed(package), parts, rewritten)
         question = Question(
             workbook=package,
-            formulas={ref: source.formula or "" for ref, source in asked.items()},
+            formulas={ref: source.formula or "" for ref, source in involved.items()},
             dependencies=rests_on,
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
             intersecting=intersecting,
-            arrays={ref for ref, source in asked.items() if _is_filled(source)},
+            arrays={ref for ref, source in involved.items() if _is_filled(source)},
             wanted=sources.keys(),
             reads_text=None if is_ascii_only(slim) else text_beyond_ascii(workbook),
             reads_logical=logical_constants(workbook, slim),
-            # A program that calculates writes how far its formulas reach.
+            # A program that calculates writes the range that each formula fills.
             reads_spilled=None if calculates(workbook.facts) else spills(slim, parts),
             reads_nameless=nameless_constants(workbook, slim),
             slim=slim,
@@ -556,7 +560,7 @@ class Recalculator:
         return tuple(versions.get(name, name) for name in sorted(names))
 
     def _renaming(self, rests_on: Dependencies) -> dict[str, str]:
-        """Names to rewrite, so that every engine interprets them as Excel would."""
+        """Function name -> the name to write instead, so that engines read it as Excel would."""
         return {
             name: _prefixed(name) if self._lenient else UNKNOWN_FUNCTION
             for name in rests_on.unprefixed
@@ -585,7 +589,7 @@ class Recalculator:
 
 
 def _replaced(outcome: CascadeResult, again: CascadeResult) -> CascadeResult:
-    """A result in which some cells have a newer one."""
+    """Merges a newer result into an earlier one; the newer one counts for the cells that it has."""
     newer = again.values.keys() | again.failed.keys()
     return replace(
         again,
@@ -609,27 +613,27 @@ def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
     steps = rests_on.walk.steps if rests_on.walk is not None else ()
     if len(steps) > MAX_BELOW:
         return {}
-    found = ((step.ref, index.cell(step.ref)) for step in steps)
+    pairs = ((step.ref, index.cell(step.ref)) for step in steps)
     return {
         ref: cell
-        for ref, cell in found
+        for ref, cell in pairs
         if cell is not None and cell.formula is not None and not is_too_long(cell.formula)
     }
 
 
 def _with_tables_written_out(workbook: Workbook, cells: Sequence[WantedCell]) -> list[WantedCell]:
-    """Cells whose formulas name rectangles in place of parts of tables."""
+    """The cells with structured references replaced by the rectangles that they mean."""
     tables = Tables(workbook)
     return [replace(cell, source=tables.cell(cell.source, cell.ref.sheet)) for cell in cells]
 
 
 def _is_filled(source: Cell) -> bool:
-    """Whether a formula is entered as an array formula, or is a data table."""
+    """Whether a cell's formula is an array formula or a data table."""
     return source.array_range is not None or source.formula in ("", "=")
 
 
 def _intersecting(cells: Mapping[CellRef, Cell]) -> frozenset[CellRef]:
-    """Cells whose formula would give more as an array formula, but is not entered as one."""
+    """The cells whose formula would give more values as an array formula, but is not one."""
     return frozenset(
         ref
         for ref, source in cells.items()
@@ -638,7 +642,7 @@ def _intersecting(cells: Mapping[CellRef, Cell]) -> frozenset[CellRef]:
 
 
 def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
-    """Cells whose formula no spreadsheet program would accept, each with the reason."""
+    """Cell whose formula is too long for any spreadsheet program -> the reason."""
     return {
         cell.ref: f"its formula has {len(cell.source.formula):,} characters; "
         f"spreadsheet programs accept at most {MAX_FORMULA_LENGTH:,}"
@@ -652,21 +656,21 @@ def _nobody(cells: Iterable[CellRef]) -> CascadeResult:
 
 
 def _is_alone(cell: WantedCell) -> bool:
-    """Whether a cell has a formula of its own, which fills no other cell."""
+    """Whether a cell has its own formula, which fills no other cell."""
     source = cell.source
     return source.array_range is None and (source.row, source.column) == cell.ref[1:]
 
 
 _NO_VALUE = ErrorValue("#VALUE!")
-"""Stands for a missing value where errors are searched."""
+"""Used for a missing value, which is treated like an error."""
 
 
 def _hidden(
-    known: Mapping[CellRef, CellValue], rests_on: Dependencies
+    values: Mapping[CellRef, CellValue], rests_on: Dependencies
 ) -> Mapping[CellRef, CellValue]:
-    """The cells, out of some, whose formula no other formula shows."""
+    """The cells, out of some, whose formula text no other formula reads."""
     if _SHOWS_FORMULAS.isdisjoint(rests_on.functions):
-        return known
+        return values
     if rests_on.walk is None:
         return {}
     index = rests_on.walk.index
@@ -678,7 +682,7 @@ def _hidden(
     ]
     return {
         ref: value
-        for ref, value in known.items()
+        for ref, value in values.items()
         if not any(
             sheet == ref.sheet
             and read.min_row <= ref.row <= read.max_row
@@ -689,7 +693,7 @@ def _hidden(
 
 
 _SHOWS_FORMULAS = frozenset(("FORMULATEXT", "ISFORMULA"))
-"""Functions to which a cell with a formula is not the same as one with its value."""
+"""Functions that distinguish a cell with a formula from a cell with a value."""
 
 _NOBODY = "no calculation engine is available"
 
@@ -699,20 +703,20 @@ def _prefixed(name: str) -> str:
 
 
 def _logical(value: CellValue, formula: str) -> CellValue:
-    """TRUE for 1 if the formula can only give a logical value."""
+    """Turns 1 and 0 into TRUE and FALSE if the formula can only give a logical value."""
     if not isinstance(value, bool) and value in (0, 1) and traits(formula).logical:
         return bool(value)
     return value
 
 
 def _finished(value: CellValue, cell: WantedCell, *, date_1904: bool) -> CellValue:
-    """A value of the engines as the reader would return it from the cell."""
+    """Converts a value of the engines to what the reader would return for the cell."""
     logical = _logical(value, cell.source.formula or "")
     return as_read(logical, cell.number_format, date_1904=date_1904)
 
 
 def as_read(value: CellValue, number_format: str, *, date_1904: bool) -> CellValue:
-    """A computed value as the reader would return it if it were in the file."""
+    """Converts a computed value to what the reader would return if it were in the file."""
     if isinstance(value, str):
         return written_controls(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):

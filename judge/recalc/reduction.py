@@ -1,7 +1,7 @@
-"""A workbook reduced to what the requested cells depend on.
+"""Reduces a workbook to what the requested cells depend on.
 
-Engines open and compute whole workbooks. Formulas that no asked cell depends on, and the cells of
-sheets that none of them names, are left out where that saves more than it costs.
+Engines open and compute whole workbooks. Formulas that no requested cell depends on, and the cells
+of sheets that no remaining formula names, are left out if that saves more time than it costs.
 """
 
 from __future__ import annotations
@@ -38,22 +38,23 @@ from judge.workbook.dependency import Dependencies, FormulaIndex, Reach
 from judge.workbook.reader import Workbook
 
 WORTH_FORMULAS = 100
-"""Superfluous formulas on the sheets concerned from which leaving them out saves time."""
+"""How many superfluous formulas there must be before leaving them out saves time."""
 
 WORTH_BYTES = 200_000
-"""The same for the size of a sheet that no formula concerned names."""
+"""How large, in bytes, a sheet that no remaining formula names must be before emptying it saves
+time."""
 
 _SHEET_DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b[^<>]*(?<!/)>")
 
 
 def reduced(workbook: Workbook, rests_on: Dependencies, index: FormulaIndex) -> bytes:
-    """The package of a workbook, without what some cells do not depend on.
+    """The package of a workbook, without formulas that the requested cells do not depend on.
 
     Args:
         workbook: the workbook.
-        rests_on: what the cells asked for depend on; a package is complete unless this says
-            precisely what they reach.
-        index: the formulas that were found on the way.
+        rests_on: what the requested cells depend on; unless this is known precisely, the package
+            stays complete.
+        index: the formulas that were found while dependencies were followed.
     """
     reach = rests_on.reach
     if reach is None or not rests_on.complete:
@@ -63,29 +64,29 @@ def reduced(workbook: Workbook, rests_on: Dependencies, index: FormulaIndex) -> 
             parts = {tab.name: tab.part for tab in workbook.tabs}
             return _reduced(archive, parts, reach, index) or workbook.data
     except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
-        # What cannot be read here is reported by whoever needs it.
+        # The code that needs an unreadable part reports it.
         return workbook.data
 
 
 def slimmed(package: bytes) -> bytes:
-    """The package of a workbook with only what the quick engines compute from.
+    """The package of a workbook with only the parts that the quick engines compute from.
 
-    They fail at some of what no value depends on: comments, the values last seen in other
-    workbooks. LibreOffice needs some of it for functions that they lack, and reduces its own
-    package.
+    They fail on some parts that no value depends on, such as comments and the cached values of
+    other workbooks. LibreOffice needs some of these for functions that the quick engines lack, so
+    its service reduces its package itself.
 
     Args:
-        package: the workbook; returned as it is where it cannot be read here.
+        package: the workbook; returned unchanged if it cannot be read here.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(package)) as archive:
-            entries = [each for each in archive.infolist() if _may_hold_cells(each.filename)]
+            entries = [entry for entry in archive.infolist() if _may_hold_cells(entry.filename)]
             check_size(entries)
             parts = {
                 entry.filename: _slimmed(entry.filename, archive.read(entry)) for entry in entries
             }
     except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
-        # What cannot be read here is reported by whoever needs it.
+        # The code that needs an unreadable part reports it.
         return package
     return _packed({name: content for name, content in parts.items() if content is not None})
 
@@ -105,12 +106,12 @@ def _slimmed(name: str, content: bytes) -> bytes | None:
 
 
 def of_cells(package: bytes, parts: Mapping[str, str], cells: AbstractSet[CellRef]) -> bytes:
-    """A package with the formulas of some cells alone, and without names.
+    """A package in which only some cells have formulas, without defined names.
 
     Args:
-        package: a slimmed package; returned as it is where it cannot be read here.
+        package: a slimmed package; returned unchanged if it cannot be read here.
         parts: worksheet -> name of its part.
-        cells: the cells. What they read, that is computed, is among them.
+        cells: the cells; they include every formula cell that one of them reads.
     """
     kept: dict[str, set[bytes]] = {part: set() for part in parts.values()}
     for sheet, row, column in cells:
@@ -129,12 +130,12 @@ def of_cells(package: bytes, parts: Mapping[str, str], cells: AbstractSet[CellRe
 def with_known(
     package: bytes, parts: Mapping[str, str], values: Mapping[CellRef, CellValue]
 ) -> bytes:
-    """A package in which some formula cells are constants, where they are written as usual.
+    """A package in which some formula cells are constants; cells in an unusual notation stay.
 
     Args:
-        package: the workbook; returned as it is where it cannot be read here.
+        package: the workbook; returned unchanged if it cannot be read here.
         parts: worksheet -> name of its part.
-        values: the cells. Days are counted from 1900.
+        values: cell -> its value. Days are counted from 1900.
     """
     by_part: dict[str, dict[bytes, CellValue]] = defaultdict(dict)
     for (sheet, row, column), value in values.items():
@@ -151,13 +152,13 @@ def with_known(
 def with_sheets(
     package: bytes, parts: Mapping[str, str], change: Callable[[bytes, str], bytes]
 ) -> bytes:
-    """A package whose sheets went through a function.
+    """Applies a function to the sheets of a package.
 
     Args:
-        package: a slimmed package; returned as it is where it cannot be read here.
+        package: a slimmed package; returned unchanged if it cannot be read here.
         parts: worksheet -> name of its part.
-        change: content and name of a sheet -> its new content, the same object where nothing is to
-            be changed.
+        change: called with the content and the name of a sheet; returns the new content, or the
+            same object if nothing changes.
     """
     contents = dict(_parts(package))
     new = {part: change(contents[part], sheet) for sheet, part in parts.items() if part in contents}
@@ -167,27 +168,27 @@ def with_sheets(
 
 
 def with_bounded_columns(sheet_xml: bytes, last_row: LastRow) -> bytes:
-    """A sheet whose formulas name the used rows of whole columns, where that makes no difference.
+    """Replaces whole columns in a sheet's formulas by their used rows, if that changes nothing.
 
-    Excel stops at the last row that is used; IronCalc goes through a million rows for each formula
-    that looks something up, and takes blank cells below the data for numbers.
+    Excel stops at the last used row. IronCalc goes through a million rows for each formula that
+    looks something up, and reads blank cells below the data as numbers.
 
     Args:
         sheet_xml: the sheet of a slimmed package.
-        last_row: the last row of the sheet that a reference names.
+        last_row: finds the last used row of the sheet that a reference names.
     """
 
-    def bounded(found: re.Match[bytes]) -> bytes:
-        text = html.unescape(found["text"].decode("utf-8", "surrogateescape"))
+    def bounded(match: re.Match[bytes]) -> bytes:
+        text = html.unescape(match["text"].decode("utf-8", "surrogateescape"))
         new = bounded_columns(text, last_row)
-        return found[0] if new == text else escape(new).encode("utf-8", "surrogateescape")
+        return match[0] if new == text else escape(new).encode("utf-8", "surrogateescape")
 
     return _WITH_COLUMNS.sub(bounded, sheet_xml)
 
 
 LastRow = Callable[[str | None], int | None]
-"""The sheet that a reference names, None for that of the formula -> its last row that holds
-something; None if that is not known."""
+"""The sheet that a reference names (None for the formula's own sheet) -> its last used row; None if
+that is not known."""
 
 _SKIPS_BLANKS: Mapping[str, Sequence[int]] = {
     function: positions
@@ -207,11 +208,11 @@ _WITH_COLUMNS = re.compile(rb"(?<=>)(?P<text>[^<]*?[A-Za-z]:\$?[A-Za-z]{1,3}[,)]
 
 
 def bounded_columns(formula: str, last_row: LastRow) -> str:
-    """A formula that names the used rows of whole columns, where that makes no difference.
+    """Replaces whole columns in a formula by their used rows, if that changes nothing.
 
     Args:
         formula: with or without its leading ``=``.
-        last_row: the last row of the sheet that a reference names.
+        last_row: finds the last used row of the sheet that a reference names.
     """
     if is_too_long(formula):
         return formula
@@ -227,7 +228,7 @@ def bounded_columns(formula: str, last_row: LastRow) -> str:
 
 
 def _used_columns(words: Iterable[Token], last_row: LastRow) -> list[tuple[Token, int]]:
-    """The whole columns of which only the used rows count, and the last one of these."""
+    """The whole columns of which only the used rows count, each with its last used row."""
     used: list[tuple[Token, int]] = []
     calls = [_OpenCall("")]
     name = ""
@@ -249,15 +250,16 @@ def _used_columns(words: Iterable[Token], last_row: LastRow) -> list[tuple[Token
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A call whose arguments are being read; a nested call is one token of them."""
+    """A call whose arguments are being read; a nested call is a single token in them."""
 
     function: str
     arguments: list[list[Token]] = field(default_factory=lambda: [[]])
 
     def used_columns(self, last_row: LastRow) -> list[tuple[Token, int]]:
-        """The whole columns among its arguments in which blank cells do not count.
+        """The whole columns among the arguments in which blank cells do not count.
 
-        All of them end in the same row, since a look-up takes its result from the row of another.
+        All of them get the same last row, since a look-up takes its result from one column at the
+        row that it finds in another.
         """
         columns: list[Token] = []
         rows: list[int | None] = []
@@ -280,15 +282,15 @@ def _is_one_sheet(word: Token) -> bool:
 
 
 def last_rows(workbook: Workbook, index: FormulaIndex) -> Callable[[str, str | None], int | None]:
-    """Finds the last row of a sheet that holds something; None if that is not known.
+    """Makes a function that finds the last used row of a sheet.
 
     Args:
         workbook: an open workbook.
         index: its formulas.
 
     Returns:
-        A function of the sheet of a formula, and of the sheet that the formula names, if it names
-        one.
+        The function. Its arguments are the sheet of a formula and the sheet that the formula names
+        (None for its own sheet). It returns None if the last row is not known.
     """
 
     @functools.cache
@@ -298,7 +300,7 @@ def last_rows(workbook: Workbook, index: FormulaIndex) -> Callable[[str, str | N
             return None
         try:
             if workbook.sheet(sheet).fills:
-                return None  # how far its array formulas reach may change
+                return None  # its array formulas may fill a different range after the calculation
             used = workbook.used_range(sheet)
         except WorkbookError:
             return None
@@ -311,7 +313,7 @@ _MAIN = "xl/workbook.xml"
 
 
 def _without(content: bytes, element: bytes) -> bytes:
-    """A part without the first element of a name."""
+    """A part without the first element that has the given name."""
     start = re.search(rb"<(\w+:)?%s\b[^<>]*(?<!/)>" % element, content)
     if start is None:
         return content
@@ -331,9 +333,9 @@ def _packed(parts: Mapping[str, bytes]) -> bytes:
 def is_ascii_only(package: bytes) -> bool:
     """Whether no part of a package holds text beyond ASCII that a formula could read.
 
-    Letters count in any notation: as they are, as numbers of XML, as Excel's own ``_x00E9_``. Which
-    parts are sheets is up to the package, so every part of XML counts but those that cannot be one.
-    A package that cannot be read here may hold anything.
+    Letters count in any notation: as plain characters, as XML's character references, and as
+    Excel's own ``_x00E9_``. The package determines which parts are sheets, so every XML part counts
+    except those that cannot be a sheet. A package that cannot be read here may hold anything.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(package)) as archive:
@@ -344,9 +346,9 @@ def is_ascii_only(package: bytes) -> bool:
 
 
 class Constants:
-    """Which cells of a workbook hold constants of some kind.
+    """Finds the cells of a workbook that hold constants of some kind.
 
-    What a file keeps as the value of a formula does not count: it is computed again.
+    The cached value of a formula does not count, since the formula is computed again.
 
     Args:
         workbook: the workbook.
@@ -359,7 +361,7 @@ class Constants:
         self._known: dict[str, Mapping[int, Sequence[int]] | None] = {}
 
     def __call__(self, sheet: str, reference: Reference) -> bool:
-        """Whether a rectangle holds any; on a sheet that cannot be read it may."""
+        """Whether a rectangle holds such a constant; True on a sheet that cannot be read."""
         if sheet not in self._known:
             self._known[sheet] = self._columns(sheet)
         columns = self._known[sheet]
@@ -389,16 +391,16 @@ class Constants:
 
 
 def text_beyond_ascii(workbook: Workbook) -> Constants:
-    """Where a workbook holds text beyond ASCII."""
+    """Finds the cells of a workbook that hold text beyond ASCII."""
     return Constants(workbook, _is_beyond_ascii)
 
 
 def logical_constants(workbook: Workbook, package: bytes) -> Constants | None:
-    """Where a workbook holds TRUE and FALSE; None if nowhere.
+    """Finds the cells of a workbook that hold TRUE or FALSE; None if there are none.
 
     Args:
         workbook: the workbook.
-        package: what the quick engines get of it.
+        package: the package that the quick engines get.
     """
     if not any(
         (b'"b"' in part or b"'b'" in part) and _LOGICAL.search(part)
@@ -409,11 +411,11 @@ def logical_constants(workbook: Workbook, package: bytes) -> Constants | None:
 
 
 def nameless_constants(workbook: Workbook, package: bytes) -> Constants | None:
-    """Where a workbook holds ``#NAME?``; None if nowhere.
+    """Finds the cells of a workbook that hold ``#NAME?``; None if there are none.
 
     Args:
         workbook: the workbook.
-        package: what the quick engines get of it.
+        package: the package that the quick engines get.
     """
     if not any(b">#NAME?<" in part for part in _parts(package).values()):
         return None
@@ -424,21 +426,21 @@ _LOGICAL = re.compile(rb"""\bt\s*=\s*["']b["']""")
 
 
 class Spills:
-    """Where formulas may spill to: below and to the right of dynamic array formulas.
+    """Knows where formulas may spill to: below and to the right of dynamic array formulas.
 
-    Only those whose reference is their own cell, as libraries write them; Excel finds out on
-    loading how far they reach.
+    Only formulas whose stated range is their own cell count, as libraries write them; Excel finds
+    out on loading how many cells they fill.
 
     Args:
-        sheets: sheet -> row and column of these formulas, and whether the cells below and to the
-            right are free.
+        sheets: sheet -> for each such formula, its row and column, and whether the cell below and
+            the cell to the right are free.
     """
 
     def __init__(self, sheets: Mapping[str, Sequence[tuple[int, int, bool, bool]]]) -> None:
         self._sheets = sheets
 
     def __call__(self, sheet: str, reference: Reference) -> bool:
-        """Whether a rectangle holds a cell to which a formula may spill, its own aside."""
+        """Whether a rectangle holds a cell to which a formula may spill from another cell."""
         for row, column, down, right in self._sheets.get(sheet, ()):
             last_row, last_column = reference.max_row, reference.max_column
             if not down:
@@ -453,10 +455,10 @@ class Spills:
 
 
 def spills(package: bytes, parts: Mapping[str, str]) -> Spills | None:
-    """Where the formulas of a package may spill to; None if none does.
+    """Finds where the formulas of a package may spill to; None if no formula can spill.
 
     Args:
-        package: what the quick engines get.
+        package: the package that the quick engines get.
         parts: worksheet -> name of its part.
     """
     contents = _parts(package)
@@ -485,7 +487,7 @@ def _spilling(xml: bytes) -> Sequence[tuple[int, int, bool, bool]]:
 
 
 MAX_SPILLING = 1000
-"""Beyond so many formulas of a sheet that may spill, all that is below and to the right counts."""
+"""If more formulas of a sheet may spill, every cell below and to the right of them counts."""
 
 _FILLED_CELL = re.compile(rb"""<c r="([A-Z]{1,3}\d{1,7})"[^<>]*+(?<!/)>""")
 _SPILLING = re.compile(
@@ -495,7 +497,7 @@ _SPILLING = re.compile(
 
 
 def _parts(package: bytes) -> Mapping[str, bytes]:
-    """The parts of a slimmed package; none if it cannot be read here."""
+    """The parts of a slimmed package; empty if it cannot be read here."""
     try:
         with zipfile.ZipFile(io.BytesIO(package)) as archive:
             check_size(archive.infolist())
@@ -516,7 +518,7 @@ def _beyond_ascii(part: bytes) -> bool:
         return False  # a picture
     if _NEVER_CELLS.match(start):
         return False
-    # A zero byte is part of a letter of two bytes.
+    # A zero byte is half of a two-byte character.
     return not part.isascii() or b"\0" in part or _ESCAPED.search(part) is not None
 
 
@@ -524,8 +526,8 @@ _NEVER_CELLS = re.compile(
     rb"(?:<\?xml[^<>]*\?>\s*)?<(?:\w+:)?(?:theme|styleSheet|workbook|coreProperties|Properties|wsDr|"
     rb"chartSpace|comments|ThreadedComments|personList)\b"
 )
-"""How parts begin that hold names of fonts, people and files, and the text of drawings and
-comments. Where a formula uses a name of the workbook, no cell is sure anyway."""
+"""Root elements of parts with names of fonts, people and files, or the text of drawings and
+comments. The workbook part is one of them: a cell whose formula uses a name is not sure anyway."""
 
 _ESCAPED = re.compile(rb"&#|_x[0-9A-Fa-f]{4}_")
 
@@ -563,7 +565,7 @@ def _reduced(
 
 
 def _without_cells(xml: bytes) -> bytes:
-    """A sheet without its rows; as it is where they are not found."""
+    """A sheet without its rows; unchanged if they are not found."""
     start = _SHEET_DATA.search(xml)
     if start is None:
         return xml

@@ -1,4 +1,4 @@
-"""A copy of a workbook with other cached values: only the values of formula cells change.
+"""Copies a workbook with other cached values: only the values of formula cells change.
 
 The sheets' XML is edited in place, so formulas, styles and everything else stay byte for byte;
 parts without a changed cell are copied as they are.
@@ -34,11 +34,11 @@ _VALUE = re.compile(rb"<(?P<prefix>\w+:)?(?P<tag>v|is)\b" + _QUOTED + rb"?(?P<en
 _FORMULA = re.compile(rb"<(?:\w+:)?f\b")
 
 COPIED_BYTES, COPIED_PARTS = 64 * 1024 * 1024, 10_000
-"""Most that a package may unpack to, and its parts, for a copy that only saves time."""
+"""Largest package, in unpacked bytes and in parts, of which a copy is made only to save time."""
 
 
 class _Keep:
-    """Marks a cell that stays as it is."""
+    """Marks a cell that does not change."""
 
 
 KEEP = _Keep()
@@ -53,8 +53,8 @@ def with_values(
 
     Args:
         package: the workbook.
-        values: cell -> value; None leaves the cell without one. Cells that the sheet does not
-            contain are left out.
+        values: cell -> value; None leaves the cell without a value. Cells that the sheet does not
+            contain are ignored.
         date_1904: the workbook's date system.
 
     Raises:
@@ -68,10 +68,10 @@ def with_values(
 
 
 def check_size(entries: Sequence[zipfile.ZipInfo]) -> None:
-    """Makes sure that parts of a package can be copied; none unpacks to more than it claims.
+    """Makes sure that parts of a package can be copied; no part unpacks to more than it claims.
 
     Raises:
-        WorkbookError: they are too large.
+        WorkbookError: the parts are too large.
     """
     if len(entries) > COPIED_PARTS or sum(entry.file_size for entry in entries) > COPIED_BYTES:
         raise WorkbookError(f"the package unpacks to more than {COPIED_BYTES:,} bytes")
@@ -95,9 +95,9 @@ def _lookup(
 
 
 def without_formulas(xml: bytes, kept: AbstractSet[bytes], *, filling: bool = False) -> bytes:
-    """A sheet in which formula cells are blank, except for some.
+    """Blanks the formula cells of a sheet, except for some.
 
-    Formulas that fill or are shared by other cells stay, and so does what is written unusually.
+    Formulas that fill other cells or that cells share stay, and so do cells in an unusual notation.
 
     Args:
         xml: the sheet.
@@ -106,41 +106,41 @@ def without_formulas(xml: bytes, kept: AbstractSet[bytes], *, filling: bool = Fa
             they fill keep the values that are stored there.
     """
 
-    def clear(found: re.Match[bytes]) -> bytes:
-        if found["name"] in kept:
-            return found[0]
-        return found["start"] + _TYPE.sub(b"", found["rest"]) + b"/>"
+    def clear(cell: re.Match[bytes]) -> bytes:
+        if cell["name"] in kept:
+            return cell[0]
+        return cell["start"] + _TYPE.sub(b"", cell["rest"]) + b"/>"
 
     return (_ANY_CELL if filling else _USUAL_CELL).sub(clear, xml)
 
 
 def with_constants(xml: bytes, values: Mapping[bytes, CellValue]) -> bytes:
-    """A sheet in which some formula cells hold values as constants.
+    """Replaces some formula cells of a sheet by constants.
 
-    Cells that are written unusually, or whose value has control characters, keep their formula, and
-    so does the first cell of a shared formula unless all cells that share it have values.
+    Cells in an unusual notation, or whose value has control characters, keep their formula, and so
+    does the first cell of a shared formula unless all cells that share it have values.
 
     Args:
         xml: the sheet.
         values: address of a cell -> its value.
     """
 
-    def replaced(found: re.Match[bytes]) -> bytes:
-        if not _is_writable(values.get(found["name"], _ABSENT)):
-            return found[0]
-        kind, value = _as_xml(values[found["name"]], date_1904=False)
-        head = found["start"] + _TYPE.sub(b"", found["rest"]) + kind
+    def replaced(cell: re.Match[bytes]) -> bytes:
+        if not _is_writable(values.get(cell["name"], _ABSENT)):
+            return cell[0]
+        kind, value = _as_xml(values[cell["name"]], date_1904=False)
+        head = cell["start"] + _TYPE.sub(b"", cell["rest"]) + kind
         return head + (b"/>" if value is None else b"><v>" + value + b"</v></c>")
 
-    def replaced_shared(found: re.Match[bytes]) -> bytes:
-        if b" ref=" in found["formula"] and _shared_by(found["formula"]) in needed:
-            return found[0]
-        return replaced(found)
+    def replaced_shared(cell: re.Match[bytes]) -> bytes:
+        if b" ref=" in cell["formula"] and _shared_by(cell["formula"]) in needed:
+            return cell[0]
+        return replaced(cell)
 
     needed = {
-        _shared_by(found["formula"])
-        for found in _SHARED_CELL.finditer(xml)
-        if not _is_writable(values.get(found["name"], _ABSENT))
+        _shared_by(cell["formula"])
+        for cell in _SHARED_CELL.finditer(xml)
+        if not _is_writable(values.get(cell["name"], _ABSENT))
     }
     xml = _SHARED_CELL.sub(replaced_shared, xml)
     return _USUAL_CELL.sub(replaced, xml)
@@ -150,14 +150,14 @@ _ABSENT = "\0"
 
 
 def _is_writable(value: CellValue) -> bool:
-    """Whether engines read a constant as it is meant; control characters they do not."""
+    """Whether engines read a constant correctly; they do not if it has control characters."""
     return not (isinstance(value, str) and NOT_XML.search(value))
 
 
 def _shared_by(attributes: bytes) -> bytes:
-    """The number by which cells share a formula; empty if it is not found."""
-    found = _SHARED.search(attributes)
-    return found[1] if found is not None else b""
+    """The index of a shared formula; empty if it is not found."""
+    index = _SHARED.search(attributes)
+    return index[1] if index is not None else b""
 
 
 _SHARED = re.compile(rb"""\bsi\s*=\s*["'](\d+)["']""")
@@ -166,25 +166,25 @@ _SHARED_CELL = re.compile(
     rb"""<f(?P<formula>(?=[^<>]*? t="shared")[^<>]*+)(?:(?<=/)>|>[^<]*+</f>)"""
     rb"""(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
 )
-"""A cell that shares its formula with others, as most programs write it."""
+"""A cell with a shared formula, as most programs write it."""
 
 
 _USUAL_CELL = re.compile(
     rb"""(?P<start><c r="(?P<name>[A-Z]{1,3}\d{1,7})")(?P<rest>[^<>]*+)>"""
     rb"""<f>[^<]*+</f>(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
 )
-"""A cell with a formula of its own, as most programs write it."""
+"""A cell with its own formula, as most programs write it."""
 
 _ANY_CELL = re.compile(
     rb"""(?P<start><c r="(?P<name>[A-Z]{1,3}\d{1,7})")(?P<rest>[^<>]*+)>"""
     rb"""(?:<f>[^<]*+</f>|<f t="(?:array|dataTable)"(?:[^<>/"]|"[^<>"]*+")*+(?:/>|>[^<]*+</f>))"""
     rb"""(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
 )
-"""A cell with a formula of its own, or with one that fills other cells as well."""
+"""A cell with its own formula, or with one that fills other cells as well."""
 
 
 def without_values(package: bytes) -> bytes:
-    """A copy of a workbook in which no formula cell has a cached value, as a library writes it."""
+    """A copy of a workbook without cached values of formulas, as a library would write it."""
     with zipfile.ZipFile(io.BytesIO(package)) as archive:
         strip = dict.fromkeys(sheet_parts(package).values(), _strip)
         return _copy(archive, strip, date_1904=False)
@@ -212,33 +212,33 @@ def _copy(
 
 
 def _edit(xml: bytes, change: _Changes, *, date_1904: bool) -> bytes:
-    """A sheet with other values.
+    """Changes the values of a sheet.
 
     Args:
         xml: the sheet.
-        change: row, column and content of a cell -> its new value.
+        change: called with row, column and content of a cell; returns its new value.
         date_1904: the workbook's date system.
     """
     pieces: list[bytes] = []
     written = skip_to = row = column = 0
-    for found in _TAG.finditer(xml):
-        if found.start() < skip_to:
+    for match in _TAG.finditer(xml):
+        if match.start() < skip_to:
             continue
-        ref = _REF.search(found["attributes"])
-        if found["tag"] == b"row":
+        ref = _REF.search(match["attributes"])
+        if match["tag"] == b"row":
             row, column = (int(ref["row"]) if ref else row + 1), 0
             continue
         column += 1
         if ref and ref["letters"]:
             row, column = int(ref["row"]), column_number(ref["letters"].decode())
-        prefix = found["prefix"] or b""
-        body, skip_to = _body(xml, found, b"</" + prefix + b"c>")
+        prefix = match["prefix"] or b""
+        body, skip_to = _body(xml, match, b"</" + prefix + b"c>")
         new = change(row, column, body)
         if isinstance(new, _Keep):
             continue
         kind, value = _as_xml(new, date_1904=date_1904)
-        pieces.append(xml[written : found.start()])
-        pieces.append(b"<" + prefix + b"c" + _TYPE.sub(b"", found["attributes"]) + kind + b">")
+        pieces.append(xml[written : match.start()])
+        pieces.append(b"<" + prefix + b"c" + _TYPE.sub(b"", match["attributes"]) + kind + b">")
         pieces.append(_without_value(body))
         if value is not None:
             pieces.append(b"<" + prefix + b"v>" + value + b"</" + prefix + b"v>")
@@ -249,30 +249,30 @@ def _edit(xml: bytes, change: _Changes, *, date_1904: bool) -> bytes:
 
 
 def _without_value(body: bytes) -> bytes:
-    """The content of a cell without its value: one search for each tag and one for its end."""
+    """The content of a cell without its value. Searches once for each tag and once for its end."""
     pieces = []
     position = 0
-    while (found := _VALUE.search(body, position)) is not None:
-        stop = found.end()
-        if not found["end"]:
-            closing = b"</" + (found["prefix"] or b"") + found["tag"]
+    while (match := _VALUE.search(body, position)) is not None:
+        stop = match.end()
+        if not match["end"]:
+            closing = b"</" + (match["prefix"] or b"") + match["tag"]
             end = body.find(closing, stop)
             stop = body.find(b">", end) + 1 if end >= 0 else 0
             if not stop:
                 raise WorkbookError("a value of the sheet does not end")
-        pieces.append(body[position : found.start()])
+        pieces.append(body[position : match.start()])
         position = stop
     return b"".join((*pieces, body[position:]))
 
 
-def _body(xml: bytes, found: re.Match[bytes], end: bytes) -> tuple[bytes, int]:
-    """The content of a cell, and where the cell ends."""
-    if found["empty"]:
-        return b"", found.end()
-    stop = xml.find(end, found.end())
+def _body(xml: bytes, match: re.Match[bytes], end: bytes) -> tuple[bytes, int]:
+    """The content of a cell, and the position where the cell ends."""
+    if match["empty"]:
+        return b"", match.end()
+    stop = xml.find(end, match.end())
     if stop < 0:
         raise WorkbookError("a cell of the sheet does not end")
-    return xml[found.end() : stop], stop + len(end)
+    return xml[match.end() : stop], stop + len(end)
 
 
 def _as_xml(value: CellValue, *, date_1904: bool) -> tuple[bytes, bytes | None]:
@@ -297,7 +297,7 @@ NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def sheet_parts(package: bytes) -> dict[str, str]:
-    """Worksheet name -> name of its part, as the reader has them.
+    """Worksheet name -> name of its part, as the reader determines them.
 
     Raises:
         WorkbookError: the package is not a workbook that can be read.

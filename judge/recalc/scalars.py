@@ -1,9 +1,9 @@
-"""Formulas of single values computed here: conversions, text, logic. Pure.
+"""Computes formulas of single values: conversions, text, logic. Pure.
 
-An evaluation knows whether a conversion decided: between numbers and text, of a date, by a
-criterion. Only such values are used in place of an engine's, since engines differ from Excel there,
-and agree in everything else.
-What is not understood raises :class:`UnsureError`, and is left to the engines.
+An evaluation records whether the value depends on a conversion (between numbers and text, of a
+date) or on a criterion. Only then does the value replace an engine's, since engines differ from
+Excel in conversions and criteria but agree with it otherwise. A formula that is not understood
+raises :class:`UnsureError`, and is left to the engines.
 """
 
 from __future__ import annotations
@@ -40,36 +40,36 @@ MAX_TEXT_CHARS = 32_767
 
 
 class Values(Protocol):
-    """Where the values of cells come from."""
+    """Provides the values of cells."""
 
     @property
     def charset(self) -> str:
-        """Python's name of the character set that CHAR and CODE count by."""
+        """Python's name of the character set that CHAR and CODE use."""
         ...
 
     @property
     def date_1904(self) -> bool:
-        """Whether days are counted from 1904."""
+        """Whether the workbook counts days from 1904."""
         ...
 
     def value(self, reference: Reference) -> Scalar:
-        """The value of one cell; raises UnsureError if it is not known."""
+        """The value of one cell; raises UnsureError if the value is not known."""
         ...
 
     def cells(self, reference: Reference) -> Cells:
         """The values of a rectangle for a function that reads all of them.
 
         Raises:
-            UnsureError: one is not known, or functions have read too many.
+            UnsureError: a value is not known, or functions have read too many cells.
         """
         ...
 
     def searched(self, reference: Reference) -> Cells:
-        """The values of a rectangle from which criteria choose; raises as :meth:`cells`."""
+        """The values of a rectangle to which criteria are applied; raises like :meth:`cells`."""
         ...
 
     def spend(self, cells: int) -> None:
-        """Counts values that are computed of arrays; raises UnsureError beyond a bound."""
+        """Counts the values of computed arrays; raises UnsureError beyond a limit."""
         ...
 
 
@@ -77,13 +77,14 @@ class Evaluation:
     """The evaluation of one formula.
 
     Args:
-        values: where the values of cells come from.
-        functions: name -> function; names as the file has them, with prefixes.
+        values: provides the values of cells.
+        functions: name as in files, with its prefix -> function.
         of_arrays: whether the formula is entered as an array formula.
 
     Attributes:
         converted: whether the value depends on a conversion that engines do differently.
-        spreads: whether operators and functions of single values take each value of a range.
+        spreads: whether operators and functions of single values are applied to each value of a
+            range.
     """
 
     def __init__(
@@ -97,14 +98,14 @@ class Evaluation:
         self._names: dict[str, Cells] = {}
 
     def named(self, name: str) -> Cells:
-        """The value of a name of LET or LAMBDA; raises UnsureError if it has none here."""
+        """The value of a name from LET or LAMBDA; raises UnsureError if it is not defined here."""
         if name not in self._names:
             raise UnsureError
         return self._names[name]
 
     @contextlib.contextmanager
     def naming(self, names: Mapping[str, Cells]) -> Iterator[None]:
-        """Gives values to names within a block."""
+        """Defines names within a block."""
         before = self._names
         self._names = {**before, **names}
         try:
@@ -114,7 +115,7 @@ class Evaluation:
 
     @contextlib.contextmanager
     def spreading(self) -> Iterator[None]:
-        """Takes operators and functions of each value of a range within a block."""
+        """Applies operators and functions to each value of a range within a block."""
         before, self.spreads = self.spreads, True
         try:
             yield
@@ -125,7 +126,7 @@ class Evaluation:
         """The value of a node.
 
         Raises:
-            UnsureError: it is not understood, or is more than a single value.
+            UnsureError: the node is not understood, or has more than one value.
         """
         if isinstance(node, Constant):
             return node.value
@@ -149,7 +150,7 @@ class Evaluation:
         return function(self, node.arguments)
 
     def operation(self, operator: str, operands: Sequence[Scalar]) -> Scalar:
-        """What an operator makes of its operands."""
+        """Applies an operator to its operands."""
         if operator == "+" and len(operands) == 1:
             return operands[0]
         for operand in operands:
@@ -175,7 +176,7 @@ class Evaluation:
         return joined
 
     def text(self, value: Scalar) -> str:
-        """A value as text; errors have none."""
+        """Converts a value to text; an error cannot be converted."""
         if value is None:
             return ""
         if isinstance(value, bool):
@@ -188,7 +189,7 @@ class Evaluation:
         return number_text(float(value))
 
     def number(self, value: Scalar) -> float | ErrorValue:
-        """A value as a number, as an operator or a function expects it; an error stays one."""
+        """Converts a value to a number, as operators and functions do; an error stays an error."""
         if isinstance(value, (ErrorValue, float)):
             return value
         if value is None or isinstance(value, (bool, int)):
@@ -204,7 +205,7 @@ def _arithmetic(operator: str, numbers: list[float]) -> Scalar:
     first, second = numbers
     if operator in ("+", "-"):
         result = first + second if operator == "+" else first - second
-        # Excel takes differences that are only rounding errors as 0, by rules of its own.
+        # Excel treats differences that are only rounding errors as 0, by undocumented rules.
         if result and abs(result) < 1e-13 * max(abs(first), abs(second)):
             raise UnsureError
     elif operator == "*":
@@ -240,7 +241,7 @@ _COMPARISONS = frozenset(("=", "<>", "<", ">", "<=", ">="))
 
 
 def compared(first: Scalar, second: Scalar, operator: str) -> bool:
-    """Whether a comparison of two values that are no errors holds.
+    """Whether a comparison of two values holds; neither is an error.
 
     Raises:
         UnsureError: numbers are too close to each other, or the order depends on the region.
@@ -269,14 +270,14 @@ def compared(first: Scalar, second: Scalar, operator: str) -> bool:
 
 
 def _beside(value: Scalar, other: Scalar) -> Scalar:
-    """A value; a blank cell is what the other one has when it is nothing."""
+    """Returns a value; a blank one becomes the empty value of the other operand's type."""
     if value is not None:
         return value
     return "" if isinstance(other, str) else False if isinstance(other, bool) else 0
 
 
 def rank(value: Scalar) -> int:
-    """Numbers come before text, and text before logical values."""
+    """Rank of a value's type in Excel's order: numbers, then text, then logical values."""
     return 2 if isinstance(value, bool) else 1 if isinstance(value, str) else 0
 
 
@@ -285,7 +286,7 @@ _Plain = Callable[..., Scalar]
 
 
 def of_values(least: int, most: int, plain: _Plain) -> Function:
-    """A function of single values that are no errors; an error among them is its value."""
+    """Makes a function of single values; if one of them is an error, that error is the result."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if not least <= len(arguments) <= most:
@@ -300,7 +301,7 @@ def of_values(least: int, most: int, plain: _Plain) -> Function:
 
 
 def _of_numbers(least: int, most: int, plain: Callable[..., Scalar]) -> Function:
-    """A function of numbers alone."""
+    """Makes a function whose arguments are all converted to numbers."""
 
     def call(evaluation: Evaluation, *values: Scalar) -> Scalar:
         numbers: list[float] = []
@@ -360,14 +361,14 @@ def _numbervalue(
     if "%" in text or (negative and text.startswith("-")):
         return VALUE
     text, exponent, power = text.partition("E" if "E" in text else "e")
-    whole, found, part = text.partition(point)
-    if found and (comma in part or point in part):
+    whole, separator, part = text.partition(point)
+    if separator and (comma in part or point in part):
         return VALUE
     whole = whole.replace(comma, "")
     digits = whole.removeprefix("-") + part
     if not digits.isascii() or not digits.isdigit():
         raise UnsureError
-    number = text_number((f"{whole or '0'}.{part}" if found else whole) + exponent + power)
+    number = text_number((f"{whole or '0'}.{part}" if separator else whole) + exponent + power)
     if number is None:
         return VALUE
     return (-number if negative else number) / float(100**percents)
@@ -440,7 +441,7 @@ def _if(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 
 def _zero(value: Scalar) -> Scalar:
-    """A value; a blank cell becomes 0 as it is passed on."""
+    """Returns a value; a blank cell becomes 0."""
     return 0 if value is None else value
 
 
@@ -471,7 +472,7 @@ def _length(evaluation: Evaluation, value: Scalar) -> Scalar:
 
 def _units(text: str) -> int:
     if any(ord(letter) > 0xFFFF for letter in text):
-        raise UnsureError  # Excel counts them twice, or once, by its version
+        raise UnsureError  # some versions of Excel count them twice, others once
     return len(text)
 
 

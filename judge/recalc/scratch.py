@@ -1,8 +1,8 @@
-"""A copy of a workbook with the judge's own formulas in cells that nothing in it refers to.
+"""Copies a workbook and adds the judge's own formulas, in cells that nothing refers to.
 
-They are below the last row, in the last column, of the sheet that they refer to: there they see
-what they would see in any cell of the sheet, and no reference to whole columns or rows of data
-includes them.
+The formulas are below the last row, in the last column, of the sheet that they refer to. Their
+references mean the same there as in any other cell of the sheet, and no reference to whole columns
+or rows of data includes them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DIMENSION = re.compile(rb"<(?:\w+:)?dimension\b[^>]*?/>")
 
 @dataclass(frozen=True, slots=True)
 class ScratchFormula:
-    """A formula to be computed on a sheet.
+    """A formula to compute on a sheet.
 
     Attributes:
         text: the formula without its leading ``=``.
@@ -45,7 +45,7 @@ def with_formulas(
 
     Args:
         package: the workbook.
-        formulas: worksheet -> formulas to put there.
+        formulas: worksheet -> formulas to add to it.
 
     Returns:
         The copy, and for each worksheet the cells of its formulas in order.
@@ -93,7 +93,7 @@ def _filled(xml: bytes, formulas: Sequence[ScratchFormula]) -> tuple[bytes, rang
         _cell(prefix, row, formula) for row, formula in zip(rows, formulas, strict=True)
     )
     end_tag = b"</" + prefix + b"sheetData>"
-    # The extent that the file states would leave our cells out.
+    # The range that the file states for the sheet does not include our cells.
     return _DIMENSION.sub(b"", before, count=1) + cells + end_tag + after, rows
 
 
@@ -110,8 +110,8 @@ def _cell(prefix: bytes, row: int, formula: ScratchFormula) -> bytes:
 
 def _last_row(xml: bytes) -> int:
     last = row = 0
-    for found in _ROW.finditer(xml):
-        number = _NUMBER.search(found[1])
+    for match in _ROW.finditer(xml):
+        number = _NUMBER.search(match[1])
         row = int(number[1]) if number else row + 1
         last = max(last, row)
     return last

@@ -33,9 +33,9 @@ class EngineEntry:
     Attributes:
         name: short name of the engine.
         available: whether it can be used here.
-        version: its version; empty where it is not available.
-        coverage: results of the benchmark: how many functions were measured, and with how many of
-            them the engine is trusted.
+        version: its version; empty if it is not available.
+        coverage: results of the benchmark: with how many functions the engine was measured, and
+            with how many of them it is trusted.
         hint: the command that installs it if it is missing, or why it does not start.
     """
 
@@ -68,12 +68,12 @@ def open_recalculator(
     lenient_names: bool = False,
     workers: int = 1,
 ) -> Recalculator:
-    """Makes a recalculator with the engines that a sandbox has; starts none of them.
+    """Makes a recalculator with the engines that a sandbox has, without starting them.
 
     Args:
         sandbox: where the engines run; None only if nothing is to be computed.
         mode: see :class:`judge.recalc.policy.Recalculator`.
-        engine: ``auto`` for all that are available, or the name of the only one to use.
+        engine: ``auto`` for all available engines, or the name of the only one to use.
         cache_dir: folder in which results and versions are kept between runs; None for neither.
         timeout_s: processor seconds that one engine may take for one workbook.
         lenient_names: whether newer functions without their prefix are computed.
@@ -105,17 +105,17 @@ def open_recalculator(
 
 
 def available_engines(sandbox: Sandbox) -> tuple[str, ...]:
-    """Names of the engines that the sandbox has; starts nothing."""
-    found = []
+    """Names of the engines that the sandbox has; starts none of them."""
+    installed = []
     if sandbox.has_root(OFFICE_ROOT):
-        found.append(LIBREOFFICE)
+        installed.append(LIBREOFFICE)
     if sandbox.has_root(PYTHON_ROOT):
-        found.extend(EMBEDDED)
-    return tuple(found)
+        installed.extend(EMBEDDED)
+    return tuple(installed)
 
 
 def recalc_cache_folder() -> Path:
-    """Where results and versions are kept between runs; see :func:`cache_folder`."""
+    """The folder in which results and versions are kept between runs; see :func:`cache_folder`."""
     return cache_folder() / "recalc"
 
 
@@ -176,7 +176,7 @@ def _entry(name: str, engine: Engine | None, table: TrustTable) -> EngineEntry:
 
 
 def report_as_json(entries: tuple[EngineEntry, ...]) -> list[dict[str, Any]]:
-    """The report as plain data."""
+    """Converts the report to plain data for JSON."""
     return [
         {
             "name": entry.name,

@@ -1,4 +1,4 @@
-"""Asking an isolated service program, and reading its answers."""
+"""Sends requests to an isolated service program, and reads its answers."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from judge.sandbox.contract import ServiceChannel
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 
 GRACE_S = 300.0
-"""How much longer than the engine the channel may take, to restart the engine, send and read. The
-service itself ends an engine that hangs, so this limit ends a service that hangs."""
+"""How many seconds longer than the engine the channel may take, to restart the engine and to
+transfer data. The service itself ends an engine that hangs; this ends a service that hangs."""
 
 ATTEMPTS = 2
-"""How many services are started and asked for one request. The engines are child processes of a
+"""How many times a service is started for one request. The engines are child processes of a
 service, which reports how they end; so if the service itself ends, it was ended from outside."""
 
 
 class ServicePool:
     """Channels to one service program, opened on demand; a dead one is replaced.
 
-    Safe to use from several threads: each call has a channel of its own, at most ``size`` at once.
+    Safe to use from several threads: each call has its own channel, at most ``size`` at once.
 
     Args:
         open_channel: starts the program inside the sandbox.
@@ -51,18 +51,18 @@ class ServicePool:
         self._closed = False
 
     def ask(self, header: Mapping[str, Any], workbook: bytes, timeout_s: float) -> dict[str, Any]:
-        """Sends one request and returns the answer; another service is asked if one ends.
+        """Sends one request and returns the answer; if a service ends, the next one is asked.
 
         Args:
             header: the request.
-            workbook: what it is about.
+            workbook: the workbook that the request refers to.
             timeout_s: processor seconds that all engines together may take. The wall-clock limit
                 for the service is many times that, since the machine may be busy.
 
         Raises:
             EngineUnavailableError: the service, or the engine in it, cannot be started, hangs, or
                 is ended from outside again and again.
-            RecalcError: the service sent no valid answer; the next call starts another.
+            RecalcError: the service sent no valid answer; the next call starts a new service.
         """
         text = json.dumps(header).encode()
         payload = struct.pack(">I", len(text)) + text + workbook
@@ -80,7 +80,7 @@ class ServicePool:
                 except (TimeoutError, SandboxError, ValueError, EngineUnavailableError) as error:
                     self._drop(channel)
                     channel = None
-                    # One that waited for work may have ended with others in a single event.
+                    # An idle service may have ended in the same event as others; try a new one.
                     if started == ATTEMPTS or isinstance(error, TimeoutError):
                         raise _as_ours(error) from error
                 else:
@@ -146,7 +146,7 @@ def compute_request(
     timeout_s: float,
     memory_bytes: int,
 ) -> dict[str, Any]:
-    """The header of a request to compute."""
+    """The header of a request to compute a workbook."""
     return {
         "op": "compute",
         "engine": engine,
@@ -162,18 +162,19 @@ def compute_request(
 
 
 _CRASHED = re.compile(r"(?:the engine|LibreOffice) crashed\b")
-"""How the services begin their answer where the process of an engine ended."""
+"""How the services begin their answer if the process of an engine ended."""
 
 
 def read_answer(
     answer: Mapping[str, Any], ranges: Sequence[CellRange], engine: str
 ) -> EngineResult:
-    """The cells of an answer.
+    """Reads the cells of an answer.
 
     Raises:
         OutOfTimeError: the engine used up its processor time.
         CrashedError: the engine ended without an answer.
-        RecalcError: the engine has no values at all for the workbook, or the answer does not fit.
+        RecalcError: the engine has no values at all for the workbook, or the answer does not fit
+            the request.
     """
     if answer.get("timed_out"):
         raise OutOfTimeError(f"{engine}: {answer.get('error')}")

@@ -1,8 +1,8 @@
-"""What each requested cell depends on, so that it is believed on that alone.
+"""Finds out what each requested cell depends on, since only that may affect which value it gets.
 
 A property of some formulas (a function that was never measured, a name, text beyond ASCII) is
-passed on to the cells that depend on them, once over all formulas that were followed. Which other
-cells are requested, and what else the workbook holds, does not matter.
+passed on to the cells that depend on them, in one pass over all formulas that were followed. It
+does not matter which other cells are requested, or what else the workbook holds.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ from judge.workbook.dependency import (
 )
 
 Reads = Callable[[str, Reference], bool]
-"""Whether a rectangle, on the sheet of a real name, holds something, such as text beyond ASCII."""
+"""Whether a rectangle of a sheet, given by its real name, holds something, such as non-ASCII text.
+"""
 
 
 class Support:
-    """What is known of the cells of a question, one by one.
+    """The properties of each cell of a question.
 
-    Where there is more to follow than is followed, no cell is sure, and the other properties are
+    If there are too many dependencies to follow, no cell is sure, and the other properties are
     those of the whole workbook.
 
     Args:
         dependencies: what the cells depend on.
-        trust: what the benchmark found.
+        trust: the benchmark's records.
         reads_text: where there is text beyond ASCII; None if there is none.
         reads_logical: where there are constants TRUE and FALSE; None if there are none.
-        reads_spilled: where formulas may spill to; None if none does.
+        reads_spilled: where formulas may spill to; None if no formula spills.
         reads_nameless: where there are constants ``#NAME?``; None if there are none.
     """
 
@@ -66,10 +67,10 @@ class Support:
         self._spilled: AbstractSet[CellRef] | None = None
 
     def sure(self) -> AbstractSet[CellRef]:
-        """The cells in which an agreement of the pair is accepted.
+        """The cells in which the pair is believed if it agrees.
 
-        All that such a cell depends on is known, and only functions for which the pair was always
-        right when it agreed, without names, arrays, and text beyond ASCII.
+        Everything that such a cell depends on is known: only functions for which the pair was
+        always right when it agreed, without names, arrays and text beyond ASCII.
         """
         walk = self._dependencies.walk
         if walk is None:
@@ -77,7 +78,7 @@ class Support:
         judged: dict[int, bool] = {}
 
         def is_unsure(step: Followed) -> bool:
-            # One object stands for all formulas that differ only in numbers.
+            # Formulas that differ only in numbers have the same object as ``calls``.
             if id(step.calls) not in judged:
                 judged[id(step.calls)] = not self._trust.pair_is_sure(step.calls)
             return (
@@ -115,7 +116,8 @@ class Support:
     def is_certainly_nameless(self, cell: CellRef) -> bool:
         """Whether a cell depends on a function that Excel does not know, or on ``#NAME?`` itself.
 
-        As far as is followed; a name that the workbook may define does not count.
+        Only the dependencies that were followed count. A name that the workbook may define does not
+        count.
         """
         walk = self._dependencies.walk
         if walk is None:
@@ -139,7 +141,7 @@ class Support:
         return cell not in self._whole
 
     def valueless(self, cell: CellRef) -> str:
-        """Why the value of a cell in Excel may not be known; empty if it is."""
+        """Why the value of a cell in Excel may not be known; empty if it is known."""
         reasons = self._dependencies.valueless
         if not reasons:
             return ""
@@ -148,10 +150,10 @@ class Support:
         return "" if cell in self._valued else "; ".join(sorted(reasons))
 
     def reads_logical(self, cell: CellRef) -> bool:
-        """Whether a cell depends on TRUE or FALSE as a constant, which is a number to LibreOffice.
+        """Whether a cell depends on a constant TRUE or FALSE, which LibreOffice reads as a number.
 
-        Only if it depends on nothing that the quick engines lack altogether, such as tables and
-        array formulas.
+        False if the cell depends on something that the quick engines do not support at all, such as
+        tables and array formulas.
         """
         walk = self._dependencies.walk
         if self._reads_logical is None or walk is None:
@@ -170,9 +172,9 @@ class Support:
         return cell in self._logical
 
     def reads_spilled(self, cell: CellRef) -> bool:
-        """Whether a cell may depend on one to which a formula spills that the file does not name.
+        """Whether a cell may depend on a spilled cell that is not in the range the file states.
 
-        LibreOffice computes such a formula in its own cell alone.
+        LibreOffice computes such a formula only in its own cell.
         """
         walk = self._dependencies.walk
         if self._reads_spilled is None or walk is None:
@@ -184,7 +186,7 @@ class Support:
     def _without(
         self, has: Callable[[FormulaTraits], bool], reads: Reads | None = None
     ) -> AbstractSet[CellRef]:
-        """The cells that certainly depend on no formula of some kind, and read no such constant."""
+        """The cells that certainly do not depend on formulas or constants of some kind."""
         walk = self._dependencies.walk
         if walk is None:
             return frozenset()
@@ -194,21 +196,21 @@ class Support:
         return {step.ref for step in walk.steps} - passed_on
 
 
-def _is_plain(said: FormulaTraits) -> bool:
-    """Whether a formula holds nothing that records do not tell apart."""
+def _is_plain(formula: FormulaTraits) -> bool:
+    """Whether a formula has none of the properties that the benchmark's records do not cover."""
     return not (
-        said.opaque
-        or said.unbounded
-        or said.array_sensitive
-        or said.unprefixed
-        or said.unknown
-        or said.volatile
-        or said.beyond_ascii
+        formula.opaque
+        or formula.unbounded
+        or formula.array_sensitive
+        or formula.unprefixed
+        or formula.unknown
+        or formula.volatile
+        or formula.beyond_ascii
     )
 
 
 def _misnames(step: Followed, index: FormulaIndex) -> bool:
-    """Whether a formula names a sheet in other letters than its own, some beyond ASCII."""
+    """Whether a formula writes the name of a sheet with non-ASCII letters in a different case."""
     return any(
         read.sheet is not None
         and not read.sheet.isascii()
@@ -220,7 +222,7 @@ def _misnames(step: Followed, index: FormulaIndex) -> bool:
 def _passed_on(
     walk: Walk, is_marked: Callable[[Followed], bool], reads_text: Reads | None = None
 ) -> AbstractSet[CellRef]:
-    """The marked cells, the cells that read them, and the cells that read themselves."""
+    """The marked cells, all cells that depend on them, and circular references."""
     marked: set[CellRef] = set()
     free = _FreeCells(walk.index, reads_text)
     for step in walk.steps:
@@ -232,21 +234,21 @@ def _passed_on(
 
 
 class _FreeCells:
-    """The cells that are known not to be marked while a walk is repeated.
+    """The cells that are known not to be marked, while a walk is repeated step by step.
 
-    A formula cell of a rectangle that is not among them by then is marked, or reads the cell whose
-    turn it is, and is marked later. So a rectangle is searched once.
+    A formula cell that is not free when a later step reads it is marked already, or is part of a
+    circular reference and will be marked. So each rectangle is searched only once.
     """
 
     def __init__(self, index: FormulaIndex, reads_text: Reads | None) -> None:
         self._index = index
         self._reads_text = reads_text
         self._free: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
-        """Of each column, the place of a free cell -> a later place; it leads past all of them."""
+        """For each column, index of a free cell -> a later index, to skip runs of free cells."""
         self._covered: dict[tuple[str, Reference], bool] = {}
 
     def add(self, ref: CellRef) -> None:
-        """Notes that a cell is free."""
+        """Records that a cell is free."""
         place = self._index.place(ref)
         if place is not None:
             self._free[ref.sheet, ref.column][place] = place + 1
@@ -254,10 +256,10 @@ class _FreeCells:
     def cover(self, home: str, reference: Reference) -> bool:
         """Whether every cell of a rectangle is free."""
         key = (home if reference.sheet is None else reference.sheet, reference)
-        known = self._covered.get(key)
-        if known is None:
-            known = self._covered[key] = self._cover(key[0], reference)
-        return known
+        covered = self._covered.get(key)
+        if covered is None:
+            covered = self._covered[key] = self._cover(key[0], reference)
+        return covered
 
     def _cover(self, sheet: str, reference: Reference) -> bool:
         name = self._index.named(sheet)

@@ -1,8 +1,8 @@
-"""Structured references written out as the rectangles that they mean.
+"""Replaces structured references by the rectangles that they mean.
 
 ``SUM(Sales[Amount])`` and ``Sales[[#This Row],[Amount]]`` name cells through a table. Two of the
-engines lack some forms of them, and what a formula depends on is only known once they are written
-as ``$C$2:$C$9`` and ``$C$4``. Source of the grammar: ECMA-376 part 1, 18.17.6.1.
+engines do not support some forms of them, and the dependencies of a formula are only known once
+they are written as ``$C$2:$C$9`` and ``$C$4``. Source of the grammar: ECMA-376 part 1, 18.17.6.1.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Table:
 
     Attributes:
         sheet: the sheet.
-        window: its cells, with headings and totals.
-        headings: rows of headings, 0 or 1.
-        totals: rows of totals, 0 or 1.
-        columns: name of a column, folded -> its number on the sheet.
+        window: its cells, including headings and totals.
+        headings: number of heading rows, 0 or 1.
+        totals: number of total rows, 0 or 1.
+        columns: case-folded name of a column -> its number on the sheet.
     """
 
     sheet: str
@@ -45,10 +45,10 @@ class Table:
     columns: Mapping[str, int]
 
     def rows(self, items: Iterable[str], row: int) -> tuple[int, int] | None:
-        """The first and the last row of what some items such as ``#headers`` name.
+        """The first and last row that items such as ``#headers`` name; None if there are none.
 
         Args:
-            items: the items, in lower case; none for the data.
+            items: the items, in lower case; empty for the data.
             row: the row of the formula.
         """
         top, bottom = self.window.min_row, self.window.max_row
@@ -78,7 +78,7 @@ class Tables:
 
     @cached_property
     def by_name(self) -> Mapping[str, Table]:
-        """Name, folded -> table; none if a part cannot be read."""
+        """Case-folded name -> table; empty if a part cannot be read."""
         try:
             return dict(self._read())
         except WorkbookError:
@@ -91,17 +91,17 @@ class Tables:
                     yield from self._of_part(part, tab.name)
 
     def _of_part(self, part: str, sheet: str) -> Iterable[tuple[str, Table]]:
-        found: list[tuple[str, Mapping[str, str]]] = []
+        elements: list[tuple[str, Mapping[str, str]]] = []
         scan_part(
-            self._workbook.package, part, lambda tag, values: found.append((tag, dict(values)))
+            self._workbook.package, part, lambda tag, values: elements.append((tag, dict(values)))
         )
-        root = next((values for tag, values in found if tag == "table"), {})
+        root = next((values for tag, values in elements if tag == "table"), {})
         window = parse_window(root.get("ref", ""))
         name = root.get("displayName") or root.get("name")
         if window is None or not name:
             return
-        names = [values.get("name", "") for tag, values in found if tag == "tableColumn"]
-        columns = {folded(each): window.min_column + at for at, each in enumerate(names)}
+        names = [values.get("name", "") for tag, values in elements if tag == "tableColumn"]
+        columns = {folded(column): window.min_column + at for at, column in enumerate(names)}
         if len(names) != window.max_column - window.min_column + 1 or len(columns) != len(names):
             return
         headings = whole_number(root.get("headerRowCount", "1"))
@@ -110,12 +110,12 @@ class Tables:
             yield folded(name), Table(sheet, window, headings, totals, columns)
 
     def written_out(self, formula: str, sheet: str, row: int) -> str:
-        """A formula whose structured references are rectangles; what is not understood stays.
+        """Replaces the structured references of a formula; unchanged if one is not understood.
 
         Args:
             formula: with or without its leading ``=``.
             sheet: the sheet of the formula.
-            row: its row.
+            row: the row of the formula.
         """
         if "[" not in formula or is_too_long(formula) or not self.by_name:
             return formula
@@ -143,21 +143,21 @@ class Tables:
         return formula if is_too_long(new) else new
 
     def cell(self, cell: Cell, sheet: str) -> Cell:
-        """A formula cell with its formula written out."""
+        """Replaces the structured references of a formula cell."""
         if cell.formula is None or "[" not in cell.formula:
             return cell
         new = self.written_out(cell.formula, sheet, cell.row)
         return cell if new == cell.formula else replace(cell, formula=new)
 
     def sheet_written_out(self, xml: bytes, sheet: str) -> bytes:
-        """A sheet with the formulas of its cells written out; those that cells share stay."""
+        """Replaces the structured references of a sheet's formulas, except in shared formulas."""
 
-        def changed(found: re.Match[bytes]) -> bytes:
-            text = html.unescape(found["text"].decode("utf-8", "surrogateescape"))
-            new = self.written_out(text, sheet, int(found["row"]))
+        def changed(match: re.Match[bytes]) -> bytes:
+            text = html.unescape(match["text"].decode("utf-8", "surrogateescape"))
+            new = self.written_out(text, sheet, int(match["row"]))
             if new == text:
-                return found[0]
-            return found["start"] + escape(new).encode("utf-8", "surrogateescape")
+                return match[0]
+            return match["start"] + escape(new).encode("utf-8", "surrogateescape")
 
         return _FORMULA.sub(changed, xml) if self.by_name else xml
 
@@ -169,7 +169,7 @@ _FORMULA = re.compile(
 
 
 def _area(table: Table, brackets: str, row: int) -> Window | None:
-    """What the brackets behind the name of a table mean."""
+    """The rectangle that the brackets after a table's name mean; None if not understood."""
     inner = brackets[1:-1]
     if "[" not in inner:
         items, columns = ([], []) if not inner.strip() else _sorted_out([inner])
@@ -182,14 +182,14 @@ def _area(table: Table, brackets: str, row: int) -> Window | None:
     numbers = [table.columns.get(folded(_ESCAPED.sub(r"\1", name))) for name in columns]
     if rows is None or None in numbers:
         return None
-    known = [number for number in numbers if number is not None]
-    left = min(known, default=table.window.min_column)
-    right = max(known, default=table.window.max_column)
+    named = [number for number in numbers if number is not None]
+    left = min(named, default=table.window.min_column)
+    right = max(named, default=table.window.max_column)
     return Window(rows[0], left, rows[1], right)
 
 
 def _sorted_out(specs: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Items such as ``#headers``, and names of columns."""
+    """Separates items such as ``#headers`` from names of columns."""
     items: list[str] = []
     columns: list[str] = []
     for spec in specs:

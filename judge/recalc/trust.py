@@ -1,4 +1,4 @@
-"""Which engine is right for which function and shape of arguments: a table that is measured."""
+"""The table of how often each engine was right, by function and by shape of the arguments."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from judge.formulas.shapes import OF_ARRAYS, Call
 from judge.recalc.names import FORMUALIZER, IRONCALC
 
 PAIR = "pair"
-"""Name under which the table counts the cells on which IronCalc and formualizer agree."""
+"""Name of the table's entries for the cells on which IronCalc and formualizer agree."""
 
 PAIR_ENGINES = (FORMUALIZER, IRONCALC)
 
 MIN_EVIDENCE = 3
-"""Cells of different formulas that a function needs before its figures are meaningful."""
+"""How many cells with different formulas a record needs before its figures are meaningful."""
 
 SURE = 0.995
-"""Share of right cells from which an agreement of the pair is accepted without LibreOffice."""
+"""Smallest share of right cells with which the pair is believed without LibreOffice."""
 
 MOSTLY_SURE = 0.95
-"""What a function needs in other shapes as well, where one of its shapes is sure."""
+"""Smallest share of right cells over all shapes of a function, even if one shape is sure."""
 
 RIGHT = 0.9
-"""Share of right cells from which an engine counts as trusted with a function."""
+"""Smallest share of right cells with which an engine counts as trusted with a function."""
 
 CELLS_OF_SHAPE = 2
 CELLS_OF_FUNCTION = 5
 FIRST_CHANCE = 0.95
 FIRST_CHANCE_OF_ERROR = 0.8
-"""A record counts as if so many more cells had been measured, as right as one level above: a shape
-is filled up with cells of its function, a function with cells of which any engine has 95 % right,
-and 80 % of its errors. So six cells do not decide thousands, and no engine is ahead where nothing
-was measured."""
+"""A record is filled up with this many assumed cells, which have the share of right cells of the
+next larger record. A shape is filled up with cells of its function, and a function with cells of
+which 95 % are right, or 80 % of the errors. So six cells do not decide about thousands, and no
+engine is ahead where nothing was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class Record:
     """How often an engine was right where a function was called.
 
     Attributes:
-        right: cells in which it had Excel's value or error.
-        total: all cells in which it had a value or an error.
-        errors_right: those of the right cells in which it had an error.
-        errors: those of all cells in which it had an error.
+        right: number of cells in which it had Excel's value or error.
+        total: number of cells in which it had a value or an error.
+        errors_right: how many of the right cells had an error.
+        errors: how many of all cells had an error.
     """
 
     right: int
@@ -59,11 +59,11 @@ class Record:
 
     @property
     def share(self) -> float:
-        """Share of right cells; 0 without any."""
+        """Share of right cells; 0 if there are no cells."""
         return self.right / self.total if self.total else 0.0
 
     def of(self, *, is_error: bool) -> tuple[int, int]:
-        """The right cells and all cells in which the engine had an error, or had none."""
+        """Numbers of right cells and of all cells, among those with an error or those without."""
         if is_error:
             return self.errors_right, self.errors
         return self.right - self.errors_right, self.total - self.errors
@@ -80,7 +80,7 @@ class Record:
 _NO_RECORD = Record(0, 0)
 
 _MAX_KEPT = 50_000
-"""Chances of whole formulas that are kept."""
+"""For how many formulas the probabilities are kept in memory."""
 
 Records = Mapping[str, Mapping[str, Record]]
 """Function or shape -> engine -> its record."""
@@ -92,7 +92,7 @@ class TrustTable:
     Args:
         functions: the records of functions.
         shapes: the records of shapes, such as ``ROMAN(c,1)``.
-        measured_with: engine -> version that they were measured with.
+        measured_with: engine -> the version with which the records were measured.
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class TrustTable:
         self._least: dict[tuple[str, tuple[Call, ...], bool], float] = {}
 
     def pair_is_sure(self, calls: Iterable[Call]) -> bool:
-        """Whether an agreement of IronCalc and formualizer can be accepted as it is.
+        """Whether IronCalc and formualizer can be believed without LibreOffice if they agree.
 
         Args:
-            calls: everything that is called in a formula.
+            calls: all calls in a formula.
         """
         return all(self._is_sure(call) for call in calls)
 
@@ -117,18 +117,18 @@ class TrustTable:
         if shape.total >= MIN_EVIDENCE:
             return shape.share >= SURE and function.share >= MOSTLY_SURE
         if call.omits:
-            return False  # of an argument that is left out, others say nothing
+            return False  # other shapes say nothing about an argument that is left out
         if function.total >= MIN_EVIDENCE:
             return function.share >= SURE
         return not _is_function(call.function)
 
     def chance(self, engine: str, calls: Iterable[Call], *, is_error: bool) -> float:
-        """How probably an engine is right that says something of a formula.
+        """The probability that an engine's value for a formula is right.
 
         Args:
             engine: its name.
-            calls: everything that is called in the formula; the weakest call counts.
-            is_error: whether it says an error; these have records of their own.
+            calls: all calls in the formula; the weakest call counts.
+            is_error: whether the value is an error; errors are counted separately.
         """
         key = engine, tuple(calls), is_error
         chance = self._least.get(key)
@@ -140,7 +140,7 @@ class TrustTable:
         return chance
 
     def is_measured(self, engine: str, calls: Iterable[Call]) -> bool:
-        """Whether an engine has a record for every function that is called in a formula."""
+        """Whether an engine has a record for every function that a formula calls."""
         return all(
             self.record(call.function, engine).total
             or self.record(call.function.removesuffix(OF_ARRAYS), engine).total
@@ -149,11 +149,11 @@ class TrustTable:
         )
 
     def is_shaped(self, engine: str, calls: Iterable[Call]) -> bool:
-        """Whether an engine has a record for the shape of each of some calls."""
+        """Whether an engine has a record for the shape of every one of some calls."""
         return all(self._shape(call, engine).total for call in calls)
 
     def coverage(self, engine: str) -> dict[str, int]:
-        """How many functions were measured with an engine, and how many it can be trusted with."""
+        """With how many functions an engine was measured, and with how many it is trusted."""
         records = [
             function[engine]
             for name, function in self.functions.items()
@@ -178,7 +178,7 @@ class TrustTable:
         of_arrays = f"{name}{OF_ARRAYS}"
         shapes = (shape for shape in self.shapes if shape.startswith((f"{name}(", f"{of_arrays}(")))
         records = {
-            each: self.functions[each] for each in (name, of_arrays) if each in self.functions
+            form: self.functions[form] for form in (name, of_arrays) if form in self.functions
         }
         return {**records, **{shape: self.shapes[shape] for shape in shapes}}
 
@@ -200,7 +200,7 @@ class TrustTable:
 
 
 def _is_function(name: str) -> bool:
-    """Whether a record is that of a function; operators have records as well."""
+    """Whether a record belongs to a function; operators have records as well."""
     return name[0].isalpha()
 
 
@@ -211,7 +211,7 @@ def trust_table() -> TrustTable:
 
 
 def table_digest() -> str:
-    """Changes whenever the table of the package changes."""
+    """A digest of the table that ships with the package."""
     return hashlib.sha256(_table_text().encode()).hexdigest()
 
 
@@ -222,8 +222,8 @@ def _table_text() -> str:
 def read_table(data: Mapping[str, Any]) -> TrustTable:
     """Builds the table from its JSON form.
 
-    It is function or shape -> engine -> [right, total], with [right errors, all errors] behind
-    them where there are any.
+    It maps function or shape -> engine -> [right, total], followed by the numbers of right errors
+    and of all errors if there are any.
     """
     return TrustTable(
         _read_records(data["functions"]),

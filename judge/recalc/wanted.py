@@ -1,4 +1,4 @@
-"""Which cells of some ranges hold formulas, or are filled by one."""
+"""Finds the cells of some ranges that hold formulas, or are filled by one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from judge.workbook.xml_parts import linked_parts
 
 @dataclass(frozen=True, slots=True)
 class WantedCell:
-    """A cell whose value a formula gives.
+    """A cell whose value comes from a formula.
 
     Attributes:
         ref: its position.
         source: the cell with the formula: itself, or the first cell of an array formula's range.
-        has_cached_value: whether the file contains a value for it.
-        number_format: code of its own number format.
+        has_cached_value: whether the file contains a value for the cell.
+        number_format: code of the cell's own number format.
     """
 
     ref: CellRef
@@ -41,34 +41,34 @@ def wanted_cells(
     Raises:
         WorkbookError: the ranges cannot be read.
     """
-    found: dict[CellRef, WantedCell] = {}
+    by_ref: dict[CellRef, WantedCell] = {}
     for area in ranges:
         for cell in workbook.formula_cells(area):
             ref = CellRef(area.sheet, cell.row, cell.column)
-            found[ref] = WantedCell(ref, cell, cell.has_cached_value, cell.number_format)
+            by_ref[ref] = WantedCell(ref, cell, cell.has_cached_value, cell.number_format)
     notes = []
     for sheet in dict.fromkeys(area.sheet for area in ranges):
         areas = [area for area in ranges if area.sheet == sheet]
         try:
             sources = filling_cells(workbook, sheet)
             for wanted in _filled(workbook, areas, sources):
-                own = found.get(wanted.ref)
+                own = by_ref.get(wanted.ref)
                 if own is None or _is_filled(own.source, wanted.source):
-                    found[wanted.ref] = wanted
+                    by_ref[wanted.ref] = wanted
         except WorkbookError as error:
             notes.append(f"cells filled by array formulas were not searched for: {error.message}")
-    return list(found.values()), notes
+    return list(by_ref.values()), notes
 
 
 def _is_filled(own: Cell, source: Cell) -> bool:
-    """Whether a formula that fills a range decides on a cell that has a formula of its own."""
+    """Whether a formula that fills a range takes precedence over the cell's own formula."""
     return own.formula == "=" or source.formula in {DATA_TABLE, UNCOMPUTED_TABLE}
 
 
 def uncomputed_cells(cells: Iterable[WantedCell]) -> dict[CellRef, str]:
-    """The cells whose formulas say nothing that can be computed, each with the reason.
+    """Cell whose formula contains nothing that can be computed -> the reason.
 
-    LibreOffice shows what is stored there, whatever it is.
+    LibreOffice shows the stored value there, whatever it is.
     """
     why = {
         "=": "its formula has no text",
@@ -81,12 +81,12 @@ def uncomputed_cells(cells: Iterable[WantedCell]) -> dict[CellRef, str]:
 
 
 def refreshed_cells(workbook: Workbook, ranges: Sequence[CellRange]) -> dict[CellRef, str]:
-    """The cells of some ranges that Excel replaces as it opens the file, each with the reason.
+    """Cell of some ranges whose value Excel replaces when it opens the file -> the reason.
 
     Raises:
-        WorkbookError: a pivot table cannot be read, or too many cells are in one.
+        WorkbookError: a pivot table cannot be read, or has too many cells.
     """
-    found: dict[CellRef, str] = {}
+    replaced: dict[CellRef, str] = {}
     with workbook.package.blamed():
         for sheet in dict.fromkeys(area.sheet for area in ranges):
             part = workbook.sheet(sheet).part
@@ -108,8 +108,8 @@ def refreshed_cells(workbook: Workbook, ranges: Sequence[CellRange]) -> dict[Cel
                         )
                     for row in range(overlap.min_row, overlap.max_row + 1):
                         for column in range(overlap.min_column, overlap.max_column + 1):
-                            found[CellRef(sheet, row, column)] = why
-    return found
+                            replaced[CellRef(sheet, row, column)] = why
+    return replaced
 
 
 def _filled(
@@ -126,10 +126,10 @@ def _filled(
             f"the array formulas of {areas[0].sheet!r} fill more than {FILLED_LIMIT:,} cells of "
             "the range"
         )
-    # Read in one go: each later read would go through the sheet again.
-    asked = list(dict.fromkeys(area for _, area, _ in overlaps))
-    workbook.preload(asked, blanks=True)
-    stored = {area: workbook.cells(area) for area in asked}
+    # Read all areas at once: each separate read would go through the sheet again.
+    needed = list(dict.fromkeys(area for _, area, _ in overlaps))
+    workbook.preload(needed, blanks=True)
+    stored = {area: workbook.cells(area) for area in needed}
     for source, area, part in overlaps:
         beyond = replace(source, formula=UNCOMPUTED_TABLE)
         computed = _computed_window(workbook, part.sheet, source)
@@ -145,7 +145,7 @@ def _filled(
 
 
 def _computed_window(workbook: Workbook, sheet: str, source: Cell) -> Window | None:
-    """The cells of a data table that LibreOffice computes; None for all that a formula fills."""
+    """The cells of a data table that LibreOffice computes; None if it computes all of them."""
     if source.formula != DATA_TABLE:
         return None
     raw = workbook.sheet(sheet).raw_formula(cell_key(source.row, source.column))
@@ -153,7 +153,7 @@ def _computed_window(workbook: Workbook, sheet: str, source: Cell) -> Window | N
 
 
 FILLED_LIMIT = 250_000
-"""Most cells that array formulas may fill; each costs half a kilobyte and some microseconds."""
+"""Most cells that array formulas may fill; each takes half a kilobyte and some microseconds."""
 
 
 def _overlap(area: CellRange, window: Window) -> CellRange | None:

@@ -1,10 +1,10 @@
-"""The program or the answer in a chat model's reply. Pure; no program runs here.
+"""Finds the program or the answer in a chat model's reply. Pure; no program runs here.
 
-- :mod:`judge.replies.extract`: the program of a reply, or of a record of solutions; the one place
-  that decides.
-- :mod:`judge.replies.answers`: a typed answer.
+- :mod:`judge.replies.extract`: the program in a reply or in a record of solutions; only this module
+  decides about it.
+- :mod:`judge.replies.answers`: the typed answer.
 
-Everything else serves those two. Replies are hostile text: everything that reads them takes time
-linear in their length. Patterns that repeat anything are possessive (``++``, ``*+``) wherever what
-follows could fail, so that they never backtrack.
+All other modules serve these two. Replies are hostile text, so all readers take time linear in
+their length. Repetitions in patterns are possessive (``++``, ``*+``) wherever the rest of the
+pattern could fail, so that they never backtrack.
 """

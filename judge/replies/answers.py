@@ -1,8 +1,9 @@
-"""The JSON object with a typed answer in a chat model's reply. Pure; nothing is evaluated.
+"""Finds the JSON object with a typed answer in a chat model's reply. Pure; evaluates nothing.
 
-Two readings: :func:`published_answer` reads as the published script of BabelBench does, faults
-included; :func:`stated_answer` finds the object wherever and however it is written. Both take time
-linear in the length of the reply, of which at most the last :data:`MAX_ANSWER_CHARS` count.
+There are two ways: :func:`published_answer` reads like the published script of BabelBench,
+including its faults; :func:`stated_answer` finds the object wherever and however it is written.
+Both take time linear in the length of the reply, and read at most its last
+:data:`MAX_ANSWER_CHARS` characters.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from judge.replies.reasoning import answer_of
 from judge.replies.relaxed import MAX_DEPTH, NotLiteralError, read_literal
 
 MAX_ANSWER_CHARS = 4_000_000
-"""How much of a reply is read: its end, where the answer is."""
+"""How many characters of a reply are read, from its end, where the answer is."""
 
 _FENCE = "```"
 _JSON_FENCE = "```json"
@@ -39,7 +40,7 @@ class StatedAnswer:
 
     Attributes:
         values: name of a variable -> its value; None if the reply has no such object.
-        problem: why there is none; empty if there is one.
+        problem: why there are no values; empty if there are.
     """
 
     values: dict[str, object] | None
@@ -47,7 +48,7 @@ class StatedAnswer:
 
 
 def bounded_reply(reply: str) -> str:
-    """The part of a reply that is read: all of it, or its last :data:`MAX_ANSWER_CHARS`."""
+    """Returns the part of a reply that is read: at most its last :data:`MAX_ANSWER_CHARS`."""
     return reply[-MAX_ANSWER_CHARS:]
 
 
@@ -57,16 +58,16 @@ def bounded_reply(reply: str) -> str:
 def published_answer(reply: str) -> StatedAnswer:
     """Reads a reply as the published script does.
 
-    The kinds of places are tried in this order, and the first of which there is any counts:
-    fences that are tagged ``json``; an object directly after ``final answer.``; one in a fence
-    that is tagged ``python``, or ``py``. Of the places of that kind, the last that can be read as
-    JSON counts, and it has to be an object.
+    Three kinds of places are tried, and the first kind that occurs counts: fences with the tag
+    ``json``; an object directly after ``final answer.``; an object in a fence with the tag
+    ``python`` or ``py``. Among places of that kind, the last one that can be read as JSON counts,
+    and it must be an object.
 
     Args:
         reply: the reply.
 
     Returns:
-        The object; its values may hold NaN and infinities.
+        The object; its values may contain NaN and infinities.
     """
     text = bounded_reply(reply)
     kinds: tuple[Callable[[str], Iterator[str]], ...] = (
@@ -127,10 +128,10 @@ def _last_readable(pieces: list[str]) -> StatedAnswer:
 
 
 def _published_cleaning(text: str) -> str:
-    """The text as the published script changes it before it is read as JSON.
+    """Changes the text as the published script does before it reads JSON.
 
-    A further rule of the script, about values without quotes, only ever matches text that is not
-    JSON before or after it.
+    Another rule of the script, about values without quotes, is left out: it only matches text that
+    is not JSON, whether or not the rule is applied.
     """
     text = _TUPLE.sub(r"[\1]", text)
     text = text.replace('\\"', '"').replace("True", "true").replace("False", "false")
@@ -141,20 +142,20 @@ def _published_cleaning(text: str) -> str:
 
 
 def named_answer(reply: str) -> StatedAnswer:
-    """Reads a reply that gives values as ``@name[value]``, each on one line; the last counts.
+    """Reads values written as ``@name[value]``, each within one line; the last of a name counts.
 
     Args:
         reply: the reply.
 
     Returns:
-        The values, all of them text; at least one.
+        At least one value; all values are text.
     """
     text = bounded_reply(reply)
     values: dict[str, object] = {}
     position = end = line_end = 0
     while match := _NAMED.search(text, position):
         start = position = match.end()
-        # Each sign is searched for once, however many names have no end.
+        # Each sign is searched for once, however many names lack an end.
         if end < start:
             end = _index_of(text, "]", start)
         if line_end < start:
@@ -168,7 +169,7 @@ def named_answer(reply: str) -> StatedAnswer:
 
 
 def _index_of(text: str, sign: str, start: int) -> int:
-    """The index of a sign; the length of the text if it does not occur."""
+    """Returns the index of a sign; the length of the text if the sign does not occur."""
     position = text.find(sign, start)
     return len(text) if position < 0 else position
 
@@ -177,10 +178,10 @@ def _index_of(text: str, sign: str, start: int) -> int:
 
 
 def stated_answer(reply: str, names: Collection[str]) -> StatedAnswer:
-    """Finds the answer in a reply: in a fence of any kind or none, as JSON or as Python writes it.
+    """Finds the answer in a reply, in any fence or none, in the notation of JSON or Python.
 
-    The last object that has all the names counts; if there is none, the last one that has any of
-    them; then the last object at all. Marked reasoning does not count.
+    The last object that has all the names counts; if there is none, the last object that has any of
+    them; otherwise the last object. Marked reasoning is ignored.
 
     Args:
         reply: the reply.
@@ -203,7 +204,7 @@ def stated_answer(reply: str, names: Collection[str]) -> StatedAnswer:
 
 
 def _objects(text: str) -> Iterator[dict[str, object]]:
-    """Every object in the text that is not inside another one, in order."""
+    """Yields every object in the text that is not inside another one, in order."""
     decoder = json.JSONDecoder(strict=False, parse_constant=_nothing, parse_float=_finite)
     position = failures = reread = 0
     while match := _OPEN.search(text, position):
@@ -211,7 +212,7 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
         try:
             document, position = _read(text, start, decoder)
         except _FailedError as error:
-            # Text that is not an object may hold one, as code does. Too many brackets end it.
+            # Text that is not an object may contain one, as code does, up to a limit of brackets.
             failures += _DEEP_FAILURE if error.problem.is_deep else 1
             position = error.problem.position if error.problem.is_deep else start + 1
             reread += error.cost
@@ -226,7 +227,7 @@ class _FailedError(Exception):
     """No object begins at an index.
 
     Attributes:
-        problem: why.
+        problem: the reason.
         cost: how many characters were read in vain.
     """
 
@@ -237,21 +238,21 @@ class _FailedError(Exception):
 
 
 def _read(text: str, start: int, decoder: json.JSONDecoder) -> tuple[object, int]:
-    """Reads the object at an index: as strict JSON if possible, relaxed if not.
+    """Reads the object at an index, as strict JSON if possible, otherwise as relaxed JSON.
 
     Raises:
-        _FailedError: there is none.
+        _FailedError: there is no object.
     """
     cost = 0
     try:
         value, end = decoder.raw_decode(text, start)
-        # Few have so many brackets; the relaxed reader counts their depth.
+        # Objects with that many brackets are rare; the relaxed reader counts their depth.
         if text.count("{", start, end) + text.count("[", start, end) <= MAX_DEPTH:
             return value, end
     except json.JSONDecodeError as error:
-        # To know its line, the error has gone through all that comes before it.
+        # To find its line number, the error has read everything before it.
         cost = error.pos - start + error.pos // 16
-    except (ValueError, RecursionError):  # a number with thousands of digits; nested too deep
+    except (ValueError, RecursionError):  # a number with thousands of digits, or nested too deeply
         pass
     try:
         return read_literal(text, start)
@@ -264,5 +265,5 @@ def _nothing(_: str) -> None:
 
 
 def _finite(digits: str) -> float | None:
-    number = float(digits)  # 1e999 is infinite
+    number = float(digits)  # 1e999 becomes infinite
     return number if math.isfinite(number) else None

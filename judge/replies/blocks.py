@@ -1,6 +1,6 @@
 """Finds the code in a reply: in Markdown fences, or in the XML or JSON of a tool call. Pure.
 
-Fences may be of any kind, with any language tag, nested, indented, unclosed.
+Fences may be of any kind, have any language tag, and be nested, indented or unclosed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Block:
 
     Attributes:
         tag: the language tag in lower case; empty if there is none.
-        text: what is between the fences, without the fence's own indentation.
+        text: the text between the fences, without the indentation of the fence.
         closed: whether a closing fence was found.
     """
 
@@ -70,10 +70,10 @@ class Block:
 
 
 def find_blocks(text: str) -> list[Block]:
-    """Fenced blocks in order.
+    """Finds fenced blocks, in order.
 
-    A closing fence within a string of the program does not close the block: if the text up
-    to it ends inside a triple-quoted string, the next fence is tried.
+    A closing fence within a string of the program does not close the block: if the text before
+    it ends inside a triple-quoted string, the next fence is tried.
     """
     return _find_blocks(text, _MAX_NESTED)
 
@@ -93,9 +93,9 @@ def _find_blocks(text: str, nested: int) -> list[Block]:
 
 
 def outside_fences(text: str) -> Iterator[tuple[str, bool]]:
-    """Lines with their line endings, and whether the line is outside every fenced block.
+    """Yields lines with their line ends, and whether each is outside every fenced block.
 
-    Fences are read as Markdown reads them, whatever the program between them contains.
+    Fences are read as in Markdown, whatever the program between them contains.
     """
     fence: str | None = None
     lines = text.split("\n")
@@ -119,7 +119,7 @@ class _Reader:
         self._looks_ahead = 0
 
     def read_block(self, start: int, opening: re.Match[str]) -> tuple[Block, int]:
-        """The block that begins at a line, and the number of the line after it."""
+        """Returns the block that begins at a line, and the number of the line after it."""
         fence = opening["fence"]
         lead = len(opening["lead"].expandtabs(4))
         rules = _BlockRules(
@@ -139,7 +139,7 @@ class _Reader:
                 elif first_close is None:
                     first_close = number
             elif rules.tag in _MARKDOWN_TAGS and _OPEN.match(line):
-                depth += 1  # A whole answer inside a Markdown fence holds fences of its own.
+                depth += 1  # A whole answer inside a Markdown fence contains more fences.
             elif (reopened := _OPEN.match(line)) and _tag(reopened["info"]) in _PYTHON_TAGS:
                 # The fence above was never closed, and another block begins.
                 if not walk.in_string:
@@ -152,8 +152,8 @@ class _Reader:
             body.append(line)
             walk.feed(line + "\n")
         if first_close is not None:
-            # The string never ended either: the fence that seemed to be inside it was the end.
-            # If a reply does this repeatedly, it is not read to its end for every block.
+            # The string never ended either, so the fence that seemed to be inside it was the end of
+            # the block. Only a few blocks of a reply may be read to its end in vain like this.
             self._looks_ahead += 1
             return rules.block(body[: first_close - start], closed=True), first_close + 1
         return rules.block(body, closed=False), len(self.lines)
@@ -161,7 +161,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _BlockRules:
-    """How an open block can end."""
+    """The ways in which an open block can end."""
 
     tag: str
     fence: str
@@ -169,7 +169,7 @@ class _BlockRules:
     quoted: bool
 
     def closes(self, line: str) -> bool:
-        """Whether the line is a closing fence: as long as the opening one, or longer."""
+        """Whether the line is a closing fence: at least as long as the opening one."""
         mark = line.lstrip(" \t>").rstrip(" \t")
         return len(mark) >= len(self.fence) and not mark.strip(self.fence[0])
 
@@ -182,7 +182,7 @@ class _BlockRules:
         return prose is not None and not _is_tag(prose["word"])
 
     def glued_end(self, line: str) -> str | None:
-        """The code before a closing fence on the same line; None if there is no such fence."""
+        """Returns the code before a closing fence on the same line; None without such a fence."""
         line = line.rstrip(" \t")
         code = line.removesuffix(self.fence)
         if len(code) == len(line) or "`" in code:
@@ -191,12 +191,12 @@ class _BlockRules:
         return code if code and not code[-1].isspace() else None
 
     def block(self, body: list[str], *, closed: bool) -> Block:
-        """The block with these lines."""
+        """Makes the block with these lines."""
         return Block(self.tag, _body(body, self.lead, self.quoted), closed)
 
 
 def _nested(block: Block, nested: int) -> list[Block]:
-    """The blocks inside a Markdown fence around the whole answer; otherwise the block itself."""
+    """Returns the blocks inside a Markdown fence around the whole answer, or the block itself."""
     if nested and block.tag in {*_MARKDOWN_TAGS, ""} and _INNER_FENCE.search(block.text):
         inner = _find_blocks(block.text, nested - 1)
         if any(block.is_python for block in inner):
@@ -205,12 +205,12 @@ def _nested(block: Block, nested: int) -> list[Block]:
 
 
 def _split_inline_fences(text: str) -> str:
-    """Puts a fence that follows prose, or precedes code, on a line of its own."""
+    """Puts a fence that follows prose, or precedes code, on a separate line."""
     lines = []
     for line in text.split("\n"):
         at = line.find("```py")
-        # Blanks, quote marks and list marks may precede a fence; words may not. A fence
-        # after a quotation mark is part of a string of the program.
+        # Spaces, quote marks and list marks may precede a fence, but not words. A fence after a
+        # quotation mark is part of a string of the program.
         before = line[:at].rstrip()
         if at > 0 and before[-1:] not in {"'", '"'} and before.strip(" \t>-*+.)`~0123456789"):
             lines += [line[:at], line[at:]]
@@ -221,7 +221,7 @@ def _split_inline_fences(text: str) -> str:
 
 
 def _tag(info: str) -> str:
-    """The language of a fence's info string: ``{.python}``, ``Python title="x"``, ``py:main``."""
+    """Returns the language in a fence's info string: ``{.python}``, ``Python title="x"`` …."""
     word = _TAG.search(info)
     if word is None:
         return ""
@@ -305,9 +305,9 @@ class Wrapped:
 
 
 def unwrap(text: str) -> Wrapped | None:
-    """The content of the last wrapper in a reply; None if there is none.
+    """Returns the content of the last wrapper in a reply; None if there is none.
 
-    A wrapper inside a fenced block belongs to the program and is left alone.
+    A wrapper inside a fenced block belongs to the program and is ignored.
     """
     outside = _blank_fences(text)
     for pattern, is_code in (
@@ -336,14 +336,14 @@ def unwrap(text: str) -> Wrapped | None:
 
 
 def _blank_fences(text: str) -> str:
-    """The text, of the same length, with blanks for the brackets inside fenced blocks."""
+    """Replaces brackets inside fenced blocks by spaces, which keeps the length of the text."""
     return "".join(
         line if outside else line.translate(_WITHOUT_TAGS) for line, outside in outside_fences(text)
     )
 
 
 def _json_body(text: str) -> str | None:
-    """The JSON of a reply that is only an object or a list, in a fence or not; otherwise None."""
+    """Returns the JSON of a reply that consists only of an object or list; None for others."""
     body = text.strip()
     if fence := _JSON_FENCE.match(body):
         body = body[fence.end() :]
@@ -352,7 +352,7 @@ def _json_body(text: str) -> str | None:
 
 
 def _json_code(text: str, depth: int = 0) -> str | None:
-    """The code argument of a tool call in JSON, wherever it is nested."""
+    """Finds the code argument of a tool call in JSON, wherever it is nested."""
     decoder = json.JSONDecoder(strict=False)
     position = 0
     for _ in range(_MAX_JSON_STARTS):
@@ -364,8 +364,8 @@ def _json_code(text: str, depth: int = 0) -> str | None:
         except (ValueError, RecursionError):
             position = start.end()
             continue
-        # What was read is not read again from its middle: JSON within JSON would be read again at
-        # every bracket of every level.
+        # Skip what was read: otherwise JSON within JSON would be read again at every bracket of
+        # every level.
         if (code := _find_code(document, depth)) is not None:
             return code
     return None

@@ -1,19 +1,19 @@
 """Finds the program in a chat model's reply. Pure; nothing is run or compiled.
 
-Replies come in every shape: fenced with any fence and tag, in several blocks, cut off, wrapped in
-the XML or JSON of a tool call, after pages of reasoning, or with no mark at all. The rules, in
-order:
+Programs come in every shape: in any kind of fence and with any tag, in several blocks, cut off,
+wrapped in the XML or JSON of a tool call, after pages of reasoning, or without any mark. The rules,
+in order:
 
-0. A reply that is a program from its first character to its last is that program as it is,
-   byte for byte: line ends, blank lines and whatever its strings hold (a fence, ``</think>``)
-   are the program's own. So files of solutions can hold bare programs.
-1. Reasoning is removed (``<think>`` and its kin), and so is what a template left at the end.
+0. A reply that is a program from its first character to its last is taken unchanged, byte for
+   byte: line ends, blank lines and the contents of strings (a fence, ``</think>``) belong to the
+   program. So files of solutions can hold bare programs.
+1. Reasoning is removed (``<think>`` and similar), and so are remains of a template at the end.
 2. A wrapper that names its content (``<execute>``, a tool call with a ``code`` argument …) counts
-   if the reply holds no fence of Python, or if the fence is inside the wrapper.
+   if the reply has no fence of Python, or if the fence is inside the wrapper.
 3. Of several fenced blocks, the last one that works on its own is the program; if the last
-   one uses names from earlier ones, those are joined before it.
-4. A block without an end was cut off: it is taken only if nothing complete came before it.
-5. Without any mark, the lines that read like Python are taken, and prose around them is left out.
+   block uses names from earlier blocks, those are joined before it.
+4. A block without an end was cut off: it is taken only if no complete block came before it.
+5. Without any mark, the lines that look like Python are taken, and prose around them is left out.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ _WRITES = re.compile(r"\.save\s*+\(|\.to_excel\s*+\(|ExcelWriter|\.close\s*+\(")
 
 
 MAX_REPLY_CHARS = 400_000
-"""How much of a reply is read: far more than any program, and a bound on a reply without end."""
+"""How many characters of a reply are read: far more than any program has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The program that a reply holds.
+    """The program in a reply.
 
     Attributes:
-        code: the program, or None if the reply holds none.
-        form: how the reply held it: ``fence``, ``joined``, ``unclosed``, ``wrapper``, ``bare``
-            or ``none``.
-        truncated: the reply, as far as can be seen, ends in the middle of the program.
-        blocks: how many pieces of Python the reply holds.
+        code: the program; None if the reply has none.
+        form: the form in which the reply has it: ``fence``, ``joined``, ``unclosed``, ``wrapper``,
+            ``bare`` or ``none``.
+        truncated: whether the reply seems to end in the middle of the program.
+        blocks: how many pieces of Python the reply has.
     """
 
     code: str | None
@@ -77,16 +77,16 @@ class Extraction:
     blocks: int = 0
 
 
-@functools.lru_cache(maxsize=8)  # a submission is read when it is handed in, run and reported
+@functools.lru_cache(maxsize=8)  # a submission is read when it is loaded, run and reported
 def extract(reply: str) -> Extraction:
     r"""Finds the program in a reply.
 
     Args:
-        reply: the message's text as it came.
+        reply: the unchanged text of the message.
 
     Returns:
-        The program: unchanged if the reply is nothing else, otherwise with line ends of
-        ``\n`` and without indentation of the whole.
+        The program: unchanged if the reply is nothing else, otherwise with the line end ``\n`` and
+        without common indentation.
     """
     if is_program(reply):
         return Extraction(reply, "bare", blocks=1)
@@ -99,7 +99,7 @@ def extract(reply: str) -> Extraction:
         inner = _from_blocks(find_blocks(wrapped.text))
         if inner is None and wrapped.text.strip():
             inner = Extraction(tidy(wrapped.text), "wrapper", not wrapped.closed, 1)
-        # A wrapper whose name does not promise code may hold prose (<answer>done</answer>).
+        # A wrapper whose name does not promise code may contain prose (<answer>done</answer>).
         if inner is not None and inner.code and (wrapped.is_code or reads_like_code(inner.code)):
             truncated = inner.truncated or not scan(inner.code).closed
             return Extraction(inner.code, "wrapper", truncated, inner.blocks)
@@ -107,7 +107,7 @@ def extract(reply: str) -> Extraction:
 
 
 def _from_quotes(text: str) -> Extraction | None:
-    """The program of a reply that has three quotation marks in place of a fence."""
+    """Finds the program in a reply that uses three quotation marks instead of a fence."""
     quoted = _QUOTED_PROGRAM.match(text)
     if quoted is None or not quoted["end"].strip():
         return None
@@ -115,7 +115,7 @@ def _from_quotes(text: str) -> Extraction | None:
 
 
 def _from_blocks(blocks: list[Block]) -> Extraction | None:
-    """The program among fenced blocks; None if none of them is Python."""
+    """Chooses the program among fenced blocks; None if none of them is Python."""
     named = [block for block in blocks if block.is_python and block.text.strip()]
     pieces = named or [
         block for block in blocks if block.may_be_python and reads_like_code(block.text)
@@ -137,7 +137,7 @@ def _from_blocks(blocks: list[Block]) -> Extraction | None:
         last_whole = whole[-1]
         ends_whole = scan(codes[-1]).closed and not _HANGING_END.search(codes[-1].rstrip()[-20:])
         if ends_whole and _stands_alone(codes[-1], codes[:-1]):
-            # No closing fence, yet a complete program: many models just stop.
+            # No closing fence, but a complete program: many models just stop.
             return Extraction(codes[-1], "unclosed", truncated=False, blocks=len(pieces))
         if not _makes_something(codes[last_whole]):
             joined = _join(codes, len(codes) - 1, [*whole, len(codes) - 1])
@@ -146,10 +146,10 @@ def _from_blocks(blocks: list[Block]) -> Extraction | None:
 
 
 def _join_from(codes: list[str], whole: list[int], blocks: int, *, truncated: bool) -> Extraction:
-    # What follows a program is often an example of its output or of a call: a block without a
-    # statement that does anything is not a program.
+    # A program is often followed by an example of its output or of a call, so a block without
+    # effective statements is not a program.
     last = next((index for index in reversed(whole) if reads_like_code(codes[index])), whole[0])
-    # Nor is a block that only looks at the finished workbook: unlike a solution, it writes nothing.
+    # Nor is a block that only inspects the finished workbook: unlike a solution, it writes nothing.
     makers = [index for index in whole if index < last and _makes_something(codes[index])]
     if makers and not _makes_something(codes[last]) and _stands_alone(codes[last], codes[:last]):
         last = makers[-1]
@@ -159,7 +159,7 @@ def _join_from(codes: list[str], whole: list[int], blocks: int, *, truncated: bo
 
 
 def _join(codes: list[str], last: int, whole: list[int]) -> str:
-    """The block, preceded by the earlier blocks that it depends on."""
+    """Returns the block, preceded by the earlier blocks on which it depends."""
     first = last
     needed = set(free_names(codes[last]))
     for index in reversed([index for index in whole if index < last]):
@@ -184,12 +184,12 @@ def _stands_alone(code: str, earlier: list[str]) -> bool:
 
 
 def _makes_something(code: str) -> bool:
-    """Whether the program writes a workbook, judging by its text."""
+    """Returns whether the program writes a workbook, judging by its text."""
     return _WRITES.search(code) is not None
 
 
 def _from_bare_text(text: str) -> Extraction:
-    """Lines that read like Python in a reply without any mark."""
+    """Finds the lines that look like Python in a reply without any mark."""
     if quoted := _QUOTED_PROGRAM.match(text):
         return Extraction(tidy(quoted["body"]), "fence", truncated=True, blocks=1)
     stripped = text.strip()
@@ -209,7 +209,7 @@ def _from_bare_text(text: str) -> Extraction:
         first -= 1
     lines = _without_prose(lines[first:])
     code = tidy("\n".join(lines))
-    # Without a call nothing is read or written: "Profit = Revenue - Cost" is not a program.
+    # Code without a call cannot read or write: "Profit = Revenue - Cost" is not a program.
     if not reads_like_code(code) or not _CALL.search(scan(code).bare):
         return Extraction(None, "none")
     return Extraction(code, "bare", truncated=not scan(code).closed, blocks=1)
@@ -232,15 +232,15 @@ def _without_prose(lines: list[str]) -> list[str]:
 
 
 def recorded_program(record: Mapping[str, Any]) -> str | None:
-    """The program of a record.
+    """Returns the program of a record.
 
     Args:
         record: ``solution`` (or ``code``) is a program or a whole reply; ``reply``, if there is
-            one, is the reply that the program was found in.
+            one, is the reply in which the program was found.
 
     Returns:
-        The program; None if there is none. What was already found in the recorded reply is
-        taken as the program, and is not searched for another one.
+        The program; None if there is none. A program that was already found in the recorded reply
+        is taken unchanged, and not searched again.
     """
     text = record.get("solution", record.get("code"))
     if not isinstance(text, str):

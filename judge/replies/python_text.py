@@ -1,10 +1,10 @@
-"""Reads Python text without compiling it: replies of models are hostile. Pure; nothing is run.
+"""Reads Python text without compiling it, since replies of models are hostile. Pure; runs nothing.
 
-- :func:`scan` walks a program once and tells strings, comments and brackets apart, which is enough
-  to see whether a block of code is whole and which names it takes from elsewhere.
-- :func:`is_code_line` and its kin tell lines of Python from prose.
-- :func:`is_program` tells whether text is a program from its first character to its last.
-- :func:`tidy` gives code as a file would hold it: no prompts, magics, odd indentation or escapes.
+- :func:`scan` walks a program once and distinguishes strings, comments and brackets. This is enough
+  to see whether a block of code is complete and which names it takes from elsewhere.
+- :func:`is_code_line` and similar functions distinguish lines of Python from prose.
+- :func:`is_program` checks whether text is a program from its first character to its last.
+- :func:`tidy` removes prompts, magics, odd indentation and escapes, which a file would not have.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STRING_BODIES = {
     '"': re.compile(r'(?:[^"\\\n]++|\\.)*+', re.DOTALL),
     "'": re.compile(r"(?:[^'\\\n]++|\\.)*+", re.DOTALL),
 }
-_MAX_BOUND_LINE_CHARS = 500  # longer lines are data, and each "for" searches to the end of its line
+_MAX_BOUND_LINE_CHARS = 500  # longer lines are data, and a "for" is searched to the end of its line
 _MAX_PARAMETERS_CHARS = 2_000
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _BINDS = re.compile(
@@ -60,9 +60,9 @@ class Scan:
     """The result of a walk over a program.
 
     Attributes:
-        closed: every bracket and string is closed, and no bracket closes nothing.
-        in_string: the text ends within a triple-quoted string.
-        bare: the text with strings emptied and comments taken out, line for line.
+        closed: whether all brackets and strings are closed, without surplus closing brackets.
+        in_string: whether the text ends within a triple-quoted string.
+        bare: the text with empty strings and without comments, line for line.
     """
 
     closed: bool
@@ -82,7 +82,7 @@ class Scanner:
 
     @property
     def closed(self) -> bool:
-        """Whether every bracket and string so far is closed, and no bracket closes nothing."""
+        """Whether all brackets and strings so far are closed, without surplus closing brackets."""
         return self._balanced and not self._open and self._quote is None
 
     @property
@@ -91,7 +91,7 @@ class Scanner:
         return self._quote is not None
 
     def feed(self, piece: str) -> None:
-        """Continues over whole lines, in time linear in their length."""
+        """Continues with whole lines, in time linear in their length."""
         position = 0
         self._broken.clear()
         if self._quote is not None:
@@ -116,11 +116,11 @@ class Scanner:
             self._bare.append(piece[position:])
 
     def result(self) -> Scan:
-        """The result so far."""
+        """Returns the result so far."""
         return Scan(self.closed, self._quote is not None, "".join(self._bare))
 
     def _end_string(self, piece: str, position: int, quote: str) -> int:
-        """Goes to the end of a string, or past the quote if it has none; returns the new index."""
+        """Goes to the end of a string, or past its quote if it has no end; returns the index."""
         body = _STRING_BODIES[quote].match(piece, position)
         end = position if body is None else body.end()
         if piece.startswith(quote, end):
@@ -130,8 +130,8 @@ class Scanner:
         if len(quote) == 3:
             self._quote = quote
             return len(piece)
-        # A lone quote: the line is broken, the rest of it can still be read. Other quotes of its
-        # kind are on the same broken line and do not begin strings either.
+        # A lone quote: the line is broken, but its rest can still be read. Other quotes of this
+        # kind in the line do not begin strings either.
         self._balanced = False
         self._broken[quote] = end
         return position
@@ -145,7 +145,7 @@ def scan(code: str) -> Scan:
 
 
 def defined_names(code: str) -> frozenset[str]:
-    """Names that a program binds: imports, assignments, definitions, loop variables."""
+    """Finds the names that a program binds: imports, assignments, definitions, loop variables."""
     names: set[str] = set()
     bare = "\n".join(line[:_MAX_BOUND_LINE_CHARS] for line in scan(code).bare.split("\n"))
     for match in _BINDS.finditer(bare):
@@ -156,7 +156,7 @@ def defined_names(code: str) -> frozenset[str]:
 
 
 def free_names(code: str) -> frozenset[str]:
-    """Names that a program uses without binding them; attributes and keywords do not count."""
+    """Finds the names that a program uses without binding them, except attributes and keywords."""
     bare = _FROM.sub("import", scan(code).bare)
     used = set(_USED.findall(bare))
     return frozenset(used - defined_names(code) - _KNOWN)
@@ -204,32 +204,32 @@ _PROSE_LINE = re.compile(r"[A-Z][\w',-]*+(?: [\w'\",;()./-]++){3,}+[.:!]?\Z")
 
 
 def is_code_line(line: str) -> bool:
-    """Whether a line could be part of a program."""
+    """Returns whether a line could be part of a program."""
     return _CODE_LINE.match(line[:_MAX_LINE_CHARS]) is not None
 
 
 def is_strong_line(line: str) -> bool:
-    """Whether a line is almost certainly Python."""
+    """Returns whether a line is almost certainly Python."""
     return _STRONG_LINE.match(line[:_MAX_LINE_CHARS]) is not None
 
 
 def is_import_line(line: str) -> bool:
-    """Whether a line imports something."""
+    """Returns whether a line imports something."""
     return _IMPORT_LINE.match(line[:_MAX_LINE_CHARS]) is not None and is_code_line(line)
 
 
 def is_prose_line(line: str) -> bool:
-    """Whether a line is a sentence."""
+    """Returns whether a line is a sentence."""
     return _PROSE_LINE.match(line[:_MAX_LINE_CHARS]) is not None
 
 
 def is_header_line(line: str, next_line: str) -> bool:
-    """Whether a line begins a block of Python, even if its colon was forgotten."""
+    """Returns whether a line begins a block of Python, even if its colon was forgotten."""
     return next_line[:1].isspace() and _HEADER_LINE.match(line[:_MAX_LINE_CHARS]) is not None
 
 
 def reads_like_code(text: str) -> bool:
-    """Whether at least half of the lines could be part of a program, and one certainly is."""
+    """Returns whether at least half of the lines could be code, and at least one certainly is."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         return False
@@ -247,7 +247,7 @@ _MARK = re.compile(r"`|<\||</?+[A-Za-z]\w*+>|\[/?+THINK\]")
 
 
 def syntax_tree(code: str) -> ast.Module | None:
-    """The syntax tree of a program; None if it does not parse, or would take too long."""
+    """Returns the syntax tree of a program; None if parsing fails or would take too long."""
     if not _can_be_parsed(code):
         return None
     try:
@@ -259,11 +259,12 @@ def syntax_tree(code: str) -> ast.Module | None:
 
 
 def is_program(text: str) -> bool:
-    """Whether the whole text is a program.
+    """Returns whether the whole text is a program.
 
-    It is if it parses and does something: a lone word, or a JSON object, parses as well. What
-    is too long to be parsed counts as one if it begins with a line of code, closes everything that
-    it opens, and holds neither a sentence nor a mark such as a fence outside its strings.
+    It is a program if it parses and does something, since a single word or a JSON object parses as
+    well. Text that is too long to be parsed counts as a program if it begins with a line of code,
+    closes everything that it opens, and has neither a sentence nor a mark such as a fence outside
+    its strings.
     """
     if not _can_be_parsed(text):
         return len(text) <= _MAX_SCANNED_CHARS and _reads_like_a_program(text)
@@ -274,10 +275,10 @@ def is_program(text: str) -> bool:
 
 
 def _can_be_parsed(code: str) -> bool:
-    """Whether parsing takes a bounded time.
+    """Returns whether parsing takes a limited time.
 
-    Python's parser is linear with one exception: for each ``{}`` of an f-string it searches the
-    whole string again.
+    Python's parser takes linear time with one exception: for each ``{}`` of an f-string, it
+    searches the whole string again.
     """
     if len(code) > _MAX_PARSED_CHARS:
         return False
@@ -300,25 +301,25 @@ def _reads_like_a_program(text: str) -> bool:
     return any(map(is_strong_line, lines)) and not any(map(is_prose_line, lines))
 
 
-# -- code as a file would hold it ------------------------------------------------------------------
+# -- code as in a file -----------------------------------------------------------------------------
 
 PROMPT_LINE = re.compile(r"^(?:>>>|\.\.\.)(?: |\Z)")
-"""A line of Python's console."""
+"""The prompt before a line of Python's console."""
 NUMBERED_IN = re.compile(r"^In ?\[\d{0,9}\]: ?")
-"""The mark of a notebook's cell."""
+"""The prompt before a cell of a notebook."""
 
 _SHELL_LINE = re.compile(r"[ \t]*+(?:!\w|%{1,2}\w|pip3? install )")
 _LINE_NUMBER = re.compile(r" *+(\d{1,7}+)(?:[:.|] ?| |\t|\Z)")
 
 
 def tidy(code: str) -> str:
-    """A block of code as a file would hold it.
+    """Cleans a block of code, so that it is as in a file.
 
     Args:
         code: lines that end with a newline, as they were in the reply.
 
     Returns:
-        The code with one newline at its end; empty if it holds nothing.
+        The code with one newline at its end; empty if there is no code.
     """
     code = code.strip("\n")
     if "\n" not in code and code.count("\\n") >= 2:
@@ -326,7 +327,7 @@ def tidy(code: str) -> str:
     lines = code.split("\n")
     first = next((line for line in lines if line.strip()), "")
     if PROMPT_LINE.match(first):
-        # A pasted console: lines without a prompt are what it printed.
+        # A pasted console session: lines without a prompt are output.
         lines = [PROMPT_LINE.sub("", line) for line in lines if PROMPT_LINE.match(line)]
     lines = [NUMBERED_IN.sub("", line, count=1) for line in _without_line_numbers(lines)]
     lines = [_indent_without_nbsp(line) for line in lines]
@@ -339,13 +340,13 @@ def tidy(code: str) -> str:
 
 
 def dedent(text: str) -> str:
-    """The text without the indentation that all of its lines share; blank lines become empty.
+    """Removes the indentation that all lines share; blank lines become empty.
 
-    Like :func:`textwrap.dedent`, which makes a pattern of the indentation, however long it is.
+    Like :func:`textwrap.dedent`, which makes a pattern from the indentation, however long that is.
     """
     lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
     indents = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line]
-    # All of them share what the first and the last in alphabetical order share.
+    # All lines share what the first and the last in alphabetical order share.
     first, last = min(indents, default=""), max(indents, default="")
     width = next(
         (
@@ -359,7 +360,7 @@ def dedent(text: str) -> str:
 
 
 def _without_shell(lines: list[str]) -> list[str]:
-    """Notebook magics and shell lines become comments; inside strings they are left alone."""
+    """Turns notebook magics and shell lines into comments, except inside strings."""
     walk = Scanner()
     kept: list[str] = []
     for line in lines:
@@ -370,7 +371,7 @@ def _without_shell(lines: list[str]) -> list[str]:
 
 
 def _without_line_numbers(lines: list[str]) -> list[str]:
-    """Removes 1, 2, 3 … from the beginnings, if every line has its number."""
+    """Removes line numbers (1, 2, 3 …) if every line begins with its number."""
     numbers = [_LINE_NUMBER.match(line) for line in lines]
     if len(lines) < 2 or any(
         match is None or int(match[1]) != number for number, match in enumerate(numbers, start=1)

@@ -1,4 +1,4 @@
-"""Removes the reasoning that precedes a chat model's answer, where it is marked. Pure."""
+"""Removes marked reasoning that precedes a chat model's answer. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HARMONY_CALL = re.compile(
 
 
 def answer_of(text: str) -> str:
-    r"""The answer, without reasoning and without the marks of a template.
+    r"""Returns the answer without reasoning and without the marks of a template.
 
     Args:
         text: the reply, with line ends of ``\n``.
@@ -45,13 +45,13 @@ def answer_of(text: str) -> str:
 
 
 def strip_reasoning(text: str) -> str:
-    """The reply without the model's reasoning, where that is marked."""
+    """Returns the reply without the model's marked reasoning."""
     text = _cut_reasoning(text)
     if (end := _last(_REASONING_END, text)) is not None and text[end.end() :].strip():
-        # Templates that open the reasoning in the prompt leave only its end in the reply.
+        # If a template opens the reasoning in the prompt, the reply has only its end mark.
         text = text[end.end() :]
     opening = _REASONING_START.match(text.lstrip())
-    return "" if opening else text  # Reasoning without an end never reached an answer.
+    return "" if opening else text  # Reasoning without an end mark never reached an answer.
 
 
 def _cut_reasoning(text: str) -> str:

@@ -1,6 +1,6 @@
-"""JSON as chat models write it: trailing commas, comments, single quotes, tuples, Python's names.
+"""Reads JSON as chat models write it: trailing commas, comments, single quotes, tuples, True.
 
-Reads no more than literals; nothing is evaluated. Pure.
+Reads only literals and evaluates nothing. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MAX_DEPTH = 100
 """How deep objects and lists may be nested."""
 
 MAX_DIGITS = 1_000
-"""A whole number with more digits is not read."""
+"""How many digits a whole number may have to be read."""
 
 _EXACT = 2.0**53
 _BLANK = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|\#[^\n]*+)*+")
@@ -38,7 +38,7 @@ class NotLiteralError(Exception):
 
     Attributes:
         position: the index up to which the text was read.
-        is_deep: whether it would be a literal if it were nested less deep.
+        is_deep: whether it would be a literal if it were nested less deeply.
     """
 
     def __init__(self, position: int, *, is_deep: bool = False) -> None:
@@ -53,7 +53,7 @@ class _Reader:
     position: int
 
     def skip(self) -> str:
-        """Skips blanks and comments; returns the next character, empty at the end."""
+        """Skips spaces and comments; returns the next character, empty at the end."""
         match = _BLANK.match(self.text, self.position)
         self.position = self.position if match is None else match.end()
         return self.text[self.position : self.position + 1]
@@ -114,7 +114,7 @@ class _Reader:
         try:
             text = json.loads(f'"{body}"', strict=False)
         except ValueError:
-            # A backslash that JSON does not know, as in LaTeX, is one.
+            # A backslash of an escape that JSON does not have, as in LaTeX, is kept.
             text = body
         return str(text)
 
@@ -144,13 +144,13 @@ def _as_double(match: re.Match[str]) -> str:
 
 
 def number_of(digits: str) -> float | None:
-    """The number that digits stand for, perhaps with a point or an exponent.
+    """Reads a number from its digits, with an optional point or exponent.
 
-    A whole number that has more digits than a float can hold is kept exactly:
+    A whole number with more digits than a float can hold is kept exactly:
     ``9007199254740993.0`` is not ``9007199254740992``.
 
     Returns:
-        None if there are too many digits to read them.
+        The number; None if it has too many digits.
     """
     try:
         if digits.lstrip("-+").isdecimal():
@@ -168,14 +168,14 @@ def read_literal(text: str, start: int = 0) -> tuple[object, int]:
     """Reads one literal: an object, a list, a string, a number, a name such as ``true``.
 
     Args:
-        text: where it is.
-        start: where it begins.
+        text: the text with the literal.
+        start: the index at which the literal begins.
 
     Returns:
-        Its value, and where it ends. NaN and infinities become None.
+        The value, and the index after the literal. NaN and infinities become None.
 
     Raises:
-        NotLiteralError: there is none.
+        NotLiteralError: no literal begins there.
     """
     reader = _Reader(text, start)
     return reader.value(0), reader.position

@@ -1,1 +1,1 @@
-"""Reports: what a results directory says, for machines and for people."""
+"""Reports: the contents of a results directory, for machines and for people."""

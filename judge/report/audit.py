@@ -1,8 +1,8 @@
-"""Is the judge right? A sample of its verdicts for a person to mark, and what the marks say. Pure.
+"""Measures how often the judge is right, from a sample that a person marks. Pure.
 
-Source of the four rates: the SpreadsheetBench paper, its appendix on evaluation metrics. There, on
-50 instructions with three cases each, they are 0, 3.8, 0 and 4 %. docs/reports.md says what each of
-them is a share of.
+The four rates come from the appendix on evaluation metrics of the SpreadsheetBench paper. There, on
+50 instructions with three cases each, they are 0, 3.8, 0 and 4 %. docs/reports.md gives the
+denominator of each rate.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ SubmissionKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class AuditSample:
-    """The verdicts that a person is to mark.
+    """A sample of verdicts for a person to mark.
 
     Attributes:
-        id: the id of the sample; the sheet carries it in every row.
+        id: the id of the sample; every row of the sheet has it.
         seed: seed of the draw.
-        population: submissions with a scored case, from which it was drawn.
-        verdicts: scored cases of the submissions drawn -> automatic verdict, when it was drawn.
+        population: how many submissions with a scored case it was drawn from.
+        verdicts: scored cases of the submissions drawn -> automatic verdict at the time of the
+            draw.
     """
 
     id: str
@@ -62,7 +63,7 @@ class AuditSample:
         """Reads a record of audits.jsonl.
 
         Raises:
-            KeyError, TypeError, ValueError, OverflowError: it is not as :meth:`to_json` wrote it.
+            KeyError, TypeError, ValueError, OverflowError: it is not what :meth:`to_json` writes.
         """
         seed = int(record["seed"])
         verdicts = {
@@ -70,7 +71,7 @@ class AuditSample:
             for task, sample, case, verdict in record["verdicts"]
         }
         if record["id"] != _id_of(seed, verdicts):
-            raise ValueError("the verdicts are not those that were sampled")
+            raise ValueError("these are not the verdicts that were sampled")
         return cls(str(record["id"]), seed, int(record["population"]), verdicts)
 
 
@@ -79,11 +80,11 @@ def _id_of(seed: int, verdicts: Mapping[CaseKey, str]) -> str:
 
 
 def draw_sample(run: LoadedRun, size: int, seed: int) -> AuditSample:
-    """Draws submissions at random, each as likely as any other, with all of their scored cases.
+    """Draws submissions at random, all equally likely, with all of their scored cases.
 
     Args:
         run: the run.
-        size: how many submissions; all of them where there are fewer.
+        size: how many submissions to draw; if the run has fewer, all are drawn.
         seed: the seed of the draw.
 
     Raises:
@@ -92,7 +93,7 @@ def draw_sample(run: LoadedRun, size: int, seed: int) -> AuditSample:
     candidates = [submission for submission in run.submissions if any(_scored(submission))]
     if not candidates:
         raise UsageError(f"{run.path}: has no scored case to audit")
-    chosen = random.Random(seed).sample(range(len(candidates)), min(size, len(candidates)))  # noqa: S311  a sample, no secret
+    chosen = random.Random(seed).sample(range(len(candidates)), min(size, len(candidates)))  # noqa: S311  for sampling, not for secrets
     verdicts = {
         (submission.task_id, submission.sample, number): submission.automatic[number].verdict.value
         for submission in (candidates[index] for index in sorted(chosen))
@@ -114,8 +115,8 @@ class AuditMarks:
     """A person's marks.
 
     Attributes:
-        cases: case -> whether the verdict on it is right; cases that were left blank are not in it.
-        instructions: submission -> whether the verdict on it as a whole (solved, or not) is right.
+        cases: case -> whether its verdict is right; cases that were left blank are not included.
+        instructions: submission -> whether its overall verdict (solved or not) is right.
     """
 
     cases: Mapping[CaseKey, bool]
@@ -124,13 +125,13 @@ class AuditMarks:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Verdicts counted by whether a person agrees with them.
+    """Counts of verdicts, by whether a person agrees with them.
 
     Attributes:
-        true_positive: accepted, and rightly so.
-        false_positive: accepted, though it is wrong.
-        true_negative: not accepted, and rightly so.
-        false_negative: not accepted, though it is right.
+        true_positive: accepted, and the output is right.
+        false_positive: accepted, but the output is wrong.
+        true_negative: not accepted, and the output is wrong.
+        false_negative: not accepted, but the output is right.
     """
 
     true_positive: int
@@ -149,23 +150,24 @@ class AuditRates:
         method: the method of the intervals.
         case_false_discovery: share of the accepted cases whose output is wrong.
         case_false_omission: share of the cases not accepted whose output is right.
-        instruction_false_positive: share of all instructions of which a case was accepted though
-            its output is wrong.
-        instruction_false_negative: share of all instructions of which a case was not accepted
-            though its output is right.
-        cases: counts behind the first two.
-        false_positive_instructions: instructions that the third counts.
-        false_negative_instructions: instructions that the fourth counts.
-        whole_instructions: instructions with all cases marked, which the last two are shares of.
+        instruction_false_positive: share of all instructions with an accepted case whose output is
+            wrong.
+        instruction_false_negative: share of all instructions with a rejected case whose output is
+            right.
+        cases: counts behind the first two rates.
+        false_positive_instructions: numerator of ``instruction_false_positive``.
+        false_negative_instructions: numerator of ``instruction_false_negative``.
+        whole_instructions: instructions with all cases marked; the denominator of both.
         solved: counts of instructions by whether "solved" (all cases accepted) is right.
         marked_cases: cases with a mark.
         sampled_cases: cases in the sample.
-        marked_instructions: instructions with a mark of their own, or with all cases marked;
-            ``solved`` counts them.
+        marked_instructions: instructions that ``solved`` counts: they are marked themselves, or all
+            of their cases are.
         sampled_instructions: instructions in the sample.
-        marked_by_cases: those of them without a mark of their own, whose truth follows from their
-            cases.
-        rejudged_cases: cases whose verdict on record has changed since; what was marked counts.
+        marked_by_cases: instructions that are not marked themselves, whose truth is derived from
+            the marks of their cases.
+        rejudged_cases: cases whose verdict on record has changed since the draw; the verdict that
+            was marked counts.
     """
 
     sample_id: str
@@ -198,8 +200,8 @@ def audit_rates(
     """The four rates with their intervals.
 
     Args:
-        sample: what was to be marked.
-        marks: what a person said of it.
+        sample: the verdicts to mark.
+        marks: a person's marks on them.
         method: confidence, resamples and seed of the intervals.
         rejudged_cases: cases whose verdict on record has changed since the sample was drawn.
     """
@@ -288,7 +290,7 @@ def _instruction_rate(hits_by_task: Sequence[tuple[str, bool]], method: Method) 
 def _instruction_truths(
     sample: AuditSample, marks: AuditMarks
 ) -> tuple[dict[SubmissionKey, tuple[bool, bool]], int]:
-    """Submission -> (judge says solved, is solved), and how many truths follow from their cases."""
+    """Submission -> (judge says solved, is solved); and how often the latter follows from cases."""
     cases: dict[SubmissionKey, list[CaseKey]] = defaultdict(list)
     for key in sample.verdicts:
         cases[key[0], key[1]].append(key)

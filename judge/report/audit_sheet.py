@@ -1,7 +1,7 @@
 """The sheet of an audit: written as .xlsx or .csv for a person to mark, and read back.
 
-A sheet that is read back has been in other programs and other hands. Whatever it holds, reading it
-gives marks, or an error that names the row.
+Between writing and reading, other programs and people have edited the sheet. Reading it gives
+marks, or an error that names the row, whatever the sheet contains.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ COLUMNS = (
     ("remark", 30),
     ("audit", 14),
 )
-"""Heading of each column and its width in characters."""
+"""Heading of each column -> its width in characters."""
 _LINKS = ("input", "gold", "output")
 MARKS = (CASE_MARK, INSTRUCTION_MARK)
 _HEADINGS = [name for name, _ in COLUMNS]
@@ -76,7 +76,7 @@ Each row is one test case. Open input, gold and output, and look at the answer p
    Left blank, it follows from the marks of the cases.
 Judge by the instruction, not by the gold: a gold can be wrong as well.
 Rows that you leave blank do not count. The number, the case and the verdict of a row have to stay
-as they are; what else you change is not read back.
+as they are. Any other change is ignored.
 Then: judge audit RUN --read THIS_FILE
 """
 
@@ -146,10 +146,10 @@ def already_there(path: Path) -> UsageError:
 
 
 def write_sheet(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Writes the sheet; the ending of the name decides between .xlsx and .csv.
+    """Writes the sheet as .xlsx or .csv, depending on the extension.
 
     Raises:
-        UsageError: another ending, or there is something of that name already.
+        UsageError: the extension is not one of the two, or the path already exists.
     """
     match path.suffix.lower():
         case ".xlsx":
@@ -168,13 +168,13 @@ def write_sheet(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
             raise UsageError(f"{path}: an audit is written as .xlsx or .csv, not as {other!r}")
     try:
         with naming_what_is_written(path):
-            write_new(path, data)  # follows no link, overwrites no marks
+            write_new(path, data)  # does not follow a link, does not overwrite marks
     except FileExistsError as error:
         raise already_there(path) from error
 
 
 def _xlsx(rows: Sequence[Mapping[str, object]]) -> bytes:
-    from openpyxl import Workbook  # noqa: PLC0415  only for those who write a sheet
+    from openpyxl import Workbook  # noqa: PLC0415  slow; only needed to write
     from openpyxl.worksheet.datavalidation import DataValidation  # noqa: PLC0415
 
     workbook = Workbook()
@@ -212,7 +212,7 @@ def _put(sheet: Worksheet, row: int, column: int, name: str, value: object) -> N
     elif isinstance(value, int):
         cell.value = value
     else:
-        # Texts of solutions and workbooks stay texts, even if they begin like a formula.
+        # Text from solutions and workbooks stays text, even if it begins like a formula.
         text = _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", str(value))
         cell.value = text[:_MAX_TEXT_LENGTH]
         cell.data_type = "s"
@@ -248,7 +248,7 @@ _NUMBER = re.compile(r"([0-9]{1,9})(?:\.0{1,20})?")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row that has a number: its place in the sheet, and its cell values by heading."""
+    """A row with a number: its position in the sheet, and its cell values by heading."""
 
     number: int
     texts: Mapping[str, str]
@@ -261,7 +261,7 @@ class MarkedSheet:
         path: the sheet, .xlsx or .csv.
 
     Raises:
-        UsageError: it cannot be read, or is not the sheet of one audit.
+        UsageError: it cannot be read, or is not the sheet of a single audit.
     """
 
     def __init__(self, path: Path) -> None:
@@ -280,12 +280,11 @@ class MarkedSheet:
         """The marks in the sheet.
 
         Args:
-            sample: what the sheet was made for.
+            sample: the sample for which the sheet was made.
 
         Raises:
-            UsageError: a mark that is neither right nor wrong, a row that the sample does not have
-                or that shows another verdict, or two marks that contradict each other; names the
-                row.
+            UsageError: a mark is neither right nor wrong, a row is not in the sample or shows
+                another verdict, or two marks contradict each other. The message names the row.
         """
         cases: dict[CaseKey, bool] = {}
         instructions: dict[SubmissionKey, bool] = {}
@@ -312,7 +311,7 @@ class MarkedSheet:
 
 
 def _key(texts: Mapping[str, str], keys: Sequence[CaseKey], where: str) -> CaseKey:
-    """The case of a row, by number: spreadsheet programs turn the id ``13-1`` into a date."""
+    """Finds a row's case by number, since spreadsheet programs turn the id ``13-1`` into a date."""
     number = _whole_number(texts["no"])
     if number is None or not 1 <= number <= len(keys):
         raise UsageError(
@@ -349,7 +348,7 @@ def _mark(texts: Mapping[str, str], name: str, where: str) -> bool | None:
 
 
 def _shown(text: str) -> str:
-    """Text of the sheet in quotes, for a message: short, and without control characters."""
+    """Quotes text from the sheet for a message: shortened, and without control characters."""
     cut = text if len(text) <= _MAX_SHOWN_LENGTH else text[:_MAX_SHOWN_LENGTH] + "…"
     return f"'{visible(cut)}'"
 
@@ -386,7 +385,7 @@ def _check_headings(path: Path, headings: Sequence[str]) -> None:
         )
     twice = [name for name in (*_NEEDED, CASE, VERDICT) if headings.count(name) > 1]
     if twice:
-        raise UsageError(f"{path}: has several columns {twice[0]!r}: which one counts?")
+        raise UsageError(f"{path}: has several columns {twice[0]!r}, of which only one may be left")
 
 
 def _csv_table(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
@@ -416,7 +415,7 @@ def _xlsx_table(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         used = workbook.used_range(SHEET)
         if used is None:
             return
-        # Not as a table: with one cell in the last row and column, it would have 17 billion cells.
+        # Not as a table: one cell in the last row and column would make it 17 billion cells.
         cells_by_row: dict[int, dict[int, str]] = {}
         whole = CellRange(SHEET, 1, 1, used.max_row, used.max_column)
         for (row, column), cell in workbook.cells(whole).items():

@@ -1,4 +1,4 @@
-"""The ways in which a report divides its tasks, and the rule of each. Pure."""
+"""The ways in which a report divides its tasks into groups, each with its rule. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class TaskFacts:
     """Facts that decide which part of a division a task is in.
 
     Attributes:
-        instruction_type: in the benchmark's words.
-        shape: the shape of the input of its first case; None where that is not known.
+        instruction_type: the instruction type, in the benchmark's words.
+        shape: the shape of the first case's input; None if it is not known.
         input_bytes: size of the same workbook.
-        answer_cells: cells of the answer range of the first case.
-        groups: name of a division -> its group, as the suite says.
-        rounds: rounds of the conversation that gave the solution.
-        has_workbook: whether its answer is a file, so that rows and columns of its input mean
-            something.
-        aspects: the sorts of things that its answer is judged by, where its checker names them.
+        answer_cells: number of cells in the answer range of the first case.
+        groups: name of a division -> the task's group, as given by the suite.
+        rounds: rounds of the conversation that produced the solution.
+        has_workbook: whether the answer is a file; only then do the rows and columns of the input
+            matter.
+        aspects: the aspects of the answer that are judged, if the checker names them.
     """
 
     instruction_type: str
@@ -37,7 +37,7 @@ class TaskFacts:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part: its key in data, its name for people, and its share in the paper, if any."""
+    """One part: its key in data, its name for people, and the paper's share, if there is one."""
 
     key: str
     label: str
@@ -53,8 +53,9 @@ class Division:
         label: its name for people.
         rule: which tasks are in which part, in a sentence or two.
         parts: all parts, in the order in which they are shown.
-        part_of: gives the key of the part that a task is in; None if that is unknown.
-        from_paper: one of the four pairs of the paper's Table 3, shown even where empty.
+        part_of: returns the key of the part that a task is in, or None if that is unknown.
+        from_paper: whether it is one of the four pairs of the paper's Table 3, which are shown
+            even if they are empty.
     """
 
     key: str
@@ -113,8 +114,8 @@ TABLES = Division(
 LAYOUT = Division(
     key="layout",
     label="Layout",
-    rule="Relational where the largest table has text above every column in its first row and no "
-    "merged cell; non-standard otherwise, and where there is no table. " + _FIRST,
+    rule="Relational if the largest table has text above every column in its first row and no "
+    "merged cell; non-standard otherwise, and if there is no table. " + _FIRST,
     parts=(
         Part("relational", "relational table", 0.5554),
         Part("non_standard", "non-standard table"),
@@ -166,12 +167,12 @@ def divisions_for(tasks: Sequence[TaskFacts], *, of_paper: bool) -> tuple[Divisi
     """The divisions of these tasks, the paper's pairs first.
 
     Tasks are divided by the suite's own groups and by rounds if the suite and the run have them,
-    and by what is in a workbook if the suite's answers are files.
+    and by the contents of the workbook if the suite's answers are files.
 
     Args:
-        tasks: what decides about each task.
-        of_paper: whether the suite is the one whose subsets Table 3 of the SpreadsheetBench paper
-            lists. Tasks of other suites are divided in the same way, without the paper's shares.
+        tasks: the facts about each task.
+        of_paper: whether Table 3 of the SpreadsheetBench paper lists the subsets of this suite.
+            Tasks of other suites are divided in the same way, without the paper's shares.
     """
     about_files = any(task.has_workbook for task in tasks)
     paper = (ROWS, COLUMNS, TABLES, LAYOUT)
@@ -193,17 +194,17 @@ def _without_paper(division: Division) -> Division:
 
 
 def aspect_divisions(tasks: Sequence[Sequence[str]]) -> tuple[Division, ...]:
-    """A division for each sort of thing that some tasks are judged by, and others are not.
+    """A division for each aspect by which some tasks are judged and others are not.
 
     Args:
-        tasks: the sorts of things of each task.
+        tasks: the aspects of each task.
     """
     named = sorted({aspect for aspects in tasks for aspect in aspects})
     return tuple(
         Division(
             key=f"aspect_{aspect}",
             label=f"Judged by {aspect}",
-            rule=f"With, where {aspect} is among what the rules of the task look at.",
+            rule=f"“With” means that some rule of the task checks {aspect}.",
             parts=(Part("with", f"with {aspect}"), Part("without", f"without {aspect}")),
             part_of=functools.partial(_aspect_of, aspect=aspect),
         )
@@ -218,16 +219,16 @@ def _aspect_of(task: TaskFacts, *, aspect: str) -> str | None:
 
 _GROUP_LABELS = {"category": "Manipulation category", "actions": "Difficulty"}
 _GROUP_RULES = {
-    "actions": "By the actions that the suite's authors count: at most 5 are easy, at most 15 "
-    "medium, more hard.",
+    "actions": "By the number of actions that the suite's authors give: easy up to 5, "
+    "medium up to 15, otherwise hard.",
     "feasible": "Tasks that cannot be done are solved by saying so.",
 }
 _ORDERED = ("easy", "medium", "hard")
-"""Groups that have an order of their own; others are sorted by name."""
+"""Groups with a fixed order; others are sorted by name."""
 
 
 def _groups(tasks: Sequence[TaskFacts]) -> Iterable[Division]:
-    """The divisions that the suite itself makes."""
+    """The divisions that the suite itself defines."""
     for key in sorted({name for task in tasks for name in task.groups}):
         names = sorted({task.groups[key] for task in tasks if key in task.groups}, key=_sort_key)
         yield Division(

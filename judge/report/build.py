@@ -1,4 +1,4 @@
-"""From a loaded run to the data of its report. Pure: the same records give the same report."""
+"""Builds the data of a report from a loaded run. Pure: the same records give the same report."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ from judge.suites.spreadsheetbench import FORMAT as SPREADSHEETBENCH
 
 
 def method_of(*, seed: int | None = None, resamples: int | None = None) -> Method:
-    """The default method, with the seed and the number of resamples that are given."""
+    """The default method with the given seed and number of resamples."""
     return Method(
         confidence=CONFIDENCE,
         resamples=RESAMPLES if resamples is None else resamples,
@@ -85,7 +85,7 @@ DEFAULT_METHOD = method_of()
 def build_report_data(
     run: LoadedRun, files: CaseFilesByCase, method: Method = DEFAULT_METHOD
 ) -> ReportData:
-    """Makes the data of a report.
+    """Builds the data of a report.
 
     Args:
         run: the run, from :func:`judge.report.load.load_run`.
@@ -142,12 +142,12 @@ def build_report_data(
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """A run whose submissions were counted.
+    """A run whose submissions have been counted.
 
     Attributes:
         tally: its numbers.
-        rows: its rows, and what was measured over them.
-        submissions: those that are in the scores, with their scores.
+        rows: its rows and their measurements.
+        submissions: the submissions that are in the scores, each with its scores.
         facts: task id -> the facts that decide to which groups the task belongs.
         divisions: the ways in which the tasks are divided into groups.
     """
@@ -160,10 +160,10 @@ class _Counted:
 
 
 class _Rows:
-    """The rows of a report: counted, and kept unless there are too many.
+    """The rows of a report: always measured, and kept unless there are too many.
 
     Args:
-        keep: whether they are kept.
+        keep: whether the rows are kept.
     """
 
     def __init__(self, *, keep: bool) -> None:
@@ -194,7 +194,7 @@ def _count(run: LoadedRun, files: CaseFilesByCase) -> _Counted:
         results = list(submission.results.values())
         counts = best is None or submission.key in best
         tally.add(submission.tallied, score, results, counts=counts)
-        tally.usage.add(submission.asking)
+        tally.usage.add(submission.usage)
         groups = _groups(divisions, facts[submission.task_id])
         entry = task_entry(submission, score, run.overrides, files, groups, run.suspicions)
         if tally.certified is not None:
@@ -206,7 +206,7 @@ def _count(run: LoadedRun, files: CaseFilesByCase) -> _Counted:
 
 
 def _notes(run: LoadedRun, tally: RunTally) -> Iterator[str]:
-    """Notes that a reader of a run needs."""
+    """Notes that a reader of the report needs."""
     yield from run.notes
     if run.is_large:
         yield LARGE_NOTE.format(cases=tally.cases, most=MAX_SHOWN_CASES)
@@ -226,7 +226,7 @@ def _notes(run: LoadedRun, tally: RunTally) -> Iterator[str]:
 def _identity(run: RunDocument) -> RunDocument:
     """The identity of the run, without the paths of its files on the machine that made it."""
     identity: RunDocument = {
-        # Every report has these fields, empty if the run does not have them.
+        # Every report has these fields; they are empty if the run lacks them.
         "model": None,
         "setting": None,
         "profile": None,
@@ -245,7 +245,7 @@ def _identity(run: RunDocument) -> RunDocument:
     if (suite := identity["suite"]) is not None:
         suite = suite.copy()
         suite.pop("source", None)
-        suite.pop("certified", None)  # its figures are in a part of their own
+        suite.pop("certified", None)  # reported in a separate section
         identity["suite"] = suite
     return identity
 
@@ -254,7 +254,7 @@ def _identity(run: RunDocument) -> RunDocument:
 
 
 def _scores(group: TaskGroup, method: Method) -> Scores:
-    """The numbers of a group of tasks, with the intervals of its scores."""
+    """The numbers of a group of tasks, with intervals for its scores."""
     score = group.score()
     return Scores(
         soft_restriction=_estimate((task.soft for task in group.tasks), method),
@@ -270,7 +270,7 @@ def _scores(group: TaskGroup, method: Method) -> Scores:
 
 
 def _estimate(tasks: Iterable[Sequence[float | None]], method: Method) -> Estimate:
-    """Mean over tasks, the samples of a task averaged first, with its interval."""
+    """The mean over tasks with its interval; the samples of a task are averaged first."""
     scored = ([score for score in samples if score is not None] for samples in tasks)
     return mean_interval(
         [sum(samples) / len(samples) for samples in scored if samples],
@@ -323,7 +323,7 @@ def _task_facts(
             input_bytes=first.input_bytes,
             answer_cells=first.answer_cells,
             groups={} if submission.task is None else submission.task.groups,
-            rounds=submission.asking.rounds,
+            rounds=submission.usage.rounds,
             has_workbook=submission.task is None or submission.task.answer.is_file,
             aspects=() if submission.task is None else aspects_of(submission.task.checker),
         )
@@ -331,7 +331,7 @@ def _task_facts(
 
 
 def _is_of_the_paper(run: LoadedRun) -> bool:
-    """Whether the suite of a run is one that the SpreadsheetBench paper reports on."""
+    """Whether the SpreadsheetBench paper reports on the suite of a run."""
     recorded = run.run.get("suite")
     name = run.suite.format if run.suite else recorded.get("format") if recorded else None
     return name in SPREADSHEETBENCH.names
@@ -385,7 +385,7 @@ def _breakdown(
 def _tables(
     suite: Suite | None, tallies: Collection[TaskTally], method: Method
 ) -> tuple[TableOfScores, ...]:
-    """The tables that the suite asks for; none if it is not available."""
+    """The tables that the suite defines; empty if the suite is not available."""
     if suite is None:
         return ()
     return tuple(
@@ -438,7 +438,7 @@ def _phases(tally: RunTally) -> tuple[PhaseCount, ...]:
 
 
 def _differences(counted: DifferenceTally) -> tuple[DifferenceCount, ...]:
-    """The classes of differences, commonest first."""
+    """The classes of differences, most common first."""
     return tuple(
         DifferenceCount(
             kind, cases, counted.only[kind], counted.cells[kind], cases / counted.different

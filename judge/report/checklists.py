@@ -1,4 +1,4 @@
-"""Points of checklists: summed over the cases of a run, and in lines for people. Pure."""
+"""Points of checklists, summed over the cases of a run and written as lines of text. Pure."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ JUDGES = {
     "human": "human",
     "program": "program",
 }
-"""Who judges an item -> the word for it in a line."""
+"""Who judges an item -> the word for that judge in a line."""
 
 _MAX_VALUE_CHARS = 200
 
 
 class ItemGroup(TypedDict):
-    """The items of a group on a page: its points in words, and each item."""
+    """A group of items on a page: its points in words, and its items."""
 
     name: str
     points: str
@@ -34,14 +34,14 @@ class ItemGroup(TypedDict):
 
 
 class ItemsPart(TypedDict):
-    """The items of a case on its page."""
+    """The checklist of a case on its page."""
 
     lines: list[str]
     groups: list[ItemGroup]
 
 
 def _marked_points(marks: Sequence[MarkRecord]) -> MarkedPoints:
-    from judge.grading.marks import MarkedPoints  # noqa: PLC0415  few runs have any
+    from judge.grading.marks import MarkedPoints  # noqa: PLC0415  few runs have checklists
 
     return MarkedPoints(marks)
 
@@ -50,7 +50,7 @@ class PointsTally:
     """The points of all cases that were judged by a checklist.
 
     Args:
-        marks: the marks of models, people and programs.
+        marks: the marks given by models, people and programs.
     """
 
     def __init__(self, marks: Sequence[MarkRecord] = ()) -> None:
@@ -88,7 +88,7 @@ class PointsTally:
                 self._parts[part][name] = own if before is None else _sum(before, own)
 
     def report(self) -> PointsReport | None:
-        """The sums, and the means of both shares; None if no case has points."""
+        """The sums and the mean of both shares; None if no case has points."""
         if not self._cases:
             return None
         report: PointsReport = {
@@ -125,7 +125,7 @@ def _mean(shares: Sequence[float]) -> float | None:
 
 
 def judges_line(by_judge: Mapping[str, PointsRecord]) -> str:
-    """The points by who judges: ``deterministic 15 of 18 points, LLM 0 of 5 (0 judged)``."""
+    """The points by kind of judge: ``deterministic 15 of 18 points, LLM 0 of 5 (0 judged)``."""
     parts: list[str] = []
     for judge, word in JUDGES.items():
         points = by_judge.get(judge)
@@ -140,14 +140,14 @@ def judges_line(by_judge: Mapping[str, PointsRecord]) -> str:
 
 
 def points_lines(points: PointsReport | None) -> Iterator[str]:
-    """Lines on a run: points by judge, by kind and by group, and both denominators."""
+    """Lines about a run: points by judge, by kind and by group, under both denominators."""
     if points is None:
         return
     yield f"checklists of {points['cases']:,} cases: {judges_line(points['by_judge'])}"
     left_out = points["mean_share_of_judged"]
     yield (
-        f"mean score {percent(points['mean_share_of_all'])} of all points (what was not judged "
-        f"counts as not earned), {percent(left_out)} of the judged points"
+        f"mean score {percent(points['mean_share_of_all'])} of all points (points that were not "
+        f"judged count as not earned), {percent(left_out)} of the judged points"
     )
     if points["with_pass_share"]:
         yield (
@@ -162,7 +162,7 @@ def points_lines(points: PointsReport | None) -> Iterator[str]:
 
 
 def marks_lines(marked: MarkedPointsReport) -> Iterator[str]:
-    """Lines on the points with marks, on who marked, and on how far raters agree."""
+    """Lines about the points with marks: who gave the marks, and how far raters agree."""
     raters = ", ".join(f"{name} {count:,}" for name, count in marked["raters"].items())
     with_marks = f"with marks ({raters})" if raters else "without marks"
     yield f"{with_marks}: {judges_line(marked['by_judge'])}"
@@ -189,7 +189,7 @@ def _listed(parts: Mapping[str, PointsRecord]) -> str:
 
 
 def checklist_lines(record: ChecklistRecord) -> Iterator[str]:
-    """Lines on one case: points by judge, and both denominators."""
+    """Lines about one case: points by judge, under both denominators."""
     yield judges_line(record["by_judge"])
     line = (
         f"score {percent(record['share_of_all'])} of all points, "
@@ -202,12 +202,12 @@ def checklist_lines(record: ChecklistRecord) -> Iterator[str]:
 
 
 def percent(share: float | None) -> str:
-    """A share in percent; ``no share`` for None."""
+    """A share as a percentage; ``no share`` for None."""
     return "no share" if share is None else f"{100 * share:.1f} %"
 
 
 def item_lines(item: ItemRecord) -> Iterator[str]:
-    """An item: its state and points, what has to hold, and below it what was found."""
+    """Lines about an item: its state, points and requirement, and below them the findings."""
     state = {"holds": "holds", "fails": "FAILS", "error": "ERROR"}.get(item["state"], "not judged")
     points = f"{item['earned']:g} of {item['points']:g}"
     if item.get("penalty"):
@@ -254,10 +254,10 @@ class ShownItem(ItemRecord):
 
 
 def items_part(record: CaseComparison, marks: Sequence[MarkRecord] = ()) -> ItemsPart | None:
-    """The items of a case for its page, by group; None if it was judged otherwise.
+    """The items of a case for its page, by group; None if no checklist judged the case.
 
     Args:
-        record: the comparison as it is on record.
+        record: the comparison as recorded.
         marks: the marks of the case.
     """
     checklist = record.get("checklist")
@@ -265,8 +265,12 @@ def items_part(record: CaseComparison, marks: Sequence[MarkRecord] = ()) -> Item
         return None
     given: dict[str, list[ShownMark]] = {}
     for mark in marks:
-        said: ShownMark = {"by": mark["by"], "score": mark["score"], "why": mark.get("why", "")}
-        given.setdefault(mark["item"], []).append(said)
+        shown_mark: ShownMark = {
+            "by": mark["by"],
+            "score": mark["score"],
+            "why": mark.get("why", ""),
+        }
+        given.setdefault(mark["item"], []).append(shown_mark)
     groups: dict[str, list[ShownItem]] = {}
     for item in record.get("items", []):
         values = {

@@ -1,7 +1,7 @@
 """Counts of a run besides its scores: shares of cells, options of scope, usage, charts. Pure.
 
-Each subject has a tally that takes one case (or one submission) at a time. What people should read
-of it comes as lines of text.
+Each subject has a tally, to which cases (or submissions) are added one at a time. The results for
+people are lines of text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, median
 
-from judge.core.conversation import Asking
+from judge.core.conversation import RecordedUsage
 from judge.core.records.cases import CaseComparison
 from judge.core.records.reports import (
     ChartsReport,
@@ -32,13 +32,13 @@ from judge.report.two_figures import (
 
 
 class ShareTally:
-    """Shares of the cells to change and to keep that are right; eight bytes for each share.
+    """Shares of right cells among those to change and those to keep; eight bytes a share.
 
     Attributes:
         cases: cases that were judged by their groups of cells.
         unreadable: outputs that are not workbooks.
-        change: the known shares of the cells to change.
-        keep: the known shares of the cells to keep.
+        change: the shares of right cells among those to change, of the cases that have one.
+        keep: the shares of right cells among those to keep, of the cases that have one.
     """
 
     __slots__ = ("cases", "change", "keep", "unreadable")
@@ -62,11 +62,11 @@ class ShareTally:
 def shares_of_tallies(tallies: Sequence[ShareTally]) -> GroupSharesReport:
     """Means over the cases of several tallies that have an output.
 
-    An output that is not a workbook has nothing right. A group without cells is in no mean, unless
-    the profile gives it a share.
+    In an output that is not a workbook, nothing is right. A group without cells is not in the mean,
+    unless the profile gives it a share.
 
     Args:
-        tallies: those of a group of tasks, in a run in which groups of cells decide.
+        tallies: the tallies of a group of tasks, in a run that is judged by groups of cells.
     """
     unreadable = sum(tally.unreadable for tally in tallies)
     return {
@@ -82,7 +82,7 @@ def _mean(shares: Sequence[float], unreadable: int) -> float | None:
 
 
 def share_lines(groups: Mapping[str, GroupSharesReport | None]) -> Iterator[str]:
-    """Lines for people, one for each group that has outputs.
+    """Lines of text, one for each group that has outputs.
 
     Args:
         groups: name of a group -> its shares.
@@ -101,15 +101,15 @@ def _percent(share: float | None) -> str:
 
 
 MAX_NAMED = 20
-"""Tasks that lose something and are named."""
+"""How many tasks in which something is lost are named."""
 
 
 class ScopeTally:
-    """Results of the options of scope and of figures, counted case by case.
+    """Results of the options on scope and on the two figures, counted case by case.
 
     Attributes:
-        collateral: what was changed outside the answer; None if no case was examined for it.
-        dynamic: whether answers follow their inputs; None likewise.
+        collateral: changes outside the answer; None if no case was examined for them.
+        dynamic: whether answers follow their inputs; None if no case was examined for it.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class ScopeTally:
         self.dynamic: DynamicTally | None = None
 
     def add(self, result: CaseResult) -> None:
-        """Counts a case, whose verdict has changes by hand in place."""
+        """Counts a case; changes by hand are already applied to its verdict."""
         accepted = result.verdict is Verdict.AC
         if (damage := result.comparison.get("collateral")) is not None:
             self.collateral = self.collateral or CollateralTally()
@@ -137,11 +137,11 @@ class ScopeTally:
                 self._kept["accepted"] += accepted
                 self._tasks.add(result.task_id)
                 self._kinds.update(record.get("counts", {}).keys())
-        if (asked := result.comparison.get("formula_asked")) is not None:
+        if (formula := result.comparison.get("formula_asked")) is not None:
             self._formula["cases"] += 1
-            self._formula["not_examined"] += "problem" in asked
-            self._formula["asked"] += bool(asked.get("asked") and asked.get("gold_formulas"))
-            if asked.get("constants"):
+            self._formula["not_examined"] += "problem" in formula
+            self._formula["asked"] += bool(formula.get("asked") and formula.get("gold_formulas"))
+            if formula.get("constants"):
                 self._formula["constants"] += 1
                 self._formula["accepted"] += accepted
 
@@ -178,14 +178,14 @@ class ScopeTally:
 
 
 def scope_lines(scope: ScopeReport | None) -> Iterator[str]:
-    """Lines for people, one for each option that was set."""
+    """Lines of text, one for each option that was set."""
     scope = scope or {}
     if (kept := scope.get("kept")) is not None:
         kinds = ", ".join(
             f"{kind.replace('_', ' ')} {count:,}" for kind, count in kept["by_kind"].items()
         )
         yield (
-            f"what the input had and the gold kept is lost in {kept['cases_with_losses']:,} of "
+            f"parts of the input that the gold keeps are lost in {kept['cases_with_losses']:,} of "
             f"{kept['cases']:,} cases, {kept['accepted_cases_with_losses']:,} of them accepted"
             + (f": {kinds}" if kinds else "")
             + _named_tasks(kept)
@@ -204,7 +204,7 @@ def scope_lines(scope: ScopeReport | None) -> Iterator[str]:
 
 
 def _named_tasks(kept: KeptReport) -> str:
-    """The tasks in which something is lost; none from a report that does not name them."""
+    """The tasks in which something is lost; empty for a report that does not name them."""
     named = kept.get("losing_tasks", [])
     if not named:
         return ""
@@ -217,45 +217,45 @@ def _not_examined(cases: int) -> str:
 
 
 class UsageTally:
-    """Tokens, cost and time of the requests to the chat model, summed up by submission."""
+    """Tokens, cost and time of the requests to the chat model, added up by submission."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._retries = self._prompt = self._completion = 0.0
         self._costs, self._seconds, self._latencies = array("d"), array("d"), array("d")
 
-    def add(self, asking: Asking) -> None:
-        """Adds what is on record of the requests for a submission."""
-        if not asking.is_counted:
+    def add(self, usage: RecordedUsage) -> None:
+        """Adds the recorded usage of the requests for a submission."""
+        if not usage.is_counted:
             return
         self._counts["submissions"] += 1
-        self._counts["calls"] += len(asking.calls)
-        self._counts["truncated"] += asking.is_truncated
-        self._counts["not_alone"] += asking.stands_alone is False
-        self._retries += sum(max(call.attempts - 1, 0) for call in asking.calls)
-        self._prompt += asking.prompt_tokens or 0
-        self._completion += asking.completion_tokens or 0
-        self._seconds.append(asking.seconds or 0)
-        if asking.cost_usd is not None:
-            self._costs.append(asking.cost_usd)
+        self._counts["calls"] += len(usage.calls)
+        self._counts["truncated"] += usage.is_truncated
+        self._counts["not_alone"] += usage.stands_alone is False
+        self._retries += sum(max(call.attempts - 1, 0) for call in usage.calls)
+        self._prompt += usage.prompt_tokens or 0
+        self._completion += usage.completion_tokens or 0
+        self._seconds.append(usage.seconds or 0)
+        if usage.cost_usd is not None:
+            self._costs.append(usage.cost_usd)
         self._latencies.extend(
-            float(call.latency_s) for call in asking.calls if call.latency_s is not None
+            float(call.latency_s) for call in usage.calls if call.latency_s is not None
         )
 
     def report(self) -> UsageReport | None:
         """Tokens, cost and time of the submissions, as ``judge infer`` recorded them.
 
         Returns:
-            A JSON object; None if the tokens of no submission are on record:
+            A JSON object; None if no submission has its tokens on record:
 
-            - ``submissions`` that know theirs, ``calls`` (from the cache included), ``retries``
-              (attempts beyond the first of a call), ``truncated`` replies, ``not_alone`` (solutions
-              that only worked because of earlier rounds);
+            - ``submissions`` with tokens on record, ``calls`` (including those answered from the
+              cache), ``retries`` (attempts beyond the first of a call), ``truncated`` replies,
+              ``not_alone`` (solutions that only worked because of earlier rounds);
             - ``prompt_tokens``, ``completion_tokens``;
             - ``cost_usd``, null if the price of some call is not known;
-            - ``inference_s``, seconds of all calls together, waiting between attempts included;
-            - ``latency_s`` of a call that was answered: ``median``, ``p95``, ``maximum``; null if
-              none was timed.
+            - ``inference_s``, seconds of all calls together, including waits between attempts;
+            - ``latency_s`` of answered calls: ``median``, ``p95``, ``maximum``; null if no call
+              was timed.
         """
         submissions = self._counts["submissions"]
         if not submissions:
@@ -289,9 +289,9 @@ def _latencies(seconds: list[float]) -> Latencies | None:
 
 
 class ChartsTally:
-    """How much of the golds' charts outputs have, counted case by case.
+    """The share of the golds' charts that the outputs have, counted case by case.
 
-    The figure is the judge's own. It is not the published score, which a vision model gives.
+    The figure is the judge's own. It is not the published score, which comes from a vision model.
     """
 
     def __init__(self) -> None:
@@ -318,12 +318,12 @@ class ChartsTally:
 
 
 def chart_lines(charts: ChartsReport | None) -> Iterator[str]:
-    """Lines for people: one for the mean, one for the tasks."""
+    """Lines of text: one for the mean, one for the tasks."""
     if charts is None:
         return
     yield (
-        f"charts of {charts['cases']:,} outputs, compared with the golds' by their facts: on "
-        f"average {100 * charts['mean_share']:.2f} % is there (this judge's own figure, not the "
+        f"charts of {charts['cases']:,} outputs: on average, {100 * charts['mean_share']:.2f} % of "
+        "the properties of the golds' charts are present (this judge's own figure, not the "
         "published score of a vision model)"
     )
     yield "charts by task: " + ", ".join(
@@ -337,7 +337,7 @@ class DifferenceTally:
     Attributes:
         different: cases that were compared and do not agree.
         cases: class -> cases that show such a difference.
-        only: class -> cases that show no other class.
+        only: class -> cases whose differences are all of this class.
         cells: class -> differing cells.
     """
 

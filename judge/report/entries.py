@@ -1,4 +1,4 @@
-"""The rows of a report, one for each submission with its cases, and what they measured. Pure."""
+"""The rows of a report, one for each submission with its cases, and their measurements. Pure."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def task_entry(
         )
         for number in submission.cases
     )
-    asking = submission.asking
+    usage = submission.usage
     walls = [case.wall_s for case in cases if case.wall_s is not None]
     kinds = {kind: None for case in cases for kind in case.difference_counts}
     return TaskEntry(
@@ -63,13 +63,13 @@ def task_entry(
         cases=cases,
         difference_kinds=tuple(kinds),
         official_disagrees=any(case.official_disagrees for case in cases),
-        model=asking.model,
-        setting=asking.setting,
-        rounds=asking.rounds,
-        prompt_tokens=_whole(asking.prompt_tokens),
-        completion_tokens=_whole(asking.completion_tokens),
-        cost_usd=_float(asking.cost_usd),
-        inference_s=_float(asking.seconds),
+        model=usage.model,
+        setting=usage.setting,
+        rounds=usage.rounds,
+        prompt_tokens=_whole(usage.prompt_tokens),
+        completion_tokens=_whole(usage.completion_tokens),
+        cost_usd=_float(usage.cost_usd),
+        inference_s=_float(usage.seconds),
         run_wall_s=sum(walls) if walls else None,
         peak_memory_bytes=max(
             (case.peak_memory_bytes for case in cases if case.peak_memory_bytes is not None),
@@ -160,7 +160,7 @@ _Number = float | int | None
 
 
 def _ended(case: CaseEntry, name: str) -> _Number:
-    """A number of an episode that ended."""
+    """One measurement of an episode that ended."""
     episode = case.episode
     number: _Number = None if episode is None or not episode.ended else getattr(episode, name)
     return number

@@ -1,7 +1,7 @@
 """The workbooks of a case as a grid: gold, output and input around the answer range.
 
-Everything here is data for a page to draw; it is read from the files and from the record of the
-comparison, and nothing is computed or run.
+Everything here is data for a page to draw. It is read from the files and from the record of the
+comparison; nothing is computed or run.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class FormulaState(enum.StrEnum):
     """Where the value of a formula comes from."""
 
     CACHED = "k"
-    """The file holds it, and it counted."""
+    """The file stores the value, and that value was compared."""
     COMPUTED = "c"
-    """An engine of the judge computed it."""
+    """One of the judge's engines computed the value."""
     AGREED = "a"
     """An engine computed a value that agrees with the other workbook's."""
     IGNORED = "i"
-    """The file holds it, but it did not count: an engine computed another, which was not kept."""
+    """The file stores a value, but an engine's value was compared, which was not recorded."""
     NONE = "u"
-    """There is none."""
+    """The formula has no value."""
 
 
 def encode_value(value: CellValue, text_chars: int) -> Any:
@@ -70,7 +70,7 @@ def encode_value(value: CellValue, text_chars: int) -> Any:
 
 
 def encode_text(text: str, text_chars: int) -> Any:
-    """Text as JSON, cut if it is longer than there is room for."""
+    """Text as JSON, cut off if it is too long."""
     if not text.isascii():
         # A lone surrogate cannot be encoded in UTF-8.
         text = text.encode("utf-8", "replace").decode("utf-8")
@@ -80,7 +80,7 @@ def encode_text(text: str, text_chars: int) -> Any:
 
 
 def encode_recorded(value: Any) -> Any:
-    """A value that a record holds, which is JSON already."""
+    """A value from a record, which is JSON already."""
     if isinstance(value, dict):
         if "date" in value:
             return {"k": "d", "x": str(value["date"]).removesuffix("T00:00:00")}
@@ -103,15 +103,15 @@ def encode_cell(column: int, mark: int, gold: Any, output: Any, before: Any) -> 
 
     Args:
         column: index into the columns that are shown.
-        mark: index of what the comparison said, see :data:`judge.report.grid.MARKS`.
+        mark: index of the comparison's result in :data:`judge.report.grid.MARKS`.
         gold: the gold's cell.
         output: the output's cell.
         before: the input's cell.
 
     Returns:
         ``[column, flags, gold, output?, before?]``. Bits 0 and 1 of ``flags`` describe the
-        output, bits 2 and 3 the input: 0 as the gold, 1 it follows, 2 blank, 3 as the output. The
-        mark is above them.
+        output, bits 2 and 3 the input: 0 same as the gold, 1 in the list after it, 2 blank, 3 same
+        as the output. The bits above them hold the mark.
     """
     if gold is None and output is None and before is None and mark <= 1:
         return None
@@ -134,30 +134,30 @@ def encode_cell(column: int, mark: int, gold: Any, output: Any, before: Any) -> 
 
 
 def _same(first: Any, second: Any) -> bool:
-    # In Python, True equals 1; in cells, and as values of formulas, it does not.
+    # In Python, True equals 1; as the value of a cell or formula, it does not.
     if isinstance(first, dict):
         return isinstance(second, dict) and repr(first) == repr(second)
     return type(first) is type(second) and bool(first == second)
 
 
 MARKS = ("", "agrees", *(kind.value for kind in DifferenceClass), UNKNOWN)
-"""The marks of a cell: none (it is outside the answer), or one of these."""
+"""The marks of a cell; the first is for cells outside the answer."""
 
 _MARK_INDEX = {name: index for index, name in enumerate(MARKS)}
 _AGREES = 1
 _DIFFERS = _MARK_INDEX[DifferenceClass.WRONG_VALUE.value]
-"""The mark of a difference whose kind belongs to another checker; the differences name it."""
+"""The mark for other checkers' kinds of differences; the list of differences names the kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class GridRules:
-    """How the run judged, which decides whether a value in a file counted.
+    """How the run was judged, which decides whether a value in a file counted.
 
     Attributes:
         profile: the comparison profile.
         style: style attributes that were compared.
         recalc_mode: ``auto``, ``never`` or ``always``.
-        ran_programs: whether outputs count as those of the sandbox, where nothing calculates.
+        ran_programs: whether outputs count as written in the sandbox, where no formula is computed.
     """
 
     profile: str = "standard"
@@ -189,16 +189,17 @@ def build_grid(
     """The grid of one case.
 
     Args:
-        task: whose answer position counts.
+        task: the task; its answer position decides what is shown.
         case: input and gold.
-        record: the comparison as cases.jsonl has it; empty where there was none.
-        output: the output workbook, or None where there is none.
-        rules: how the run judged.
+        record: the comparison as cases.jsonl has it; empty if nothing was compared.
+        output: the output workbook; None if there is none.
+        rules: how the run was judged.
         bounds: how much to show.
-        places: cells outside the answer that are to be shown as well.
+        places: cells outside the answer to show as well.
 
     Returns:
-        A JSON object: ``blocks`` (see :func:`encode_block`) and ``notes`` on what cannot be shown.
+        A JSON object: ``blocks`` (see :func:`encode_block`) and ``notes`` on parts that cannot be
+        shown.
     """
     bounds = bounds or GridBounds()
     notes: list[str] = []
@@ -235,7 +236,7 @@ def _open(name: str, source: bytes | Path, notes: list[str]) -> Workbook | None:
 
 @dataclass(frozen=True, slots=True)
 class _OutputSheets:
-    """Finds the sheet of an output that answers to a sheet of the gold."""
+    """Finds the sheet of an output that corresponds to a sheet of the gold."""
 
     output: Workbook | None
 
@@ -251,7 +252,7 @@ def _blocks_of(task: Task, gold: Workbook, output: Workbook | None) -> list[Bloc
 
 
 def _read(blocks: Sequence[Block], gold: Workbook, output: Workbook | None) -> None:
-    """Reads what the blocks show, in one pass over each sheet."""
+    """Reads the cells of the blocks, in one pass over each sheet."""
     gold.preload(CellRange.of(block.sheet, block.window) for block in blocks)
     if output is not None:
         output.preload(
@@ -266,7 +267,7 @@ def _read(blocks: Sequence[Block], gold: Workbook, output: Workbook | None) -> N
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The workbooks of a grid, and how the run judged."""
+    """The workbooks of a grid, and how the run was judged."""
 
     gold: Workbook
     output: Workbook | None
@@ -275,12 +276,12 @@ class Sides:
 
     @property
     def trusts_gold(self) -> bool:
-        """Whether the values of the gold's formulas counted as the file has them."""
+        """Whether the stored values of the gold's formulas counted."""
         return self._trusts(self.gold)
 
     @property
     def trusts_output(self) -> bool:
-        """Whether the values of the output's formulas counted as the file has them."""
+        """Whether the stored values of the output's formulas counted."""
         if self.output is None or self.rules.recalc_mode == "never":
             return True
         return not self.rules.ran_programs and self._trusts(self.output)
@@ -344,10 +345,10 @@ def encode_block(block: Block, sides: Sides, marks: Marks, bounds: GridBounds) -
     """A block as JSON.
 
     Returns:
-        ``sheet``; ``output_sheet`` and ``input_sheet`` (null where there is none); ``answer``
-        (ranges as text); ``rows`` and ``columns`` that are shown, as ``[first, count]``
-        stretches; ``whole_rows``, how many rows the window has; ``cells``, for each shown row the
-        list of :func:`judge.report.grid.encode_cell`.
+        ``sheet``; ``output_sheet`` and ``input_sheet`` (null if there is none); ``answer``
+        (ranges as text); the shown ``rows`` and ``columns``, as ``[first, count]`` of each
+        unbroken stretch; ``whole_rows``, how many rows the window has; ``cells``, for each shown
+        row a list of results of :func:`judge.report.grid.encode_cell`.
     """
     window = block.window
     differing = marks.keys(block.sheet) | {cell_key(*position) for position in block.places}
@@ -404,7 +405,7 @@ class _Panes:
         self.before_name = None
         if sides.before is not None:
             self.before_name = match_sheet(block.sheet, sides.before.sheet_names)
-        # The input is shown as the file has it: it was not judged.
+        # The input is shown as stored: it was not judged.
         self._before = _Side.of(sides.before, self.before_name, window, trusted=True)
         every = (self._gold, self._output, self._before)
         self._stored: set[int] = set().union(*(side.values for side in every))
@@ -450,12 +451,12 @@ class _Side:
     """One sheet of one workbook.
 
     Attributes:
-        sheet: its cells; None where the workbook or the sheet is not there.
-        values: the values of the window by key.
-        formulas: keys of its formula cells.
-        trusted: whether the values that the file keeps with formulas counted.
+        sheet: its cells; None if the workbook or the sheet does not exist.
+        values: the values of the window by cell key.
+        formulas: keys of the formula cells.
+        trusted: whether the values that the file stores with formulas counted.
         judged: whether there is a workbook at all.
-        computed: cell key -> value that an engine of the judge gave, as far as it is on record.
+        computed: cell key -> value that one of the judge's engines computed, if it is on record.
     """
 
     sheet: Sheet | None
@@ -495,14 +496,14 @@ class _Side:
         recorded: DifferenceRecord | None = None,
         side: str = "",
     ) -> Any:
-        """The cell as JSON; None where it is blank."""
+        """The cell as JSON; None if it is blank."""
         if self.sheet is None:
             return None
         value = self.values.get(key)
         if value is not None:
             value = encode_value(value, text_chars)
         if key not in self.formulas:
-            # Array formulas fill cells that hold no formula themselves.
+            # Array formulas fill cells that do not hold a formula themselves.
             return encode_recorded(self.computed[key]) if key in self.computed else value
         formula = self.sheet.formula(key) or "="
         state = FormulaState.CACHED if value is not None else FormulaState.NONE

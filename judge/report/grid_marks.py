@@ -1,7 +1,7 @@
 """The result of the comparison for each cell, from the record and from the files.
 
-A record lists only the first differences. The files show the others, except where a formula had to
-be computed for the verdict; such cells are marked as unknown, never guessed.
+A record lists only the first differences. The others follow from the files, except where a formula
+had to be computed for the verdict; such cells are marked as unknown, never guessed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from judge.workbook.address import cell_key, parse_cell
 from judge.workbook.reader import Workbook
 
 UNKNOWN = "unknown"
-"""A computed cell of which the record does not say whether it differs."""
+"""A computed cell; the record does not say whether it differs."""
 
 _OUTSIDE = {DifferenceClass.TOUCHED.value, DifferenceClass.MISSING_SHEET.value}
 
@@ -32,8 +32,8 @@ class Marks:
 
     Attributes:
         kinds: (sheet, cell key) -> class of difference; cells that are not in it agree.
-        recorded: (sheet, cell key) -> the difference as the record has it.
-        doubtful: whether formula cells that are in neither may still differ.
+        recorded: (sheet, cell key) -> the difference as recorded.
+        doubtful: whether formula cells that are in neither mapping may still differ.
         computed: (``gold`` or ``output``, that workbook's sheet) -> cell key -> computed value.
     """
 
@@ -48,7 +48,7 @@ class Marks:
 
 
 def marks_of_record(record: CaseComparison) -> Marks:
-    """The marks that a comparison's record lists by itself."""
+    """The marks that follow from a comparison's record alone."""
     recorded: dict[tuple[str, int], DifferenceRecord] = {}
     for difference in record.get("differences", ()):
         position = parse_cell(difference["cell"])
@@ -84,20 +84,20 @@ def complete_marks(
     style: Sequence[str],
     computed: Collection[tuple[str, int]],
 ) -> Marks:
-    """Adds the differences that the record does not list, by comparing the files once more.
+    """Adds the differences that the record does not list, by comparing the files again.
 
     Args:
-        marks: what the record lists.
-        task: whose position and checker count.
+        marks: the marks from the record.
+        task: the task, for its answer position and checker.
         gold: the gold workbook.
         output: the output workbook.
         profile: the profile of the record.
         style: style attributes that were compared.
-        computed: cells whose value was computed for the verdict. The files say nothing of them.
+        computed: cells whose value was computed for the verdict, so that the files do not have it.
 
     Returns:
-        All differences; those of ``computed`` only where the record lists them, and so with
-        conditional formats, whose conditions were computed.
+        All differences. Differences in ``computed`` cells and in conditional formats, whose
+        conditions were computed, are included only if the record lists them.
     """
     try:
         plan = prepare(

@@ -1,4 +1,4 @@
-"""Which part of a sheet a grid shows: the answer range and its surroundings. Pure."""
+"""Chooses the part of a sheet that a grid shows: the answer range and its surroundings. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from judge.workbook.address import MAX_COLUMN, MAX_ROW, Window
 from judge.workbook.cell import CellRange, CellRef
 
 ROWS_AROUND = 2
-"""Rows of context above and below an answer range."""
+"""How many rows of context are shown above and below an answer range."""
 COLUMNS_BEFORE = 8
-"""Columns of context to the left, where the data that an answer belongs to usually is."""
+"""How many columns of context are shown to the left, where the data for the answer usually is."""
 COLUMNS_AFTER = 2
 
 _HEAD = 20
@@ -27,7 +27,7 @@ class GridBounds:
         cells: greatest number of cells in one block (rows times columns).
         columns: greatest number of columns in one block.
         blocks: greatest number of blocks of one case.
-        text_chars: characters kept of one text or formula.
+        text_chars: greatest number of characters shown of one text value or formula.
     """
 
     cells: int = 240_000
@@ -42,10 +42,10 @@ class Block:
 
     Attributes:
         sheet: the gold's sheet.
-        output_sheet: the sheet of the output that answers to it; None where it lacks it.
-        answer: the answer ranges within.
-        window: the rectangle around them and their context.
-        places: (row, column) of further cells that are shown whatever else is left out.
+        output_sheet: the corresponding sheet of the output; None if it does not have one.
+        answer: the answer ranges inside the block.
+        window: the rectangle around the answer ranges and their context.
+        places: (row, column) of further cells that are shown even if others are left out.
     """
 
     sheet: str
@@ -68,7 +68,7 @@ def plan_blocks(
 
     Args:
         gold_ranges: rectangles of the gold.
-        output_ranges: the same of the output, in the same order; empty where there is no output.
+        output_ranges: those of the output, in the same order; empty if there is no output.
     """
     sheets: dict[str, list[Window]] = {}
     answering: dict[str, str | None] = {}
@@ -90,12 +90,12 @@ def plan_blocks(
 def with_places(
     blocks: Sequence[Block], cells: Iterable[CellRef], output_sheet: Callable[[str], str | None]
 ) -> list[Block]:
-    """Adds cells to the blocks that hold them; the others get blocks of their own.
+    """Adds cells to the blocks that contain them, and makes new blocks for the other cells.
 
     Args:
         blocks: the blocks of the answer.
-        cells: the cells, by the gold's sheets.
-        output_sheet: a sheet of the gold -> the sheet of the output that answers to it.
+        cells: the cells, by sheet of the gold.
+        output_sheet: a sheet of the gold -> the corresponding sheet of the output.
     """
     shown = list(blocks)
     elsewhere: dict[str, list[Window]] = {}
@@ -115,7 +115,7 @@ def with_places(
 
 
 def choose_lines(first: int, last: int, differing: Collection[int], limit: int) -> list[int]:
-    """Which rows (or columns) of a block are shown: all, or those around its differences.
+    """Chooses the rows (or columns) of a block to show: all, or those around its differences.
 
     Args:
         first: the block's first row.
@@ -124,8 +124,8 @@ def choose_lines(first: int, last: int, differing: Collection[int], limit: int) 
         limit: greatest number of rows to show; at least as many as the head and the tail have.
 
     Returns:
-        Rows in order. Where not all fit: the first and the last ones, and those around as many
-        differences as there is room for.
+        Rows in order. If not all fit: the first and last rows, and those around as many differences
+        as fit.
     """
     if last - first + 1 <= limit:
         return list(range(first, last + 1))

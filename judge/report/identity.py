@@ -1,4 +1,4 @@
-"""The identity of a run, as lines for people, and what it departs from. Pure."""
+"""The identity of a run as lines of text, with its departures from the published suite. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def identity_lines(data: ReportData) -> list[tuple[str, str]]:
-    """Name and text of everything that made the run what it is; empty strings are left out."""
+    """Name and value of every fact that identifies the run; empty values are left out."""
     return [(name, text) for name, text in _lines(data.run) if text]
 
 
@@ -24,9 +24,9 @@ _MAX_NAMED = 5
 
 
 def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
-    """Settings that decide a run's verdicts and depart from the published suite: a line for each.
+    """Lines, one for each setting that affects verdicts and departs from the published suite.
 
-    The profile is not among them: it is named wherever scores are.
+    The profile is not included, because it is shown wherever scores are.
 
     Args:
         run: the run's description.
@@ -37,17 +37,17 @@ def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
 
 
 def trusted_values(run: RunDocument) -> bool:
-    """Whether stored values of formulas counted; they did in older runs of a folder."""
+    """Whether stored values of formulas counted, as they did in older runs of a folder."""
     usual = "stored" if run.get("outputs") is not None else "computed"
     return (run.get("values") or usual) == "stored"
 
 
 def not_taken(before: RunDocument, now: RunDocument) -> tuple[str, ...]:
-    """Settings in run.json that would decide verdicts, but do not count now: a line for each.
+    """Lines, one for each setting in run.json that affects verdicts and is ignored now.
 
     Args:
-        before: the run.json that a command found.
-        now: the description of the run by that command.
+        before: the run.json that the command found.
+        now: the command's own description of the run.
     """
     counts = departures(now)
     lines = [departure for departure in departures(before) if departure not in counts]
@@ -55,7 +55,7 @@ def not_taken(before: RunDocument, now: RunDocument) -> tuple[str, ...]:
     if profile is not None and profile != now.get("profile"):
         lines.insert(0, f"profile {profile}")
     if trusted_values(before) and not trusted_values(now):
-        lines.append("values that outputs hold were trusted")
+        lines.append("values stored in outputs were trusted")
     return tuple(dict.fromkeys(lines))
 
 
@@ -76,7 +76,7 @@ def _departures(run: RunDocument) -> Iterator[str]:
     if recalc.get("lenient_names"):
         yield "newer functions without their prefix are computed"
     if run.get("values") == "stored" and not run.get("outputs"):
-        yield "values that outputs hold were trusted"
+        yield "values stored in outputs were trusted"
     usual = asdict(Limits())
     limits = {k: v for k, v in (run.get("limits") or {}).items() if v != usual.get(k)}
     if limits:

@@ -1,4 +1,4 @@
-"""A chat model judges items of checklists, only on request; its marks decide no verdict."""
+"""Lets a chat model judge checklist items, on request only; its marks do not decide verdicts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from judge.report.marks import OpenItem, fields_of
 
 TEMPLATE = "checklist_item"
 MAX_FILE_CHARS = 20_000
-"""Characters of a file that a model is shown; the rest is cut off, and said to be."""
+"""How many characters of a file a model is shown; a note says that the rest is cut off."""
 
 MAX_FILES = 10
 _TRIES = 2
-"""Requests for a vote; a reply without a score is requested once more."""
+"""How many requests a vote may take: after a reply without a score, a second one is sent."""
 
 
 class LlmJudge(Protocol):
@@ -43,7 +43,7 @@ class LlmJudge(Protocol):
 
         Args:
             item: the item.
-            material: what the answer left.
+            material: the answer, as the model is shown it.
 
         Raises:
             CallError: the server does not answer.
@@ -53,12 +53,12 @@ class LlmJudge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a model is shown of an answer.
+    """The parts of an answer that a model is shown.
 
     Attributes:
         instruction: the task.
-        reply: the typed reply; empty without one.
-        files: the files as text, bounded.
+        reply: the typed reply; empty if there is none.
+        files: the files as text, up to a limit.
     """
 
     instruction: str
@@ -71,9 +71,9 @@ class Votes:
     """The votes on one item.
 
     Attributes:
-        scores: from 0 to 1, without votes that gave none.
+        scores: the scores, from 0 to 1; votes without a score are left out.
         why: the reason of the first vote.
-        prompt: SHA-256 of the prompt with everything in it, of the model's name and parameters.
+        prompt: SHA-256 of the complete prompt, the model's name and its parameters.
         prompt_tokens, completion_tokens: of all requests, as the server counted them.
         requests: how many were sent.
     """
@@ -87,12 +87,12 @@ class Votes:
 
     @property
     def median(self) -> float:
-        """The score that counts; of an even number of votes the lower of both in the middle."""
+        """The score that counts: the median; for an even number of votes, the lower middle one."""
         return statistics.median_low(self.scores)
 
     @property
     def agreement(self) -> float:
-        """1 less the mean distance of the votes from their median."""
+        """1 minus the mean distance of the votes from their median."""
         return 1 - statistics.fmean(abs(score - self.median) for score in self.scores)
 
 
@@ -100,7 +100,7 @@ class Votes:
 
 
 def scale_words(fields: Mapping[str, Any]) -> str:
-    """The scale of an item, as the prompt says it."""
+    """The scale of an item, in the words of the prompt."""
     match fields.get("scale", "binary"):
         case "likert":
             return f"a whole number from 1 (worst) to {fields.get('steps', 5)} (best)."
@@ -114,10 +114,10 @@ def scale_words(fields: Mapping[str, Any]) -> str:
 
 
 def normalised(value: object, fields: Mapping[str, Any]) -> float | None:
-    """A score from 0 to 1, as rewardkit makes it; None if the value is not on the scale."""
+    """Converts a value to a score from 0 to 1 as rewardkit does; None if it is not on the scale."""
     if isinstance(value, bool):
         value = float(value)
-    if not isinstance(value, int | float) or value != value:  # noqa: PLR0124  not a number
+    if not isinstance(value, int | float) or value != value:  # noqa: PLR0124  NaN
         return None
     low, high = 0.0, 1.0
     match fields.get("scale", "binary"):
@@ -153,8 +153,8 @@ def material_of(item: OpenItem, output: bytes | None, name: str = "output.xlsx")
 
     Args:
         item: the item.
-        output: the stored output; None without one.
-        name: its name, where it is one file.
+        output: the stored output; None if there is none.
+        name: its file name, if it is a single file.
     """
     task = item.submission.task
     files = () if output is None else (AnswerFile(name, output),)
@@ -187,7 +187,7 @@ def _file_as_text(workspace: Workspace, path: str) -> str:
 
 
 def _formulas(workspace: Workspace, path: str) -> str:
-    from judge.workbook.address import cell_name  # noqa: PLC0415  only for what is shown
+    from judge.workbook.address import cell_name  # noqa: PLC0415  only to show files
     from judge.workbook.reader import sheet_formulas  # noqa: PLC0415
 
     book = workspace.book(path).workbook
@@ -236,12 +236,12 @@ class ChatJudge:
         )
 
     def digest(self, prompt: str) -> str:
-        """The key of a mark: the whole prompt, the model, its parameters, the votes."""
+        """The key of a mark, made of the whole prompt, the model, its parameters and the votes."""
         key = [prompt, self.model, dict(self.params), self.votes]
         return hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
 
     async def score(self, item: OpenItem, material: Material) -> Votes:
-        """Asks for every vote, one after the other."""
+        """Requests the votes, one after the other."""
         fields = fields_of(item.submission.task, item.record["id"])
         prompt = self.prompt(item, material)
         votes = Votes(self.digest(prompt))
@@ -272,15 +272,15 @@ async def ask_about(
     """Asks about items, several at a time.
 
     Args:
-        items: the items, each with what is shown of its answer.
+        items: the items, each with the material that the model is shown.
         judge: gives the scores.
         by: the name of the rater on record.
-        on_mark: is given each mark as soon as it is there.
-        jobs: items at a time.
+        on_mark: called with each mark as soon as it is available.
+        jobs: how many items are judged at a time.
         cost_of: cost in US dollars of prompt and completion tokens; None if it is not known.
 
     Returns:
-        A line for each item that got no mark.
+        A line for each item that did not get a mark.
 
     Raises:
         InferenceError: key, model name or address are wrong.

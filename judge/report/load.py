@@ -1,11 +1,11 @@
 """Reads a run for a report: its records, the suite if it is available, changes by hand.
 
-Nothing is run and nothing is judged. ``report.json`` says which submissions and cases count: a
-record of cases.jsonl that it leaves out belongs to other code or other rules. While there is no
-report (the run is in progress, or was interrupted), every record counts.
+Nothing is run and nothing is judged. ``report.json`` says which submissions and cases count: if it
+leaves out a record of cases.jsonl, that record belongs to other code or other rules. While there is
+no report (the run is in progress, or was interrupted), every record counts.
 
-Of a run with very many cases, only what the numbers of a report need is kept, so that it fits into
-memory: conversations, causes and single differences stay in ``cases.jsonl`` and
+If a run has very many cases, only what the numbers of a report need is loaded, so that it fits into
+memory. Conversations, causes and single differences stay in ``cases.jsonl`` and
 ``submissions.jsonl``.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
-from judge.core.conversation import NOT_ASKED, Asking, asking_of
+from judge.core.conversation import NO_USAGE, RecordedUsage, recorded_usage
 from judge.core.records.cases import CaseComparison, CaseRun
 from judge.core.records.reports import ReportOnRecord
 from judge.core.records.runs import RunDocument, SubmissionRecord
@@ -52,14 +52,14 @@ from judge.suspects.decisions import (
 from judge.tools.episodes import has_tool_episodes
 
 MAX_SHOWN_CASES = 100_000
-"""A report of more cases has no entries; the entries of this many take about a gigabyte."""
+"""A report on more cases than this has no entries. Entries of this many take about a gigabyte."""
 
 MAX_EXCLUSIONS = 10_000
-"""Cases that are in no score, of which the report of a large run names this many."""
+"""Greatest number of unscored cases that the report of a large run names."""
 
 LARGE_NOTE = (
-    "the run has {cases:,} cases, more than the {most:,} up to which a report lists and shows "
-    "each: its numbers are those of all cases, cases.jsonl and report.json have the single ones"
+    "the run has {cases:,} cases; a report lists and shows single cases only up to {most:,}. The "
+    "numbers here cover all cases; the single cases are in cases.jsonl and report.json"
 )
 
 _OF_RUN = ("cpu_s", "wall_s", "peak_memory_bytes", "output_bytes")
@@ -75,7 +75,7 @@ _NO_RUN, _NO_COMPARISON = CaseRun(), CaseComparison()
 
 
 def is_large(store: RunDirectory) -> bool:
-    """Whether a run has more records than a report shows cases.
+    """Whether a run has more records than a report can show as cases.
 
     Raises:
         StoreError: cases.jsonl is too long, or something other than a file.
@@ -114,20 +114,20 @@ def without_texts(record: SubmissionRecord) -> SubmissionRecord:
 
 @dataclass(frozen=True, slots=True)
 class LoadedSubmission:
-    """One submission of a run with what is on record of it.
+    """One submission of a run with its records.
 
     Attributes:
         task_id: the task's id as text.
         sample: 0-based number among several solutions of the same task.
-        instruction_type: in the benchmark's words.
+        instruction_type: the instruction type, in the benchmark's words.
         task: the task; None if the suite is not available.
         cases: numbers of the task's cases, in order.
         record: its record of submissions.jsonl; None for finished outputs.
-        asking: what is on record of the requests to the chat model.
-        results: case number -> the result that counts, changes by hand in place; cases that were
-            not run are left out.
-        automatic: case number -> the result as the judge gave it.
-        episodes: case number -> the desktop episode that left its output, without its turns.
+        usage: the recorded usage of the requests to the chat model.
+        results: case number -> the result that counts, with changes by hand; cases that were not
+            run are left out.
+        automatic: case number -> the judge's own result.
+        episodes: case number -> the desktop episode that made the output, without its turns.
     """
 
     task_id: str
@@ -136,14 +136,14 @@ class LoadedSubmission:
     task: Task | None
     cases: tuple[int, ...]
     record: SubmissionRecord | None
-    asking: Asking
+    usage: RecordedUsage
     results: Mapping[int, CaseResult]
     automatic: Mapping[int, CaseResult]
     episodes: Mapping[int, EpisodeEntry] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, int]:
-        """Key that makes the submission distinct within a run: (task id, sample)."""
+        """Key that is unique to the submission within a run: (task id, sample)."""
         return (self.task_id, self.sample)
 
     @property
@@ -164,17 +164,17 @@ class LoadedRun:
 
     Attributes:
         path: its results directory.
-        run: the document of run.json; empty where there is none yet.
+        run: the document of run.json; empty if there is none yet.
         suite: the suite; None if it is not available or no longer the same.
-        submissions: those that count, in suite order.
+        submissions: the submissions that count, in suite order.
         overrides: changes by hand.
-        tasks_without_submission: tasks of the suite that the run holds no solution of.
-        notes: what a reader has to know.
+        tasks_without_submission: how many tasks of the suite have no solution in the run.
+        notes: notes that a reader of the report needs.
         suspicions: golds that may be at fault, if the run keeps suspects or some were given.
         is_large: whether details of single cases were left out.
         submitted: the (task id, sample) of everything in submissions.jsonl.
-        watched: whether directory and records are still those that were read.
-        marks: what models, people and programs say of items of checklists.
+        watched: tells whether directory and records are still those that were read.
+        marks: marks on checklist items by models, people and programs.
     """
 
     path: Path
@@ -194,7 +194,7 @@ class LoadedRun:
         """Checks that the directory and its records are still those that were read.
 
         Raises:
-            StoreError: they were removed, replaced or cut meanwhile.
+            StoreError: they have since been removed, replaced or truncated.
         """
         if self.watched is not None:
             self.watched.check()
@@ -205,10 +205,10 @@ class LoadedRun:
         return self.path.resolve().name
 
     def submission(self, task_id: str, sample: int = 0) -> LoadedSubmission:
-        """One submission.
+        """Finds a submission.
 
         Raises:
-            UsageError: the run holds none of that task and sample.
+            UsageError: the run has no submission for that task and sample.
         """
         for submission in self.submissions:
             if submission.key == (task_id, sample):
@@ -228,17 +228,17 @@ def load_run(
 
     Args:
         path: the results directory.
-        dataset: the suite; None for the one that run.json remembers.
-        suspects: a suspects.json, in place of the suspects that the run keeps.
-        details: whether conversations and single differences are needed even if the run has more
+        dataset: the suite; None for the one that run.json names.
+        suspects: a suspects.json, which replaces the suspects that the run keeps.
+        details: whether to load conversations and single differences even if the run has more
             cases than a report shows.
-        published: whether the suite is to be as published, as judging needs it; otherwise
-            it has the corrections and the options of the comparison that run.json names.
+        published: whether to load the suite as published, which judging needs. Otherwise it gets
+            the corrections and the options of the comparison that run.json names.
 
     Raises:
-        StoreError: the directory holds no run, or records that no judge wrote.
-        SuiteError: the suite that was named is not the one that the run was made with.
-        UsageError: there is no such suite, or the suspects are of another one.
+        StoreError: the directory does not hold a run, or has records that a judge did not write.
+        SuiteError: the given suite is not the one that the run was made with.
+        UsageError: there is no such suite, or the suspects belong to another one.
     """
     path = Path(path)
     if not RunDirectory.is_run(path):
@@ -253,7 +253,7 @@ def load_run(
         records = _read(store, dataset, as_path(suspects), details=details, published=published)
     entries, notes = _entries(path, records)
     cases = ((entry.task_id, entry.sample, case) for entry in entries for case in entry.cases)
-    # Episodes of tools have entries of their own.
+    # Episodes with tools have separate entries.
     of_tools = has_tool_episodes(records.run.get("setting"))
     episodes, unread = read_entries(path, () if of_tools else cases)
     watched.check()
@@ -273,7 +273,7 @@ def load_run(
     )
 
 
-# -- what is on record ----------------------------------------------------------------------------
+# -- records --------------------------------------------------------------------------------------
 
 _SubmissionKey = tuple[str, int]
 """Task id and sample."""
@@ -281,19 +281,19 @@ _SubmissionKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """The contents of a results directory, and the suite that it is for.
+    """The contents of a results directory, and the suite that was judged.
 
     Attributes:
         run: the document of run.json.
         report: the document of report.json; None while there is none.
         suite: the suite; None if it is not available.
         submissions: the records of submissions.jsonl.
-        attempts: the same, or those of attempts.jsonl for a run of finished outputs.
-        results: the results of cases.jsonl by submission and case; the last of a case counts.
+        attempts: the same records; for a run of finished outputs, those of attempts.jsonl.
+        results: the results of cases.jsonl by submission and case; each case's last result counts.
         overrides: changes by hand.
         suspicions: golds that may be at fault.
         is_large: whether details of single cases were left out.
-        notes: what a reader has to know.
+        notes: notes that a reader of the report needs.
         marks: the marks that count.
     """
 
@@ -318,7 +318,7 @@ def _read(
     details: bool,
     published: bool,
 ) -> _Records:
-    """Reads what a results directory holds."""
+    """Reads the contents of a results directory."""
     run = store.read_run() or RunDocument()
     run.pop("schema_version", None)
     document = store.read_document(REPORT_FILE)
@@ -350,7 +350,7 @@ def _results(store: RunDirectory, *, large: bool) -> dict[tuple[str, int], dict[
         for (task_id, sample, case), record in case_records(store).items():
             results.setdefault((task_id, sample), {})[case] = result_of_record(record)
         return results
-    # One record at a time: a later one of the same case replaces the earlier.
+    # One record at a time: a later record of a case replaces an earlier one.
     for line in store.read_records(CASES_FILE):
         result = without_details(result_of_record(case_record(line)))
         results.setdefault((result.task_id, result.sample), {})[result.case] = result
@@ -360,19 +360,19 @@ def _results(store: RunDirectory, *, large: bool) -> dict[tuple[str, int], dict[
 def _suspicions(
     store: RunDirectory, run: RunDocument, suite: Suite | None, given: Path | None
 ) -> tuple[Suspicions | None, tuple[str, ...]]:
-    """The suspects of a run, and a note if some of those that were given are of other files."""
+    """The suspects of a run, and a note if some of the given ones are about other files."""
     if given is None:
         kept = kept_suspicions(store)
         return None if kept is None else suspicions_of_run(kept, run), ()
     if suite is None:
         raise UsageError(
-            f"{given}: whether these are suspects of the run's suite is not known without it",
+            f"{given}: without the run's suite, it is not known whether these are suspects of it",
             hint="Give --dataset SUITE.",
         )
     every = read_suspicions(given)
     fitting = fit_to_suite(every, suite, str(given))
     left_out = len(every.audit.suspects) - len(fitting.audit.suspects)
-    note = f"{left_out} suspects of {given} are of other files, and are left out"
+    note = f"{left_out} suspects of {given} are about other files, and are left out"
     return suspicions_of_run(fitting, run), (note,) if left_out else ()
 
 
@@ -399,14 +399,14 @@ def _suite(run: RunDocument, dataset: str | Path | None) -> tuple[Suite | None, 
         return None, (_not_available(error.message),)
     if same:
         return suite, ()
-    message = f"{suite.root} no longer holds what this run was made with"
+    message = f"{suite.root} has changed since this run was made"
     if dataset is not None:
         raise SuiteError(message, hint="Give the suite that the run was made with.")
     return None, (_not_available(message),)
 
 
 def _not_available(why: str) -> str:
-    return f"the suite is not available, so what needs its files is missing here ({why})"
+    return f"the suite is not available, so anything that needs its files is missing here ({why})"
 
 
 # -- what counts ----------------------------------------------------------------------------------
@@ -414,7 +414,7 @@ def _not_available(why: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A submission that counts: its task and sample, its instruction type, its results by case."""
+    """A submission that counts: its task and sample, instruction type, and results by case."""
 
     task_id: str
     sample: int
@@ -426,7 +426,7 @@ def _entries(path: Path, records: _Records) -> tuple[list[_Entry], list[str]]:
     """The submissions that count, and notes on how they were chosen.
 
     Raises:
-        StoreError: there are none, or report.json names one that has no cases.
+        StoreError: no submission counts, or report.json names one that has no cases.
     """
     if records.report is None:
         entries = list(_all_on_record(records))
@@ -439,7 +439,7 @@ def _entries(path: Path, records: _Records) -> tuple[list[_Entry], list[str]]:
     if not entries:
         raise StoreError(
             f"{path}: no case has been judged yet",
-            hint=f"`judge score {path}` judges what is there.",
+            hint=f"`judge score {path}` judges the solutions that it has.",
         )
     return entries, notes
 
@@ -460,7 +460,7 @@ def _reported(report: ReportOnRecord, records: _Records) -> Iterator[_Entry]:
 def _differences_from_report(
     report: ReportOnRecord, entries: Sequence[_Entry], records: _Records
 ) -> Iterator[str]:
-    """Notes on verdicts on record that are missing in report.json, or different there."""
+    """Notes on recorded verdicts that are missing from report.json, or differ from those in it."""
     changed = 0
     for task, entry in zip(report["tasks"], entries, strict=True):
         for code, (case, result) in zip(
@@ -472,13 +472,13 @@ def _differences_from_report(
     if changed:
         yield (
             f"{changed} verdicts on record are later than report.json, and are shown: the run is "
-            "still in progress or was interrupted (`judge score` makes the report again)"
+            "still in progress or was interrupted (`judge score` regenerates the report)"
         )
     left_out = records.results.keys() - {(entry.task_id, entry.sample) for entry in entries}
     if left_out:
         yield (
             f"{len(left_out)} solutions with verdicts on record are left out, as in report.json: "
-            "they were judged by other rules, or since"
+            "they were judged by other rules, or after the report was made"
         )
 
 
@@ -500,7 +500,7 @@ def _all_on_record(records: _Records) -> Iterator[_Entry]:
 def _case_numbers(
     task_id: str, suite: Suite | None, results: Mapping[int, CaseResult], count: int
 ) -> Sequence[int]:
-    """The numbers of a task's cases; without the suite, as many as are counted."""
+    """The numbers of a task's cases; without the suite, ``count`` numbers."""
     if suite is not None:
         return [case.number for case in suite.task(task_id).cases]
     return sorted(results) if len(results) == count else range(1, count + 1)
@@ -509,7 +509,7 @@ def _case_numbers(
 def _submission(
     entry: _Entry, records: _Records, episodes: Mapping[CaseKey, EpisodeEntry]
 ) -> LoadedSubmission:
-    """A submission with everything that is on record of it."""
+    """A submission with all of its records."""
     key = entry.task_id, entry.sample
     attempt = records.attempts.get(key)
     automatic = {case: result for case, result in entry.cases.items() if result is not None}
@@ -520,7 +520,7 @@ def _submission(
         task=None if records.suite is None else records.suite.task(entry.task_id),
         cases=tuple(entry.cases),
         record=records.submissions.get(key),
-        asking=NOT_ASKED if attempt is None else asking_of(attempt),
+        usage=NO_USAGE if attempt is None else recorded_usage(attempt),
         results={result.case: result for result in records.overrides.apply(automatic.values())},
         automatic=automatic,
         episodes={case: episodes[*key, case] for case in entry.cases if (*key, case) in episodes},
@@ -528,7 +528,7 @@ def _submission(
 
 
 def _without_submission(records: _Records, entries: Sequence[_Entry]) -> int:
-    """How many tasks of the suite the run holds no solution of."""
+    """How many tasks of the suite have no solution in the run."""
     if records.report is not None:
         return records.report.get("overall", {}).get("tasks_without_submission", 0)
     if records.suite is None:

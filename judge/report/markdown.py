@@ -79,7 +79,7 @@ def render_markdown(data: ReportData) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
+    """Escapes text for Markdown, on one line."""
     shown = "".join(
         " " if char.isspace() else char for char in text if char.isprintable() or char.isspace()
     )
@@ -87,7 +87,7 @@ def escape(text: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage with two decimals; a dash where there is none."""
+    """A share as a percentage with two decimals; a dash for None."""
     return "-" if share is None else f"{100 * share:.2f}"
 
 
@@ -116,7 +116,7 @@ def _scores_table(named: Sequence[tuple[str, Scores]], groups: Sequence[Group]) 
 
 
 def _table_of_scores(table: TableOfScores) -> str:
-    """The table of a paper, with its denominators and the intervals of the run under it."""
+    """The table of a paper, and below it the denominators and the intervals of the run."""
     columns = table.columns
     header = ("", *(escape(f"{column.heading} {column.label}".strip()) for column in columns))
     rows = [
@@ -140,8 +140,8 @@ def _intervals(data: ReportData) -> str:
     lines = [how]
     if overall.all_cases != overall.cases:
         lines.append(
-            f"With all {overall.all_tasks} tasks and {overall.all_cases} cases, those that are not "
-            f"scored counted as failed: soft {percent(overall.soft_of_all)} %, hard "
+            f"With all {overall.all_tasks} tasks and {overall.all_cases} cases, if those that are "
+            f"not scored count as failed: soft {percent(overall.soft_of_all)} %, hard "
             f"{percent(overall.hard_of_all)} %."
         )
     if data.tasks_without_submission:
@@ -150,7 +150,7 @@ def _intervals(data: ReportData) -> str:
 
 
 def _certified(data: ReportData) -> str:
-    """The run's scores, and those over certified tasks, each with its number of tasks."""
+    """The run's scores and the scores over certified tasks, each with its number of tasks."""
     certified = data.certified
     if certified is None:
         return ""
@@ -172,7 +172,7 @@ def _certified(data: ReportData) -> str:
         ],
     )
     grades = ", ".join(f"{count} {grade}" for grade, count in sorted(certified.grades.items()))
-    said = f"Readers graded the golds of {escape(certified.name)}: {grades}."
+    summary_line = f"Readers graded the golds of {escape(certified.name)}: {grades}."
     weak = [
         f"task {escape(task.task_id)} is accepted, and its gold is weak"
         for task in data.tasks
@@ -180,7 +180,7 @@ def _certified(data: ReportData) -> str:
     ]
     if len(weak) > _MAX_EXCLUSIONS:
         weak = [*weak[:_MAX_EXCLUSIONS], f"and {len(weak) - _MAX_EXCLUSIONS} more"]
-    parts = ["### Certified tasks", said, table, markdown_list(weak)]
+    parts = ["### Certified tasks", summary_line, table, markdown_list(weak)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -251,7 +251,7 @@ def audit_markdown(audit: Audit, suite: Suite, outputs: Outputs, folder: Path) -
         audit: the audit.
         suite: the suite that was audited.
         outputs: the outputs that voted.
-        folder: where the document will be; links are relative to it.
+        folder: the folder of the document; links are relative to it.
     """
     parts = [f"# Suspects of {escape(audit.suite)}"]
     for about in About:
@@ -274,16 +274,18 @@ def _suspect_section(
     if suspect.seen:
         yield seen_markdown(suspect.seen, suspect.runs)
     files: list[tuple[str, Path]] = []
-    for each in () if task is None else task.cases:
-        if suspect.case in {None, each.number}:
-            of_case = "" if suspect.case else f" {each.number}"
-            files += [(f"input{of_case}", file.path) for file in each.inputs[:1]]
+    for test_case in () if task is None else task.cases:
+        if suspect.case in {None, test_case.number}:
+            of_case = "" if suspect.case else f" {test_case.number}"
+            files += [(f"input{of_case}", file.path) for file in test_case.inputs[:1]]
             files += [
-                (f"gold{of_case}", gold.path) for gold in each.golds[:1] if gold.path is not None
+                (f"gold{of_case}", gold.path)
+                for gold in test_case.golds[:1]
+                if gold.path is not None
             ]
             files += [
                 (Path(output.run).name, output.path)
-                for output in outputs.get((suspect.task, each.number), ())
+                for output in outputs.get((suspect.task, test_case.number), ())
             ]
     if files:
         yield "Open: " + ", ".join(
@@ -336,7 +338,7 @@ def _breakdown(breakdown: Breakdown) -> str:
         )
         for group in breakdown.groups
     ]
-    unknown = f" Not known of {breakdown.unknown_tasks} tasks." if breakdown.unknown_tasks else ""
+    unknown = f" Not known for {breakdown.unknown_tasks} tasks." if breakdown.unknown_tasks else ""
     return "\n\n".join(
         (f"### {escape(breakdown.label)}", markdown_table(header, rows), breakdown.rule + unknown)
     )
@@ -437,7 +439,7 @@ def _tools(summary: ToolsSummary | None) -> str:
 
 
 def settings_table(rows: Sequence[SettingRow]) -> str:
-    """Success by setting, in the form of the papers' tables: a line for each."""
+    """Success by setting, in the form of the papers' tables, with one line for each setting."""
     named = ("run",) if any(row.name for row in rows) else ()
     labels = [f"{cell.heading} {cell.label}".strip() for cell in rows[0].cells] if rows else []
     more = differing(rows)
@@ -499,13 +501,15 @@ def _usage(data: ReportData) -> str:
     )
     if not usage["calls"]:  # agents do not report their requests
         return (
-            f"The agents took {usage['prompt_tokens']:,} tokens of prompts, "
-            f"{usage['completion_tokens']:,} of replies, {usage['inference_s']:,.0f} s and {cost}."
+            f"The agents used {usage['prompt_tokens']:,} prompt tokens, "
+            f"{usage['completion_tokens']:,} completion tokens, "
+            f"{usage['inference_s']:,.0f} s and {cost}."
         )
     return (
-        f"Asking took {usage['calls']:,} calls ({usage['retries']:,} retries), "
-        f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of replies, "
-        f"{usage['inference_s']:,.0f} s and {cost}; {usage['truncated']:,} replies were cut off."
+        f"The requests took {usage['calls']:,} calls ({usage['retries']:,} retries), "
+        f"{usage['prompt_tokens']:,} prompt tokens, {usage['completion_tokens']:,} completion "
+        f"tokens, {usage['inference_s']:,.0f} s and {cost}; "
+        f"{usage['truncated']:,} replies were cut off."
     )
 
 
@@ -550,7 +554,7 @@ def _notes(data: ReportData) -> str:
     if data.stale_manual_verdicts:
         notes.append(
             f"{data.stale_manual_verdicts} verdicts changed by hand no longer apply: the program "
-            "has left another output since"
+            "has since produced another output"
         )
     if data.official_disagreements:
         notes.append(f"the published script disagrees on {data.official_disagreements} cases")
@@ -558,12 +562,12 @@ def _notes(data: ReportData) -> str:
 
 
 def markdown_list(lines: Iterable[str]) -> str:
-    """A list; its lines are escaped already."""
+    """A Markdown list of lines that are already escaped."""
     return "\n".join(f"- {line}" for line in lines)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table; text in it is escaped already."""
+    """A Markdown table of text that is already escaped."""
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)

@@ -1,6 +1,6 @@
-"""Marks of a run: which items wait for one, sheets for people, scores that a suite published.
+"""Marks of a run: items that wait for a mark, sheets for people, scores that a suite published.
 
-:mod:`judge.grading.marks` has the records and what follows from them.
+The records, and the points derived from them, are in :mod:`judge.grading.marks`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class OpenItem:
     Attributes:
         submission: the submission.
         case: number of the case.
-        output_sha256: hash of its output; None without one.
-        record: the item as it is on record.
+        output_sha256: hash of its output; None if there is none.
+        record: the item as recorded.
     """
 
     submission: LoadedSubmission
@@ -39,7 +39,7 @@ class OpenItem:
 
     @property
     def key(self) -> ItemKey:
-        """What a mark names it by."""
+        """The key by which a mark names the item."""
         return self.submission.task_id, self.submission.sample, self.case, self.record["id"]
 
     def mark(self, by: str, score: float, at: str, why: str = "") -> MarkRecord:
@@ -67,7 +67,7 @@ class OpenItem:
 
 
 def every_item(run: LoadedRun) -> Iterator[OpenItem]:
-    """All items of a run, those that are judged included, in suite order."""
+    """All items of a run, including those already judged, in suite order."""
     for submission in run.submissions:
         for number, result in sorted(submission.automatic.items()):
             for record in result.comparison.get("items", ()):
@@ -75,14 +75,14 @@ def every_item(run: LoadedRun) -> Iterator[OpenItem]:
 
 
 def open_items(run: LoadedRun, judged: str) -> Iterator[OpenItem]:
-    """The items that a model (``llm``), a person (``human``) or a ``program`` is to judge."""
+    """The items for a model (``llm``), a person (``human``) or a ``program`` to judge."""
     for item in every_item(run):
         if item.record["judged"] == judged and item.record["state"] == "not_judged":
             yield item
 
 
 def draw_items(run: LoadedRun, size: int, seed: int) -> list[OpenItem]:
-    """Items for an audit, drawn at random, each as likely as any other, in suite order.
+    """Draws items for an audit at random, all equally likely; they are in suite order.
 
     Raises:
         UsageError: no case of the run was judged by a checklist.
@@ -90,12 +90,12 @@ def draw_items(run: LoadedRun, size: int, seed: int) -> list[OpenItem]:
     items = list(every_item(run))
     if not items:
         raise UsageError(f"{run.path}: no case was judged by a checklist")
-    chosen = random.Random(seed).sample(range(len(items)), min(size, len(items)))  # noqa: S311  a sample, no secret
+    chosen = random.Random(seed).sample(range(len(items)), min(size, len(items)))  # noqa: S311  for sampling, not for secrets
     return [items[index] for index in sorted(chosen)]
 
 
 def marked_points(run: LoadedRun, marks: Sequence[MarkRecord]) -> MarkedPoints:
-    """The points of all items of a run, marks included."""
+    """The points of all items of a run, including marks."""
     points = MarkedPoints(marks)
     for submission in run.submissions:
         for result in submission.automatic.values():
@@ -104,10 +104,10 @@ def marked_points(run: LoadedRun, marks: Sequence[MarkRecord]) -> MarkedPoints:
 
 
 def check_score(value: object, where: str) -> float:
-    """A score from 0 to 1.
+    """Checks that a value is a score from 0 to 1.
 
     Raises:
-        UsageError: it is something else.
+        UsageError: it is not.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise UsageError(f"{where}: the score is not a number from 0 to 1")
@@ -150,21 +150,23 @@ def marks_of_sheet(
     """The marks of a sheet that was filled in; items without a score are left out.
 
     Raises:
-        UsageError: it is not such a sheet, an item is not of this run, or its output changed.
+        UsageError: it is not such a sheet, or an item is not in this run or has another output now.
     """
     if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
         raise UsageError("the sheet is not a list of items, as `judge checklist sheet` writes it")
-    known = {item.key: item for item in items}
+    by_key = {item.key: item for item in items}
     marks = []
     for number, row in enumerate(document, start=1):
         if row.get("score") is None:
             continue
         key = str(row.get("task")), row.get("sample"), row.get("case"), str(row.get("item"))
-        item = known.get(key)
+        item = by_key.get(key)
         if item is None:
             raise UsageError(f"row {number}: this run has no item {key[3]!r} of task {key[0]!r}")
         if row.get("output_sha256") != item.output_sha256:
-            raise UsageError(f"row {number}: the output of task {key[0]} is another one by now")
+            raise UsageError(
+                f"row {number}: the output of task {key[0]} has changed since the sheet was written"
+            )
         score = check_score(row["score"], f"row {number}")
         marks.append(item.mark(by, score, at, str(row.get("why") or "")[:500]))
     return marks
@@ -173,29 +175,29 @@ def marks_of_sheet(
 # -- scores that a suite published -----------------------------------------------------------------
 
 _SCORE = re.compile(r"(?:Human score|Score): [\d.]+ - ")
-"""What the published scorer writes before a reason."""
+"""The text that the published scorer writes before a reason."""
 
 _MARKED = frozenset({"llm_judge", "human_judge"})
 
 
 def marks_of_published(folder: Path, run: LoadedRun, at: str) -> tuple[list[MarkRecord], list[str]]:
-    """The scores of models and people that IB-bench published for a run, as marks.
+    """Reads the scores of models and people that IB-bench published for a run, as marks.
 
-    The rater is ``published MODEL``, or ``published people``.
+    The rater is ``published MODEL`` or ``published people``.
 
     Args:
-        folder: such as ``eval/scores/MODEL/RUN``, with a file for each task.
-        run: the run, of one sample of each task.
+        folder: a folder such as ``eval/scores/MODEL/RUN``, with a file for each task.
+        run: the run, with one sample of each task.
         at: the time of the marks.
 
     Returns:
-        The marks; and a line for each file that was passed over, with the reason.
+        The marks, and a line for each file that was skipped, with the reason.
 
     Raises:
-        UsageError: a file cannot be read, or the folder has none.
+        UsageError: a file cannot be read, or the folder does not have any.
     """
     waiting = [*open_items(run, "llm"), *open_items(run, "human")]
-    known = {(item.key[0], item.key[3]): item for item in waiting}
+    by_id = {(item.key[0], item.key[3]): item for item in waiting}
     tasks = {submission.task_id: submission.task for submission in run.submissions}
     marks: list[MarkRecord] = []
     notes: list[str] = []
@@ -213,7 +215,7 @@ def marks_of_published(folder: Path, run: LoadedRun, at: str) -> tuple[list[Mark
             notes.append(f"{path.name}: scored with another rubric")
             continue
         for criterion in _criteria(document):
-            item = known.get((document["task_id"], str(criterion.get("id"))))
+            item = by_id.get((document["task_id"], str(criterion.get("id"))))
             score = _published_score(criterion)
             if item is None or score is None:
                 continue
@@ -234,7 +236,7 @@ def _criteria(document: Mapping[str, object]) -> list[Mapping[str, object]]:
 
 
 def _published_score(criterion: Mapping[str, object]) -> float | None:
-    """The score of a criterion; None where it waited, or was skipped behind a gate."""
+    """The score of a criterion; None if it was not scored yet, or skipped because of a gate."""
     try:
         score = float(str(criterion.get("actual")))
     except ValueError:

@@ -1,8 +1,8 @@
-"""The report as data: every number of every form of a report comes from here.
+"""The report as data, from which every format takes its numbers.
 
-:func:`judge.report.build.build_report_data` makes a :class:`ReportData` of a run's records; HTML,
-JSON, CSV and Markdown only write it down. Shares are fractions from 0 to 1, sizes bytes, times
-seconds; ``None`` means that a number is not known or not defined, never that it is zero.
+:func:`judge.report.build.build_report_data` makes a :class:`ReportData` from a run's records; HTML,
+JSON, CSV and Markdown only present it. Shares are fractions from 0 to 1, sizes are in bytes, times
+in seconds; ``None`` means that a number is not known or not defined, never that it is zero.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Scores:
         hard_restriction: the same for the hard score.
         tasks: tasks with at least one scored case.
         cases: scored cases.
-        all_tasks: tasks, those without a scored case included.
-        all_cases: cases, those that are not scored (JE, BT, SK, not run) included.
-        soft_of_all: soft score where every unscored case counts as not accepted.
-        hard_of_all: hard score where every unscored case counts as not accepted.
+        all_tasks: all tasks, including those without a scored case.
+        all_cases: all cases, including those that are not scored (JE, BT, SK, not run).
+        soft_of_all: soft score if every unscored case counts as not accepted.
+        hard_of_all: hard score if every unscored case counts as not accepted.
         verdicts: verdict code -> cases, in the order of :class:`judge.core.verdict.Verdict`.
     """
 
@@ -78,8 +78,8 @@ class Breakdown:
             ``answer_cells``, ``workbook_bytes`` or ``rounds``.
         label: its name for people.
         rule: which tasks are in which part, in a sentence or two.
-        groups: the parts; a task is in exactly one of them.
-        unknown_tasks: tasks that are in no part (their workbook cannot be read, …).
+        groups: the parts; a task is in at most one of them.
+        unknown_tasks: tasks that are not in any part (their workbook cannot be read, …).
         from_paper: whether it is one of the four pairs of the paper's Table 3.
     """
 
@@ -96,10 +96,10 @@ class TableColumn:
     """A column of a table of scores.
 
     Attributes:
-        heading: what it has in common with its neighbours; empty if nothing.
+        heading: the heading that it shares with its neighbours; empty if there is none.
         label: its own heading.
         suite_tasks: tasks of the whole suite that are in it: its denominator in the paper.
-        score_of_suite: hard score over those, where tasks without a solution count as failed.
+        score_of_suite: hard score over these tasks; those without a solution count as failed.
         scores: its scores over the tasks of the run.
     """
 
@@ -112,7 +112,7 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableOfScores:
-    """A table of scores that the suite asks for, such as that of its paper.
+    """A table of scores that the suite defines, such as that of its paper.
 
     Attributes:
         title: its caption.
@@ -125,7 +125,7 @@ class TableOfScores:
 
 @dataclass(frozen=True, slots=True)
 class CaseSuspect:
-    """A reason to doubt the gold of a case, at its verdict.
+    """A reason to doubt the gold of a case, shown next to its verdict.
 
     Attributes:
         sign: the sign that found it.
@@ -134,9 +134,9 @@ class CaseSuspect:
         whole_task: whether it is about the task as a whole.
         summary: what is wrong, and where.
         why: why it matters to the answer.
-        decisions: who decided what, one line each.
+        decisions: one line for each decision, with the person who made it.
         seen: its cells in input, gold and outputs, side by side.
-        runs: the runs that the audit had, with their verdicts on the case.
+        runs: the runs that the audit used, with their verdicts on the case.
     """
 
     sign: str
@@ -155,12 +155,12 @@ class ScoresWithoutSuspects:
     """The scores with suspected cases set aside.
 
     Attributes:
-        certainty: suspects that are this sure or surer are set aside.
+        certainty: suspects with at least this certainty are set aside.
         about: the list of suspects that is set aside, ``gold`` or ``case``; empty for both.
         label: its name for people.
         set_aside_cases: scored cases that are set aside.
         set_aside_tasks: tasks that have such a case.
-        scores: the scores of the others.
+        scores: the scores of the remaining cases.
     """
 
     certainty: str
@@ -176,8 +176,8 @@ class SuspectsSummary:
     """The suspects about the tasks of a run.
 
     Attributes:
-        without: the scores without them, from the fewest that are set aside to all.
-        status: what was decided about them -> how many.
+        without: the scores without them, the fewest set aside first.
+        status: status of a suspect -> how many have it.
     """
 
     without: tuple[ScoresWithoutSuspects, ...]
@@ -191,8 +191,8 @@ class CertifiedSummary:
     Attributes:
         name: the suite that was certified.
         label: the name of the run's own scores, next to those over certified tasks.
-        grades: grade -> tasks of the run; ``ungraded`` are those that nobody read.
-        scores: the scores of the others.
+        grades: grade -> tasks of the run; ``ungraded`` for those that nobody read.
+        scores: the scores over certified tasks.
     """
 
     name: str
@@ -211,18 +211,18 @@ class RunPair:
         tasks: tasks that both have.
         hard_difference: hard score of the second minus that of the first, with its interval.
         won: tasks that only the second run solved.
-        lost: tasks that the first run alone solved.
-        p_hard: McNemar's exact p on these.
+        lost: tasks that only the first run solved.
+        p_hard: McNemar's exact p for ``won`` and ``lost``.
         p_hard_holm: the same, adjusted for all pairs.
         soft_difference: soft score of the second minus that of the first, with interval and p.
         p_soft_holm: its p, adjusted for all pairs.
         better: tasks on which the second run has the higher soft score.
-        worse: tasks on which it has the lower one.
-        smallest_hard: smallest true difference of the hard scores that this many tasks show with a
-            power of 80 %, where as many tasks tell the runs apart as here; None where so few do
-            that none would be found.
-        smallest_soft: the same for the soft score, where the differences scatter as here; None
-            where scores cannot differ by as much as it would take.
+        worse: tasks on which the second run has the lower soft score.
+        smallest_hard: smallest true difference of the hard scores that would be found with a power
+            of 80 % on this many tasks, if only one run solves as many of them as here; None if
+            these are too few to find any difference.
+        smallest_soft: the same for the soft score, if the differences vary as much as here; None if
+            scores cannot differ by that much.
     """
 
     first: str
@@ -243,15 +243,15 @@ class RunPair:
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
-    """Tasks by the phrasings in which they were solved.
+    """Counts of tasks, by the phrasings in which they were solved.
 
     Attributes:
-        label: which tasks these are.
-        tasks: how many.
-        both: solved in both phrasings.
-        only_first: solved only in the first.
-        only_second: solved only in the second.
-        neither: solved in neither.
+        label: the name of this group of tasks.
+        tasks: how many tasks there are.
+        both: tasks solved in both phrasings.
+        only_first: tasks solved only in the first phrasing.
+        only_second: tasks solved only in the second phrasing.
+        neither: tasks solved in neither phrasing.
     """
 
     label: str
@@ -267,10 +267,10 @@ class PhrasingComparison:
     """Two phrasings of the same tasks compared.
 
     Attributes:
-        pair: the second phrasing against the first, as two runs are compared; tasks go by the id
-            of their first phrasing.
-        counts: of all pairs, then of the parts of each division by what tasks are judged by.
-        alone: tasks of which only one of the two phrasings has a score.
+        pair: the second phrasing compared with the first, as two runs are; a task has the id of its
+            first phrasing.
+        counts: counts of all pairs, then of the parts of each division by aspect judged.
+        alone: tasks with a score for only one of the two phrasings.
     """
 
     pair: RunPair
@@ -284,15 +284,15 @@ class CaseEntry:
 
     Attributes:
         case: 1-based number.
-        verdict: the code; None where the case was not run.
-        phase: the phase that decided the verdict; None where the case was not run.
-        cause: one line for people.
-        manual: set where a person changed the verdict.
+        verdict: the code; None if the case was not run.
+        phase: the phase that decided the verdict; None if the case was not run.
+        cause: the cause of the verdict, as a line for people.
+        manual: a person's change of the verdict; None if there is none.
         cpu_s: processor time of the run.
         wall_s: wall time of the run.
         recalculation_s: time spent on computing formulas.
         comparison_s: time spent on comparing.
-        peak_memory_bytes: the run's peak.
+        peak_memory_bytes: peak memory of the run.
         input_bytes: size of the input workbook.
         output_bytes: size of the output workbook.
         input_rows: rows of the input's tallest sheet, from the first used row to the last.
@@ -302,15 +302,15 @@ class CaseEntry:
         computed_cells: formula cells of the output that an engine computed.
         engines: engines that computed something.
         difference_counts: class -> differing cells.
-        official_equal: what the published script says; None if it was not run.
-        official_disagrees: whether it disagrees with the verdict.
-        notes: what the comparison noted about its result.
+        official_equal: whether the published script accepts the output; None if it was not run.
+        official_disagrees: whether the published script disagrees with the verdict.
+        notes: the comparison's notes on its result.
         output_sha256: the hash under which the output workbook is stored; None if there is none.
         suspects: reasons to doubt its gold.
-        episode: the desktop episode that left the output; None where there was none.
-        items: the items of its checklist, as on record; empty without one.
-        damage: what the output damaged outside the answer; None where it was not examined.
-        dynamic: whether the answer follows its inputs, as a class; None where not examined.
+        episode: the desktop episode that made the output; None if there was none.
+        items: the items of its checklist, as recorded; empty if it has no checklist.
+        damage: cells that the output damaged outside the answer; None if this was not examined.
+        dynamic: whether the answer follows its inputs, as a class; None if this was not examined.
     """
 
     case: int
@@ -350,25 +350,25 @@ class TaskEntry:
     Attributes:
         task_id: the task's id as text.
         sample: 0-based number among several solutions of the same task.
-        instruction_type: in the benchmark's words.
+        instruction_type: the instruction type, in the benchmark's words.
         instruction: the question; None if the suite is not available.
         answer_position: as the suite has it; None if the suite is not available.
-        soft_restriction: soft score; None where no case is scored.
-        hard_restriction: hard score; None where no case is scored.
-        groups: breakdown key -> group key, for every breakdown that the task has a part in.
+        soft_restriction: soft score; None if no case is scored.
+        hard_restriction: hard score; None if no case is scored.
+        groups: breakdown key -> group key, for every breakdown that puts the task into a group.
         cases: the cases in order.
-        difference_kinds: classes of differences over all cases.
+        difference_kinds: classes of differences in any of the cases.
         official_disagrees: whether the published script disagrees on some case.
-        model: the chat model, where known.
-        setting: the inference setting, where known.
+        model: the chat model, if known.
+        setting: the inference setting, if known.
         rounds: rounds of the conversation.
-        prompt_tokens: tokens asked.
-        completion_tokens: tokens answered.
-        cost_usd: US dollars.
+        prompt_tokens: tokens sent to the model.
+        completion_tokens: tokens that the model generated.
+        cost_usd: cost of the requests in US dollars.
         inference_s: seconds that the chat model took.
         run_wall_s: wall time of all runs.
         peak_memory_bytes: highest peak of all runs.
-        grade: what readers say of its gold; None where nobody graded it.
+        grade: the readers' grade of its gold; None if nobody graded it.
     """
 
     task_id: str
@@ -395,7 +395,7 @@ class TaskEntry:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Key that makes the entry distinct within a run: (task id, sample)."""
+        """Key that is unique to the entry within a run: (task id, sample)."""
         return (self.task_id, self.sample)
 
 
@@ -409,7 +409,7 @@ class VerdictCount:
     Attributes:
         verdict: the code.
         description: the verdict in words.
-        phase: the phase of a case in which it falls.
+        phase: the phase of a case in which it is given.
         is_scored: whether it counts in the scores.
         cases: how many cases got it.
         share: their share of all cases.
@@ -429,7 +429,7 @@ class PhaseCount:
 
     Attributes:
         phase: ``code``, ``run``, ``output``, ``recalculation``, ``comparison`` or ``judge``.
-        cases: how many.
+        cases: how many cases ended in it.
         share: their share of all cases.
         verdicts: the verdicts of that phase that occur.
     """
@@ -446,8 +446,8 @@ class DifferenceCount:
 
     Attributes:
         kind: the class (``number_as_text``).
-        cases: cases that show at least one such difference.
-        only: cases that show no other class.
+        cases: cases with at least one such difference.
+        only: cases whose differences are all of this class.
         cells: differing cells of that class in all cases.
         share: share of the cases that were compared and not accepted.
     """
@@ -461,14 +461,14 @@ class DifferenceCount:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """A case that is in no score.
+    """A case that is not in any score.
 
     Attributes:
         task_id: the task's id as text.
         sample: 0-based number among several solutions of the same task.
         case: 1-based number of the case.
-        verdict: ``JE``, ``BT`` or ``SK``; None where the case was not run.
-        reason: one line.
+        verdict: ``JE``, ``BT`` or ``SK``; None if the case was not run.
+        reason: why it is not scored, on one line.
     """
 
     task_id: str
@@ -490,9 +490,9 @@ class Distribution:
         label: its name for people.
         per: ``case`` or ``task``.
         count: how many tasks or cases have it.
-        total: their sum; None where a sum says nothing (a peak).
+        total: their sum; None for a quantity whose sum has no meaning (a peak).
         mean: arithmetic mean.
-        median: the middle one.
+        median: the median.
         p95: 95th percentile.
         maximum: the largest.
     """
@@ -513,7 +513,7 @@ class Method:
     """How the intervals were computed; the same method gives the same intervals.
 
     Attributes:
-        confidence: of all intervals.
+        confidence: the confidence level of all intervals.
         resamples: the number of resamples of the bootstrap.
         seed: the seed of the bootstrap.
     """
@@ -532,32 +532,31 @@ class ReportData:
         name: name of the results directory.
         run: identity: suite (name, source, digest, format), model, setting, profile, style,
             recalc (mode, engine, engines), limits, sandbox (backend, image, python, packages),
-            judge_version, created, host (None or empty where not known), and the settings of
-            inference where there were any.
+            judge_version, created, host (None or empty if not known), and the settings of
+            inference, if there are any.
         overall: scores of all tasks.
         by_instruction_type: the breakdown that the benchmark reports.
         breakdowns: all others, the paper's four pairs first.
-        tables: the tables that the suite asks for.
+        tables: the tables that the suite defines.
         phases: cases by phase and verdict, in the order of the phases.
-        differences: cases by class of differences, commonest first.
-        exclusions: what is in no score, and why.
-        manual_verdicts: how many cases hold a verdict that a person changed.
+        differences: cases by class of differences, most common first.
+        exclusions: cases that are not in any score, and why.
+        manual_verdicts: how many cases have a verdict that a person changed.
         stale_manual_verdicts: how many such changes no longer fit the output on record.
         official_disagreements: cases on which the published script disagrees.
-        measures: time, memory, tokens and cost, where known.
-        usage: what asking the chat model took in all, as in report.json; None where that is not on
-            record.
-        repeated: several samples of each task; None where there is one.
+        measures: time, memory, tokens and cost, if known.
+        usage: total usage of the chat model, as in report.json; None if it is not on record.
+        repeated: several samples of each task as repeated runs; None if each task has one.
         tasks: every submission, in suite order.
-        tasks_without_submission: tasks of the suite that the run holds no solution of.
-        method: how the intervals were made.
-        notes: what a reader has to know (the suite is not available, the run is incomplete, …).
-        departures: what decided verdicts and is not in the suite as published.
-        suspects: scores without suspects; None where no suspects are known.
-        certified: scores over certified tasks; None where nobody graded the suite's golds.
-        phrasings: phrasings of the same tasks compared, if the run has several.
-        episodes: desktop episodes counted; None if the run has none.
-        tools: episodes of tools counted; None likewise.
+        tasks_without_submission: how many tasks of the suite have no solution in the run.
+        method: how the intervals were computed.
+        notes: notes for the reader (the suite is not available, the run is incomplete, …).
+        departures: settings that affected verdicts and depart from the published suite.
+        suspects: scores without suspects; None if no suspects are known.
+        certified: scores over certified tasks; None if nobody graded the suite's golds.
+        phrasings: comparison of the phrasings of the same tasks, if the run has several.
+        episodes: figures on desktop episodes; None if the run has none.
+        tools: figures on episodes with tools; None if the run has none.
     """
 
     schema_version: int
@@ -590,8 +589,8 @@ class ReportData:
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object; keys are the names of the fields.
 
-        What is about suspects is in it only if some are known, likewise for certified tasks,
-        phrasings, episodes and items.
+        Fields about suspects are in it only if suspects are known; the same holds for certified
+        tasks, phrasings, episodes and items.
         """
         document = asdict(self)
         has_items = any(case.items for task in self.tasks for case in task.cases)

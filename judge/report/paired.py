@@ -20,12 +20,12 @@ from judge.report.model import Method, PairCounts, PhrasingComparison, RunPair
 
 POWER = 0.8
 SOLVED = 0.5
-"""A hard score of several samples that is above this counts as solved: most samples solved it."""
+"""A task counts as solved if its hard score over several samples is above this."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskMeans:
-    """Scores by task, several samples averaged.
+    """Scores by task; several samples of a task are averaged.
 
     Attributes:
         soft: task -> soft score, of the tasks that have a scored case.
@@ -56,11 +56,11 @@ def by_phrasing(scores: TaskMeans, phrasings: Mapping[str, Phrasing]) -> TaskMea
     """The same scores by the id that all phrasings of a task share.
 
     Args:
-        scores: by task.
-        phrasings: the phrasings of the tasks that have one, by id.
+        scores: the scores by task.
+        phrasings: id -> phrasing, for the tasks that have one.
 
     Returns:
-        The scores; None where several phrasings of one task have scores.
+        The scores; None if several phrasings of one task have scores.
     """
     shared = {task: phrasings[task].of if task in phrasings else task for task in scores.soft}
     if len(set(shared.values())) < len(shared):
@@ -82,14 +82,14 @@ def compare_pair(
     """Compares two series of scores on the same tasks.
 
     Args:
-        first: name of the one that is compared with.
-        second: name of the one that is compared with it.
+        first: name of the first series, the baseline.
+        second: name of the second series, which is compared with the first.
         common: the tasks that both have.
         one: scores of the first.
         two: scores of the second.
         method: confidence, resamples and seed.
     """
-    # By id: tasks are drawn by their place, which must not depend on the order of the records.
+    # Sorted by id: tasks are drawn by position, which must not depend on the order of the records.
     drawn = sorted(common)
     won = tuple(task for task in common if one.hard[task] <= SOLVED < two.hard[task])
     lost = tuple(task for task in common if two.hard[task] <= SOLVED < one.hard[task])
@@ -133,7 +133,7 @@ def compare_phrasings(
     divisions: Sequence[Division],
     method: Method,
 ) -> tuple[PhrasingComparison, ...]:
-    """Compares every pair of phrasings that a run has scores of.
+    """Compares every pair of phrasings for which a run has scores.
 
     Args:
         scores: task id -> the scores of its samples.

@@ -1,6 +1,6 @@
-"""Two or more runs on the same tasks: which is better, by how much, how surely, and where.
+"""Compares runs on the same tasks: which is better, by how much, how certainly, and where.
 
-The comparison in numbers, and as Markdown or as lines of text. Pure.
+The comparison is available as numbers, as Markdown and as lines of text. Pure.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from judge.report.tools import (
 )
 
 MAX_TASKS = 2_000
-"""Tasks that a matrix lists; those on which the runs disagree come before the others."""
+"""How many tasks a matrix lists; those on which the runs disagree come first."""
 
 MAX_CELLS_OF_CASE = 20
 MAX_CELLS = 20_000
-"""Cells shown of one case, and of all cases together."""
+"""How many cells are shown of one case, and of all cases together."""
 
 _MAX_VALUE_WIDTH = 60
 
@@ -65,8 +65,8 @@ class MatrixCell:
     Attributes:
         where: sheet and address.
         expected: the gold's value as text.
-        outputs: what each run left there, as text, or one of ``AGREES`` and ``NOT_RECORDED``;
-            None for a run without a compared output.
+        outputs: each run's value as text, or one of ``AGREES`` and ``NOT_RECORDED``; None for a run
+            without a compared output.
     """
 
     where: str
@@ -81,7 +81,7 @@ class MatrixCase:
     Attributes:
         sample: 0-based number among several solutions of the task.
         case: 1-based number of the test case.
-        verdicts: the code of each run; None where a run has none.
+        verdicts: the code of each run; None for a run without one.
         cells: the first cells in which a run is wrong.
         more: further cells that differ in some run.
     """
@@ -108,7 +108,7 @@ class MatrixRow:
     cases: tuple[MatrixCase, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The row without its cells, which only pages show."""
+        """The row without its cells, which are only shown on pages."""
         return {
             "task": self.task,
             "disagree": self.disagree,
@@ -120,7 +120,7 @@ class MatrixRow:
 
 
 def task_matrix(runs: Sequence[LoadedRun], tasks: Iterable[str]) -> tuple[MatrixRow, ...]:
-    """Verdicts of several runs on the same tasks, those on which they disagree first.
+    """Verdicts of several runs on the same tasks; tasks on which they disagree come first.
 
     Args:
         runs: the runs; details of single cells come from their records.
@@ -180,8 +180,8 @@ def wrong_cells(
     """The cells in which a result is wrong, in the order in which they are recorded.
 
     Args:
-        results: of one case, each of a run of its own; None where a run has none.
-        most: how many cells at most.
+        results: the result of each run on one case; None for a run without one.
+        most: greatest number of cells.
 
     Returns:
         The cells, and how many more there are.
@@ -232,7 +232,7 @@ def _output(
         if is_uncomputed(difference):
             return NO_VALUE
         return shown(difference["actual"], width=_MAX_VALUE_WIDTH)
-    # Records list the first differences only: an unlisted cell agrees if none was left out.
+    # Records list only the first differences: an unlisted cell agrees if the list is complete.
     everything = _differing(result) <= len(result.comparison.get("differences", ()))
     return AGREES if everything else NOT_RECORDED
 
@@ -252,16 +252,17 @@ class RunScores:
         name: its name in the comparison.
         profile: comparison profile.
         recalc: recalculation mode.
-        model: the chat model, where known.
+        model: the chat model, if known.
         soft_restriction: soft score with its interval.
         hard_restriction: hard score with its interval.
-        tasks: tasks with a scored case in this run, before the common ones were taken.
-        rounds: how often the chat model might answer, where known.
-        prompt_rows: rows of each sheet that its prompt showed, where known.
-        departures: what decided its verdicts and is not in the suite as published.
+        tasks: tasks with a scored case in this run, whether the other runs have them or not.
+        rounds: how many times the chat model was allowed to answer, if known.
+        prompt_rows: rows of each sheet that its prompt showed, if known.
+        departures: settings that affected its verdicts and depart from the published suite.
         collateral: share of its common tasks with collateral damage; None if it was not examined.
-        dynamic: share of its accepted measurable answers that follow their inputs; None likewise.
-        tools: its episodes of tools on the common tasks; None if it has none.
+        dynamic: share of its accepted measurable answers that follow their inputs; None if it was
+            not examined.
+        tools: its episodes with tools on the common tasks; None if it has none.
     """
 
     name: str
@@ -280,7 +281,7 @@ class RunScores:
 
 
 FIGURES = {"collateral": "damaged tasks", "dynamic": "live answers"}
-"""Field of a run -> the heading of its column, where a run has the figure."""
+"""Field of a run -> the heading of its column, which is shown if some run has the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,16 +295,17 @@ class RunComparison:
         runs: the runs on the common tasks, in the order in which they were given.
         pairs: every pair, the first run against all others first.
         tasks: common tasks.
-        left_out: tasks that not all runs have with a scored case.
-        fewest_one_sided: how many tasks one run alone has to win for McNemar's test to speak.
-        power: the power of the smallest differences.
+        left_out: tasks without a scored case in some of the runs.
+        fewest_one_sided: how many tasks only one run has to solve before McNemar's test can find a
+            difference.
+        power: the power for which the smallest differences are computed.
         method: confidence, resamples and seed of the bootstrap.
-        notes: what a reader has to know.
-        settings: where a run has desktop episodes, the setting of each run and its success by
-            class of tasks, in the form of the papers' tables.
-        episodes: for each pair of them, what the episodes took.
-        matrix: the verdicts of all runs on each common task, those on which they disagree first;
-            empty where phrasings of the tasks are compared.
+        notes: notes for the reader.
+        settings: if a run has desktop episodes, the setting of each run and its success by class of
+            tasks, in the form of the papers' tables.
+        episodes: for each pair of these runs, turns, actions and time of the episodes.
+        matrix: the verdicts of all runs on each common task, tasks on which they disagree first;
+            empty if phrasings of the tasks are compared.
     """
 
     schema_version: int
@@ -323,7 +325,7 @@ class RunComparison:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """The figures of :data:`FIGURES` that some run has."""
+        """Those of :data:`FIGURES` that at least one run has."""
         return tuple(
             name for name in FIGURES if any(getattr(run, name) is not None for run in self.runs)
         )
@@ -331,7 +333,7 @@ class RunComparison:
     def to_json(self) -> dict[str, Any]:
         """The comparison as a JSON object; keys are the names of the fields.
 
-        What is about episodes is in it only if there are some. The matrix has verdicts only.
+        Fields about episodes are in it only if there are episodes. The matrix has only verdicts.
         """
         document = asdict(replace(self, matrix=()))
         document["matrix"] = [row.to_json() for row in self.matrix]
@@ -356,7 +358,7 @@ def compare_loaded(
     Args:
         runs: at least two, on the same suite.
         method: confidence, resamples and seed.
-        on_pair: called before each pair; what it raises ends the comparison.
+        on_pair: called before each pair; an exception that it raises ends the comparison.
 
     Raises:
         UsageError: fewer than two runs, runs of different suites, or no task in common.
@@ -432,7 +434,7 @@ def _check_same_suite(runs: Sequence[LoadedRun]) -> None:
 
 
 def _names(runs: Sequence[LoadedRun]) -> list[str]:
-    """Folder names; whole paths where two folders have the same name."""
+    """Folder names, or whole paths if two folders have the same name."""
     names = [run.name for run in runs]
     return names if len(set(names)) == len(names) else [str(run.path) for run in runs]
 
@@ -490,8 +492,8 @@ def _notes(names: Sequence[str], runs: Sequence[LoadedRun]) -> list[str]:
     ]
     if any(samples):
         notes.append(
-            "several samples of a task are averaged; for McNemar's test a task is solved where "
-            "more than half of its samples solved it"
+            "several samples of a task are averaged; for McNemar's test, a task counts as solved "
+            "if more than half of its samples solved it"
         )
     return notes
 
@@ -544,7 +546,7 @@ def comparison_markdown(comparison: RunComparison) -> str:
 
 
 def figure_headings(comparison: RunComparison) -> list[str]:
-    """The headings of the two figures that some run has, none without one."""
+    """The headings of those of the two figures that some run has."""
     return [FIGURES[name] for name in comparison.figures]
 
 
@@ -555,7 +557,7 @@ def figure_cells(comparison: RunComparison, run: RunScores) -> list[str]:
 
 
 def tools_table(comparison: RunComparison) -> tuple[list[str], list[list[str]]] | None:
-    """Headings and rows of a comparison by tool set, a row for each run; None if none has tools.
+    """Headings and rows (one for each run) of a comparison by tool set; None if no run has tools.
 
     Differences are those from the first run, on the soft score, in points.
     """
@@ -598,10 +600,10 @@ def _tools_row(comparison: RunComparison, run: RunScores) -> list[str]:
 
 
 def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:
-    """The comparison of two runs: a heading, then a line for each number or two.
+    """The comparison of two runs: a heading, then lines with one or two numbers each.
 
     Args:
-        comparison: all of it.
+        comparison: the whole comparison.
         pair: one of its pairs.
     """
     hard = f"p = {_p(pair.p_hard)} (McNemar, exact)"
@@ -628,7 +630,7 @@ def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:
 
 
 def head_lines(comparison: RunComparison) -> list[str]:
-    """Settings that decided verdicts and depart from the suite as published; often none."""
+    """Settings that affected verdicts and depart from the published suite; often empty."""
     return [
         f"{run.name} {DEPARTS}: {departure}"
         for run in comparison.runs
@@ -637,11 +639,11 @@ def head_lines(comparison: RunComparison) -> list[str]:
 
 
 def closing_lines(comparison: RunComparison) -> list[str]:
-    """How a comparison was made, and what a reader has to know."""
+    """The method of a comparison, and notes for the reader."""
     method = comparison.method
     how = (
         f"{method.confidence:.0%} intervals, {method.resamples:,} resamples, seed {method.seed}; "
-        f"smallest differences at a power of {comparison.power:.0%}, as many tasks differing as "
+        f"smallest differences at a power of {comparison.power:.0%}, if as many tasks differ as "
         f"here. McNemar's test cannot find a difference below {comparison.fewest_one_sided} tasks "
         "that only one run solved."
     )

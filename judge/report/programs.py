@@ -1,8 +1,8 @@
-"""Programs of suites judge items of checklists, only on request; their marks decide no verdict.
+"""Runs suites' programs that judge checklist items, on request only; their marks are no verdicts.
 
 An item of kind ``program`` has a Python program as its field ``code``. It runs in the sandbox, next
-to the files of the answer, the inputs and the golds, and says what it found as Harbor's verifiers
-do: by a number from 0 to 1 in ``/logs/verifier/reward.txt``, by ``reward`` in ``reward.json``
+to the files of the answer, the inputs and the golds, and reports its result as Harbor's verifiers
+do: as a number from 0 to 1 in ``/logs/verifier/reward.txt``, as ``reward`` in ``reward.json``
 there, or else by its exit code.
 """
 
@@ -25,17 +25,17 @@ from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatu
 
 LOGS = "/logs/verifier/"
 ANSWER, INPUT, GOLD = "/mnt/data/answer", "/mnt/data/input", "/mnt/data/gold"
-"""Where a program finds the answer, what was given, and the golds."""
+"""The folders in which a program finds the answer, the inputs and the golds."""
 
 RATER = "program"
 
 
 @dataclass(frozen=True, slots=True)
 class ItemProgram:
-    """A program with everything that it is run on.
+    """A program with the files that it runs on.
 
     Attributes:
-        code: its text.
+        code: its source.
         files: absolute path inside the sandbox -> content.
     """
 
@@ -44,7 +44,7 @@ class ItemProgram:
 
     @property
     def digest(self) -> str:
-        """Changes with the program, and with any file that it is run on."""
+        """A hash that changes with the program and with any of its files."""
         hashes = {path: hashlib.sha256(data).hexdigest() for path, data in self.files.items()}
         text = json.dumps([self.code, sorted(hashes.items())])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -55,7 +55,7 @@ def program_of(item: OpenItem, output: bytes | None) -> ItemProgram | None:
 
     Args:
         item: the item.
-        output: the stored output; None without one.
+        output: the stored output; None if there is none.
 
     Raises:
         GoldFaultError: a gold cannot be read.
@@ -93,10 +93,10 @@ def run_item(
         item: the item.
         program: its program.
         session: an isolated environment.
-        limits: bounds of the run.
+        limits: limits of the run.
 
     Returns:
-        The mark, or why there is none: the program was stopped, or says no score.
+        The mark, or why there is none: the program was stopped, or did not report a score.
 
     Raises:
         SandboxError: the sandbox failed.
@@ -110,7 +110,7 @@ def run_item(
 
 
 def score_of(result: RunResult) -> float | str:
-    """The score from 0 to 1 that a run prints, or why there is none."""
+    """The score from 0 to 1 that a run reports, or why there is none."""
     if result.status not in {RunStatus.OK, RunStatus.EXITED}:
         return result.detail or f"the program was stopped: {result.status.value}"
     left: Mapping[str, bytes] = {}
@@ -119,7 +119,7 @@ def score_of(result: RunResult) -> float | str:
     for name, read in (("reward.txt", _number), ("reward.json", _reward)):
         if name in left:
             score = read(left[name][:100_000].decode("utf-8", "replace"))
-            return f"{LOGS}{name} holds no number from 0 to 1" if score is None else score
+            return f"{LOGS}{name} does not hold a number from 0 to 1" if score is None else score
     return 1.0 if result.status is RunStatus.OK else 0.0
 
 

@@ -17,15 +17,15 @@ class RepeatedRuns:
     """Several samples of each task, taken as repeated runs.
 
     Attributes:
-        samples: samples of each task; the fewest where they differ.
+        samples: samples of each task; if tasks differ, the smallest number.
         soft_restriction: mean of the runs' soft scores.
         soft_sd: their standard deviation (n - 1); None for one run.
         hard_restriction: mean of the runs' hard scores.
         hard_sd: their standard deviation.
         pass_at: k -> share of the tasks expected to be solved by at least one of k samples.
         pass_hat: k -> share of the tasks expected to be solved by all of k samples.
-        best_of: share of the tasks that at least one of their samples solved, however many each
-            has; None if no sample could be judged.
+        best_of: share of the tasks that at least one of their samples solved, whatever the number
+            of samples; None if no sample could be judged.
     """
 
     samples: int
@@ -44,7 +44,7 @@ def repeated_runs(tasks: Collection[TaskScores]) -> RepeatedRuns:
     softs, hards = _by_sample(tasks, samples)
     soft, soft_sd = mean_and_sd([mean for sample in softs if (mean := _mean(sample)) is not None])
     hard, hard_sd = mean_and_sd([mean for sample in hards if (mean := _mean(sample)) is not None])
-    # Samples that could not be judged do not count, nor does a task that has no others.
+    # Samples that could not be judged do not count; nor does a task without any other sample.
     solved = {
         str(number): (len(hard_scores), hard_scores.count(1.0))
         for number, task in enumerate(tasks)
@@ -69,7 +69,7 @@ def repeated_runs(tasks: Collection[TaskScores]) -> RepeatedRuns:
 def _by_sample(
     tasks: Collection[TaskScores], samples: int
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """The soft and the hard scores of the first, second … sample of every task."""
+    """The soft and hard scores of each repeated run, made of the tasks' first, second … samples."""
     softs: list[list[float]] = [[] for _ in range(samples)]
     hards: list[list[float]] = [[] for _ in range(samples)]
     for task in tasks:

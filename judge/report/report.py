@@ -28,18 +28,18 @@ def report_data(
     suspects: GivenPath | None = None,
     method: Method = DEFAULT_METHOD,
 ) -> ReportData:
-    """Reads a run and makes the data of its report; nothing is run and nothing is judged.
+    """Reads a run and builds the data of its report; nothing is run and nothing is judged.
 
     Args:
         path: the results directory.
-        dataset: the suite; None for the one that the run remembers. Without it, what takes the
-            suite's workbooks (sizes, subsets) is missing, and a note says so.
-        suspects: a suspects.json, in place of the suspects that the run keeps.
+        dataset: the suite; None for the one that the run names. Without a suite, figures that need
+            its workbooks (sizes, subsets) are missing, and a note says so.
+        suspects: a suspects.json, which replaces the suspects that the run keeps.
         method: confidence, resamples and seed of the intervals.
 
     Raises:
-        StoreError: the directory holds no run, or nothing that was judged.
-        SuiteError: the suite that was named is not the one that the run was made with.
+        StoreError: the directory does not hold a run, or nothing has been judged.
+        SuiteError: the given suite is not the one that the run was made with.
     """
     run = load_run(path, dataset, suspects, details=False)
     return build_report_data(run, inspect_files(run), method)
@@ -77,7 +77,7 @@ class Report:
         return _frame(self.rows("scores"))
 
     def tasks(self) -> pd.DataFrame:
-        """One row for each submission: scores, verdicts, tokens, cost, and the parts it is in."""
+        """One row for each submission: scores, verdicts, tokens, cost, and its groups."""
         return _frame(self.rows("tasks"))
 
     def cases(self) -> pd.DataFrame:
@@ -88,8 +88,8 @@ class Report:
         """The rows of a table of the report as plain dictionaries.
 
         Args:
-            table: ``scores``, ``paper``, ``tasks``, ``cases``; of desktop episodes ``episodes``,
-                ``settings``, ``histogram`` or ``endings``.
+            table: ``scores``, ``paper``, ``tasks``, ``cases``, or for desktop episodes
+                ``episodes``, ``settings``, ``histogram`` or ``endings``.
 
         Raises:
             UsageError: there is no such table.
@@ -103,7 +103,8 @@ class Report:
     def metrics(self) -> dict[str, float]:
         """The numbers of the report as one flat mapping, for trackers such as MLflow.
 
-        The names are documented in docs/logging.md, and stay. What is not known has no entry.
+        The names are documented in docs/logging.md, and do not change between versions. A number
+        that is not known has no entry.
 
         Example: ``mlflow.log_metrics(judge.Report.of_run("results/mine").metrics())``
         """
@@ -116,7 +117,7 @@ class Report:
         return json.dumps(self.data.to_json(), ensure_ascii=False, indent=2) + "\n"
 
     def to_csv(self, table: str = "scores") -> str:
-        """One table as CSV, by a name that :meth:`rows` takes."""
+        """One table as CSV, chosen by a name that :meth:`rows` accepts."""
         return to_csv(self.rows(table))
 
     def to_markdown(self) -> str:
@@ -140,7 +141,7 @@ class Report:
 
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     try:
-        import pandas as pd  # noqa: PLC0415  only for those who ask for frames
+        import pandas as pd  # noqa: PLC0415  only needed for data frames
     except ImportError as error:
         raise UsageError(
             "data frames need pandas, which is not installed",

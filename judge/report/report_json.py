@@ -1,8 +1,8 @@
 """``report.json``: the scores of a run, derived from its records alone.
 
-Nothing that the judge measured goes in (no seconds, no bytes), so that two runs that judged the
-same submissions give the same report, however often either of them was interrupted. What asking
-took was recorded with the submissions, and belongs to them.
+It does not contain anything that the judge measured (no seconds, no bytes), so two runs that judged
+the same submissions give the same report, even if they were interrupted. The usage of the chat
+model is included, because it was recorded with the submissions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, cast, overload
 
-from judge.core.conversation import Asking
+from judge.core.conversation import RecordedUsage
 from judge.core.records.reports import (
     ChangeReport,
     ExcludedCase,
@@ -82,32 +82,33 @@ def build_report(
     without_submission: int = 0,
     suite_tasks: Sequence[Task] = (),
     overrides: Overrides = NO_OVERRIDES,
-    asked: Iterable[Asking] = (),
+    usages: Iterable[RecordedUsage] = (),
     suspicions: Suspicions | None = None,
     marks: Sequence[MarkRecord] = (),
 ) -> ReportDocument:
     """Builds the document that is written to ``report.json``.
 
     Args:
-        run: the run's description, as in ``run.json``; if it says ``best_of``, the best sample of
+        run: the run's description, as in ``run.json``; if it has ``best_of``, the best sample of
             each task counts instead of the mean of all.
         graded: every task with the sample number of a submission to report on, in suite order.
         results: results on record; those of other submissions are left out.
-        without_submission: tasks of the suite that the run holds no submission of.
-        suite_tasks: all tasks of the suite, for scores in which those count as not accepted.
+        without_submission: how many tasks of the suite have no submission in the run.
+        suite_tasks: all tasks of the suite, for scores in which tasks without a submission count as
+            not accepted.
         overrides: verdicts that a person changed; they count instead of the automatic ones.
-        asked: what was recorded of the reported submissions while the chat model was asked.
+        usages: the recorded usage of the chat model for the reported submissions.
         suspicions: golds that may be at fault; the scores are also given without their cases.
-        marks: what models, people and programs say of items of checklists.
+        marks: marks on checklist items by models, people and programs.
 
     Returns:
         A JSON object: ``schema_version``, ``run``, ``overall`` and ``by_instruction_type`` (each
         with ``tasks``, ``cases``, ``soft_restriction``, ``hard_restriction`` from 0 to 1,
         ``verdicts``, ``excluded``, ``including_excluded``), ``tasks[]``; ``departures`` from the
-        suite as published, if any; ``of_suite`` if tasks have no submission, ``repeated_runs``
-        (with pass@k) where tasks have several samples, ``scope`` where an option asks for it,
-        ``usage`` where the chat model's is on record, ``suspects`` where there are suspicions,
-        ``certified`` where readers graded the suite's golds.
+        suite as published, if any; ``of_suite`` if tasks lack a submission, ``repeated_runs``
+        (with pass@k) if tasks have several samples, ``scope`` if an option requests it,
+        ``usage`` if the chat model's usage is on record, ``suspects`` if there are suspicions,
+        ``certified`` if readers graded the suite's golds.
     """
     by_submission: dict[tuple[str, int], dict[int, CaseResult]] = defaultdict(dict)
     for result in overrides.apply(results):
@@ -124,8 +125,8 @@ def build_report(
         builder.add(task, score, present, counts=best is None or (task.id, score.sample) in best)
         for task, score, present in scored
     ]
-    for asking in asked:
-        builder.add_asking(asking)
+    for usage in usages:
+        builder.add_usage(usage)
     head = builder.head(without_submission=without_submission, suite_tasks=suite_tasks)
     return {**head, "tasks": entries}
 
@@ -135,9 +136,9 @@ class ReportBuilder:
 
     Args:
         run: the run's description, as in ``run.json``.
-        overrides: verdicts that a person changed, in place in the results that are added.
+        overrides: verdicts that a person changed; the results that are added already have them.
         suspicions: golds that may be at fault; the scores are also given without their cases.
-        marks: what models, people and programs say of items of checklists.
+        marks: marks on checklist items by models, people and programs.
     """
 
     def __init__(
@@ -168,7 +169,7 @@ class ReportBuilder:
             task: the task.
             score: the scores of the submission.
             present: the results on record of its cases, in case order.
-            counts: whether it is in the scores; of several samples, only the best one may be.
+            counts: whether it is in the scores; of several samples, perhaps only the best one is.
 
         Returns:
             Its entry in the report.
@@ -181,16 +182,17 @@ class ReportBuilder:
             _add_excluded(self._excluded.setdefault(task.id, {}), task, score.sample, present)
         return _task_entry(task, score, present, self._overrides)
 
-    def add_asking(self, asking: Asking) -> None:
-        """Adds what was recorded about a submission's requests."""
-        self._tally.usage.add(asking)
+    def add_usage(self, usage: RecordedUsage) -> None:
+        """Adds the recorded usage of a submission's requests."""
+        self._tally.usage.add(usage)
 
     def head(self, *, without_submission: int = 0, suite_tasks: Sequence[Task] = ()) -> ReportHead:
         """Everything but the entries.
 
         Args:
-            without_submission: tasks of the suite that the run holds no submission of.
-            suite_tasks: all tasks of the suite, for scores in which those count as not accepted.
+            without_submission: how many tasks of the suite have no submission in the run.
+            suite_tasks: all tasks of the suite, for scores in which tasks without a submission
+                count as not accepted.
         """
         tally = self._tally
         tallies = list(tally.tasks.values())
@@ -255,7 +257,7 @@ class ReportBuilder:
         return report
 
     def _by_group(self, tallies: Sequence[TaskTally]) -> FurtherReports:
-        """Scores by each division of the tasks; nothing if the suite divides them no further."""
+        """Scores by each division of the tasks; empty if the suite does not divide them further."""
         members: dict[str, dict[str, list[TaskTally]]] = defaultdict(lambda: defaultdict(list))
         for tally in tallies:
             for division, group in tally.task.groups.items():
@@ -271,13 +273,13 @@ class ReportBuilder:
 
 
 _Excluded = dict[str, list[ExcludedCase]]
-"""Verdict code, or ``not_run`` -> the cases that are in no score."""
+"""Verdict code, or ``not_run`` -> how many such cases are not in any score."""
 
 
 def _add_excluded(
     excluded: _Excluded, task: Task, sample: int, present: Sequence[CaseResult]
 ) -> None:
-    """Adds the cases of a submission that are in no score."""
+    """Adds the cases of a submission that are not in any score."""
     for result in present:
         if not result.verdict.is_scored:
             excluded.setdefault(result.verdict.value, []).append(
@@ -297,7 +299,7 @@ def _add_excluded(
 
 
 def _of_suite(tallies: Sequence[TaskTally], tasks: Sequence[Task]) -> OfSuite:
-    """Scores with the denominators of the whole suite, as published scripts often have them."""
+    """Scores with the whole suite as denominator, which is what published scripts often compute."""
     divisions: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for task in tasks:
         for division, name in task.groups.items():
@@ -325,7 +327,7 @@ def _scores_over(tallies: Iterable[TaskTally], members: Collection[str]) -> Suit
 
 
 def _settled(suspicions: Suspicions | None, run: RunDocument) -> Suspicions | None:
-    """The suspects; those that the run's corrections put right count as corrected."""
+    """The suspects; those fixed by the run's corrections count as corrected."""
     if suspicions is None:
         return None
     from judge.report.set_aside import suspicions_of_run  # noqa: PLC0415  few runs keep suspects
@@ -374,8 +376,8 @@ def _identity(run: RunDocument) -> RunDocument:
     """The fields of run.json that say what made the verdicts."""
     document: Mapping[str, object] = run
     identity = {name: document[name] for name in _IDENTITY_FIELDS if name in document}
-    if (asked := run.get("inference")) is not None:
-        named = {name: asked[name] for name in ("model", "model_name") if name in asked}
+    if (inference := run.get("inference")) is not None:
+        named = {name: inference[name] for name in ("model", "model_name") if name in inference}
         identity["inference"] = named
     return cast("RunDocument", identity)
 
@@ -438,7 +440,7 @@ def _change(change: ManualVerdict) -> ChangeReport:
 
 
 MAX_HELD = 20_000
-"""Up to so many entries of a report, or results of a run, are held in memory."""
+"""How many entries of a report, or results of a run, are held in memory at most."""
 
 _INDENT = b"\n    "
 
@@ -448,7 +450,7 @@ class EntriesFile:
 
     Args:
         store: the results directory.
-        max_held: entries that are held in memory; if there are more, all are kept in a file.
+        max_held: how many entries are held in memory; if there are more, all are kept in a file.
     """
 
     def __init__(self, store: RunDirectory, max_held: int = MAX_HELD) -> None:
@@ -514,13 +516,13 @@ class EntriesFile:
 
 
 class WrittenEntries(Sequence[TaskReport]):
-    """Entries that are in report.json, each read when it is needed.
+    """Entries of report.json, each read from the file when it is needed.
 
     Args:
         lines: the file.
         start: offset of the entries in it.
-        offsets: bytes from there to the beginning of each entry.
-        lengths: bytes of each entry.
+        offsets: offset of each entry from ``start``, in bytes.
+        lengths: length of each entry, in bytes.
     """
 
     def __init__(

@@ -18,19 +18,19 @@ LEVELS = {
     Certainty.LIKELY: "without sure and likely suspects",
     Certainty.POSSIBLE: "without any suspects",
 }
-"""The least certainty of the suspects that are set aside -> its name for people, fewest first."""
+"""The least certainty that is set aside -> what people call these scores; fewest cases first."""
 
 LIST_LEVELS = {
     (About.GOLD, Certainty.SURE): "without sure wrong golds",
     (About.GOLD, Certainty.LIKELY): "without sure and likely wrong golds",
     (About.CASE, Certainty.SURE): "without cases that surely say nothing",
-    (About.CASE, Certainty.LIKELY): "without cases that say nothing, surely or likely",
+    (About.CASE, Certainty.LIKELY): "without cases that surely or likely say nothing",
 }
-"""The same for one of the two lists alone."""
+"""The same for each of the two lists alone."""
 
 
 def level_label(about: About | None, least: Certainty) -> str:
-    """The name of what is left, for people.
+    """The name of the scores that remain, for people.
 
     Args:
         about: the list that is set aside; None for both.
@@ -49,14 +49,14 @@ def certified_label(applied: bool) -> str:
 
 
 def suspicions_of_run(suspicions: Suspicions, run: RunDocument) -> Suspicions:
-    """The suspects of a run; those that its corrections put right count as corrected."""
+    """The suspects of a run; those fixed by its corrections count as corrected."""
     suite = run.get("suite")
     corrections = None if suite is None else suite.get("corrections")
     return suspicions.with_corrections(corrections or ())
 
 
 class LevelTally:
-    """The results that remain if suspects of one certainty, and surer ones, are set aside.
+    """The results that remain if suspects with at least some certainty are set aside.
 
     Attributes:
         set_aside_cases: scored cases that are set aside.
@@ -74,7 +74,7 @@ class LevelTally:
 
         Args:
             score: its scores with all cases.
-            left: the places of the cases that are left, from 0.
+            left: 0-based positions of the cases that remain.
         """
         verdicts = [score.verdicts[rank] for rank in left]
         if fewer := _count_scored(score.verdicts) - _count_scored(verdicts):
@@ -87,7 +87,7 @@ class LevelTally:
             self._verdicts.update(verdict for verdict in verdicts if verdict is not None)
 
     def group(self) -> TaskGroup:
-        """The tasks that are left."""
+        """The tasks that remain."""
         return TaskGroup(list(self._tasks.values()), by_code(self._verdicts))
 
 
@@ -99,12 +99,12 @@ class CertifiedTally:
     """The scores over certified tasks; the others are set aside.
 
     Args:
-        certified: what run.json says of the grades.
+        certified: the grades, as recorded in run.json.
 
     Attributes:
         level: the results of certified tasks.
-        grades: grade -> tasks that were added; ``ungraded`` are those that nobody graded.
-        accepted_weak: tasks with a weak gold of which an answer is accepted in all cases.
+        grades: grade -> tasks that were added; ``ungraded`` for those that nobody graded.
+        accepted_weak: tasks with a weak gold and an answer that is accepted in all cases.
     """
 
     def __init__(self, certified: CertifiedIdentity) -> None:
@@ -140,9 +140,9 @@ class SuspectsTally:
 
     Attributes:
         suspicions: the suspects.
-        levels: the least certainty that is set aside -> what is left.
-        lists: the same for one of the two lists alone.
-        written_ids: the tasks that were added -> their ids as records have them.
+        levels: the least certainty that is set aside -> the results that remain.
+        lists: the same for each of the two lists alone.
+        written_ids: the tasks that were added -> their ids as written in records.
     """
 
     def __init__(self, suspicions: Suspicions) -> None:
@@ -160,7 +160,7 @@ class SuspectsTally:
             level.add(score, self._left(task, least, about))
 
     def _left(self, task: TalliedTask, least: Certainty, about: About | None = None) -> list[int]:
-        """The places of a task's cases that are not set aside, from 0."""
+        """0-based positions of a task's cases that are not set aside."""
         return [
             index
             for index, number in enumerate(task.cases)
@@ -168,7 +168,7 @@ class SuspectsTally:
         ]
 
     def shown(self) -> list[tuple[About | None, Certainty, LevelTally]]:
-        """What people see: both lists together, and each alone if both set something aside."""
+        """The levels that people see: both lists, and each alone if both set something aside."""
         both: list[tuple[About | None, Certainty, LevelTally]] = [
             (None, least, level) for least, level in self.levels.items()
         ]
@@ -177,7 +177,7 @@ class SuspectsTally:
         return [*both, *alone]
 
     def by_status(self) -> dict[str, int]:
-        """Status -> suspects about these tasks, in the order of the statuses; no zeros."""
+        """Status -> number of suspects about these tasks, in order of status, without zeros."""
         counts = Counter(
             reviewed.status
             for reviewed in self.suspicions.reviewed

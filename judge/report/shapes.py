@@ -1,7 +1,7 @@
-"""Shapes of a run's workbooks: their sizes, the kinds of their tables.
+"""Shapes of a run's workbooks: their sizes and the kinds of their tables.
 
 The published suites do not say which tasks are in the eight subsets of the paper's Table 3, so this
-module finds out from the workbooks. docs/reports.md describes the rules, and
+module derives them from the workbooks. docs/reports.md describes the rules, and
 ``benchmarks/subsets.py`` compares the resulting shares with the paper's.
 """
 
@@ -33,10 +33,10 @@ from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
 from judge.workbook.reader import Workbook, open_workbook
 
 MIN_ROWS = 3
-"""Rows of a table: a header and two records."""
+"""Fewest rows of a table: a header and two records."""
 MIN_COLUMNS = 2
 MIN_SHARE = 0.2
-"""Cells of a table, as a share of the largest one's: a smaller one is a note next to it."""
+"""Fewest cells of a table, as a share of the largest table's; a smaller region is only a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class WorkbookShape:
     """Size and kind of a workbook.
 
     Attributes:
-        rows: height of the rectangle around all values of a sheet, of the highest sheet.
-        columns: width of the same rectangle, of the widest sheet.
-        sheets: worksheets that hold a value.
-        tables: tables on all sheets; 0 where nothing is large enough for one.
-        is_relational: whether the largest table is a relational one; None where there is none.
+        rows: height of the rectangle around all values of the tallest sheet.
+        columns: width of the rectangle around all values of the widest sheet.
+        sheets: number of worksheets that hold a value.
+        tables: number of tables on all sheets; 0 if no region is large enough.
+        is_relational: whether the largest table is a relational one; None if there is no table.
     """
 
     rows: int
@@ -76,7 +76,7 @@ class _Region:
 
 
 def measure(workbook: Workbook) -> WorkbookShape:
-    """Finds size and kind of a workbook.
+    """Measures size and kind of a workbook.
 
     Raises:
         WorkbookError: a sheet is broken or over a limit.
@@ -111,7 +111,7 @@ _Cell = tuple[int, int]
 
 
 def _filled_cells(workbook: Workbook, sheet: str) -> list[_Cell]:
-    """The cells that show something or hold a formula, as (row, column)."""
+    """The cells that hold a value or a formula, as (row, column)."""
     read = workbook.sheet(sheet)
     keys = {key for key, value in read.values(WHOLE_SHEET).items() if value not in {None, ""}}
     keys.update(read.formula_keys(WHOLE_SHEET))
@@ -124,7 +124,7 @@ def _around(cells: Sequence[_Cell]) -> Window:
 
 
 def _cut(cells: list[_Cell]) -> Iterator[list[_Cell]]:
-    """Cuts cells at blank rows, then at blank columns, and so on, until no part can be cut."""
+    """Splits cells at blank rows, then at blank columns, and so on, until no part can be split."""
     waiting = [cells]
     while waiting:
         part = waiting.pop()
@@ -173,22 +173,22 @@ def _overlap(one: Window, other: Window) -> bool:
     )
 
 
-# -- kept by content ------------------------------------------------------------------------------
+# -- cache by content -----------------------------------------------------------------------------
 
 
 @functools.cache
 def shapes_digest() -> str:
-    """Changes whenever the rules change, or the way in which workbooks are read."""
+    """A hash that changes whenever the rules change, or the way in which workbooks are read."""
     rules = resources.files(judge.report).joinpath("shapes.py").read_bytes()
     read = digest_of_modules(judge.workbook)
     return hashlib.sha256(rules + read.encode()).hexdigest()[:16]
 
 
 class ShapeCache:
-    """Shapes of workbooks, kept by content: a workbook is read once, whatever its name.
+    """Shapes of workbooks, cached by content: a workbook is read once, whatever its name.
 
     Args:
-        folder: where shapes are kept between commands; None for memory alone.
+        folder: where shapes are kept between commands; None keeps them only in memory.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -196,7 +196,7 @@ class ShapeCache:
         self._known: dict[str, WorkbookShape | None] = {}
 
     def of(self, data: bytes) -> WorkbookShape | None:
-        """The shape of a workbook; None where it cannot be read."""
+        """The shape of a workbook; None if it cannot be read."""
         digest = hashlib.sha256(data).hexdigest()
         if digest not in self._known:
             self._known[digest] = self._read(digest) or self._measure(digest, data)
@@ -220,7 +220,7 @@ class ShapeCache:
         try:
             shape = WorkbookShape(**(read_kept(self._path(digest)) or {}))
         except TypeError:
-            return None  # not there, or broken: it is measured again
+            return None  # missing or broken: the workbook is measured again
         counts = (shape.rows, shape.columns, shape.sheets, shape.tables)
         is_whole = all(type(count) is int and 0 <= count < MAX_DOCUMENT_BYTES for count in counts)
         return shape if is_whole and shape.is_relational in {None, True, False} else None
@@ -241,8 +241,8 @@ class CaseFiles:
 
     Attributes:
         input_bytes: size of the input; None if it is not available.
-        shape: size and kind of the input; None where it cannot be read.
-        answer_cells: cells of the answer range; None where the gold cannot be read.
+        shape: size and kind of the input; None if it cannot be read.
+        answer_cells: number of cells in the answer range; None if the gold cannot be read.
     """
 
     input_bytes: int | None
@@ -266,8 +266,8 @@ def inspect_files(
 
     Args:
         run: the run; if its suite is not available, the result is empty.
-        cache: where shapes are looked up first; None for the cache of this machine.
-        on_file: called before each file; an exception that it raises ends the work.
+        cache: where shapes are looked up first; None for this machine's cache.
+        on_file: called before each file; an exception that it raises stops the reading.
     """
     cache = cache or ShapeCache(cache_folder())
     files: dict[tuple[str, int], CaseFiles] = {}
@@ -285,7 +285,7 @@ def inspect_files(
 def _inspect(
     submission: LoadedSubmission, task: Task, case: TestCase, cache: ShapeCache
 ) -> CaseFiles:
-    # Only a workbook has a shape; other inputs do not.
+    # Only workbooks have a shape.
     first = case.inputs[0] if case.inputs else None
     is_workbook = first is not None and first.kind is FileKind.WORKBOOK
     data = _read(case.input_path) if is_workbook else None
@@ -307,7 +307,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _answer_cells(task: Task, case: TestCase) -> int | None:
-    """Units of the answer, for a case that no comparison has counted."""
+    """Size of the answer in the checker's units, if the comparison did not count them."""
     try:
         return checker_of(task.checker).examine(task, case, None).units
     except (GoldFaultError, UsageError):

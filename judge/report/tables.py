@@ -16,11 +16,11 @@ from judge.files.documents import as_csv_text
 from judge.report.model import CaseEntry, Group, ReportData, Scores, TaskEntry
 
 Row = dict[str, object]
-"""Column -> text, number, true or false, or None."""
+"""Column -> text, number, Boolean or None."""
 
 
 def score_rows(data: ReportData) -> list[Row]:
-    """One row for the whole run, one for each part of each breakdown, and without suspects."""
+    """One row for the whole run, each part of each breakdown, and the scores without suspects."""
     rows = [_score_row("overall", "overall", "Overall", None, None, data.overall)]
     for breakdown in (data.by_instruction_type, *data.breakdowns):
         rows += [_group_row(breakdown.key, group) for group in breakdown.groups]
@@ -75,7 +75,7 @@ def _score_row(
 
 
 def column_rows(data: ReportData) -> list[Row]:
-    """One row for each column of the tables that the suite asks for, such as that of its paper."""
+    """One row for each column of the tables that the suite defines, such as that of its paper."""
     return [
         {
             "table": table.title,
@@ -113,7 +113,7 @@ _TASK_COLUMNS = (
 
 
 def task_rows(data: ReportData) -> list[Row]:
-    """One row for each submission; ``in_<breakdown>`` says which part its task is in."""
+    """One row for each submission; ``in_<breakdown>`` is the part that its task is in."""
     return [_task_row(data, task) for task in data.tasks]
 
 
@@ -152,7 +152,7 @@ _CASE_COLUMNS = (
 def case_rows(data: ReportData) -> list[Row]:
     """One row for each test case of each submission; ``cells_<class>`` counts differing cells.
 
-    ``damage`` and ``dynamic`` are columns where the options of these figures were set.
+    ``damage`` and ``dynamic`` are columns if the options for these figures were set.
     """
     kinds = [difference.kind for difference in data.differences]
     rows = [_case_row(task, case, kinds) for task in data.tasks for case in task.cases]
@@ -167,7 +167,7 @@ def case_rows(data: ReportData) -> list[Row]:
 
 
 def _suspect_columns(case: CaseEntry) -> Row:
-    """The surest suspect of a case; how many there are, and what the first one says."""
+    """The number of a case's suspects, and the fields of the first one, the most certain."""
     first = case.suspects[0] if case.suspects else None
     return {
         "suspects": len(case.suspects),
@@ -229,7 +229,7 @@ def _value_in_words(value: object) -> str | None:
 
 
 def episode_rows(data: ReportData) -> list[Row]:
-    """One row for each desktop episode: its setting, its end, what it took."""
+    """One row for each desktop episode: its setting, its end, its turns, actions and time."""
     rows = []
     for task in data.tasks:
         for case in task.cases:
@@ -293,9 +293,9 @@ TABLES: Mapping[str, Callable[[ReportData], list[Row]]] = {
 
 
 def to_csv(rows: Sequence[Row]) -> str:
-    """Rows as CSV with a header; blank where nothing is known.
+    """Rows as CSV with a header; unknown values are blank.
 
-    Text comes from solutions and workbooks, so none of it is left as a formula.
+    Text that looks like a formula is defused, because it comes from solutions and workbooks.
     """
     if not rows:
         return ""
@@ -322,7 +322,7 @@ _USAGE = (
 
 
 def metrics_of(data: ReportData) -> dict[str, float]:
-    """The numbers of a report; one that is not known has no entry.
+    """The numbers of a report; a number that is not known has no entry.
 
     Args:
         data: the report.
@@ -334,7 +334,7 @@ def metrics_of(data: ReportData) -> dict[str, float]:
     for name, value in _metrics(data):
         if value is None:
             continue
-        # Groups whose names differ only in characters that no tracker accepts are numbered.
+        # Groups whose names differ only in characters that trackers do not accept are numbered.
         numbered = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
         metrics[next(free for free in numbered if free not in metrics)] = float(value)
     return metrics
@@ -399,5 +399,5 @@ def _samples(data: ReportData) -> Iterator[tuple[str, float | None]]:
 
 
 def _named(key: str) -> str:
-    """A part of a name, with ``_`` for characters that trackers do not accept."""
+    """A part of a name, in which ``_`` replaces characters that trackers do not accept."""
     return _NOT_IN_NAMES.sub("_", key) or "_"

@@ -1,7 +1,7 @@
-"""The numbers of a run, counted submission by submission: those of report.json and of every report.
+"""Counts the numbers of a run for report.json and all reports, one submission at a time.
 
-A tally keeps a few numbers of each submission and no result, so that it fits into memory however
-many cases a run has. ``report_json`` and ``build`` write down what is counted here. Pure.
+A tally keeps a few numbers for each submission and none of the results, so that it fits into memory
+however many cases a run has. ``report_json`` and ``build`` present these numbers. Pure.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ def score_cases(
         task_id: the task's id as text.
         sample: 0-based number among several solutions of the same task.
         cases: the numbers of the task's cases, in order.
-        results: case number -> its result, changes by hand in place; of a case that was not run,
-            there is none.
+        results: case number -> its result, with changes by hand; cases that were not run are
+            missing.
     """
     return score_submission(task_id, sample, [results.get(number) for number in cases])
 
 
 def disagrees_with_published(result: CaseResult, automatic: Verdict) -> bool:
-    """Whether the published script was asked and disagrees with the judge.
+    """Whether the published script was run and disagrees with the judge.
 
     Args:
-        result: the case.
-        automatic: the judge's own verdict; a person's verdict considers more than these rules.
+        result: the result of the case.
+        automatic: the judge's own verdict; a person's verdict may depend on more than these rules.
     """
     official = result.comparison.get("official_equal")
     return official is not None and official != (automatic is Verdict.AC)
@@ -61,7 +61,7 @@ class TalliedTask:
 
     Attributes:
         id: the task's id as text.
-        written_id: the id as records have it.
+        written_id: the id as written in records.
         kind: the instruction type, in the suite's words.
         cases: the numbers of its cases, in order.
         groups: name of a division -> the group of this task.
@@ -81,7 +81,7 @@ class TalliedTask:
 
 
 class TaskTally:
-    """The contribution of all counted submissions of one task to the scores.
+    """The contribution of one task's counted submissions to the scores.
 
     Args:
         task: the task.
@@ -116,11 +116,12 @@ class TaskTally:
 
 @dataclass(frozen=True, slots=True)
 class TaskGroup:
-    """A group of tasks, for which every report gives the same numbers.
+    """A group of tasks. Every report gives the same numbers for it.
 
     Attributes:
         tasks: the scores of each task.
-        verdicts: verdict code -> cases, in the order of :class:`judge.core.verdict.Verdict`.
+        verdicts: verdict code -> number of cases, in the order of
+            :class:`judge.core.verdict.Verdict`.
     """
 
     tasks: Sequence[TaskScores]
@@ -128,7 +129,7 @@ class TaskGroup:
 
     @classmethod
     def of(cls, tallies: Iterable[TaskTally]) -> TaskGroup:
-        """The group that has these tasks."""
+        """The group of these tasks."""
         tasks: list[TaskScores] = []
         verdicts: Counter[Verdict] = Counter()
         for tally in tallies:
@@ -142,7 +143,7 @@ class TaskGroup:
 
 
 def by_code(verdicts: Mapping[Verdict, int]) -> dict[str, int]:
-    """Verdict code -> cases, in the order of the verdicts; only those that occur."""
+    """Verdict code -> number of cases, in the order of the verdicts, without zeros."""
     return {verdict.value: verdicts[verdict] for verdict in Verdict if verdicts.get(verdict)}
 
 
@@ -173,7 +174,7 @@ class RunTally:
         overrides: verdicts that a person changed; the results that are added already have them.
         suspicions: golds that may be at fault; the scores are also counted without their cases.
         run: the run's description, as in ``run.json``.
-        marks: what models, people and programs say of items of checklists.
+        marks: marks on checklist items by models, people and programs.
 
     Attributes:
         tasks: task id -> what its counted submissions add to the scores.
@@ -181,8 +182,8 @@ class RunTally:
         by_hand: cases whose verdict a person changed.
         official_disagreements: cases on which the published script disagrees.
         has_shares: whether cells to change and cells to keep are counted separately in some case.
-        scope: what the options ``keep`` and ``formula_asked`` found, and the two figures.
-        charts: how much of the charts of the golds the outputs have.
+        scope: results of the options ``keep`` and ``formula_asked``, and the two figures.
+        charts: the share of the golds' charts that the outputs have.
         points: points of checklists.
         usage: what the requests to the chat model used, such as tokens.
         suspects: the scores without suspects; None if no suspects are known.
@@ -223,7 +224,7 @@ class RunTally:
             task: the task.
             score: the scores of the submission.
             present: the results on record of its cases, in case order.
-            counts: whether it is in the scores; of several samples, only the best one may be.
+            counts: whether it is in the scores; of several samples, perhaps only the best one is.
         """
         self._samples.setdefault(task.id, TaskScores()).add(score)
         self.cases += len(score.verdicts)
@@ -253,7 +254,7 @@ class RunTally:
         self.points.add(result)
 
     def verdicts(self) -> Counter[Verdict]:
-        """Verdict -> cases of all submissions, those that are not in the scores included."""
+        """Verdict -> cases of all submissions, including those that are not in the scores."""
         verdicts = self._not_counted.copy()
         for tally in self.tasks.values():
             verdicts.update(tally.verdicts)
@@ -271,7 +272,7 @@ class RunTally:
         return kinds
 
     def repeated_runs(self) -> RepeatedRuns | None:
-        """Several samples of each task as repeated runs; None where each task has one."""
+        """Several samples of each task as repeated runs; None if each task has one."""
         tasks: Collection[TaskScores] = self._samples.values()
         if all(len(task.samples) == 1 for task in tasks):
             return None

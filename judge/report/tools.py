@@ -1,7 +1,7 @@
-"""Episodes of tools counted: calls, errors, tokens, time, by tool and by type of instruction. Pure.
+"""Counts calls, errors, tokens and time of episodes with tools, by tool and instruction type. Pure.
 
-An imported trajectory does not say everything. What it leaves open is not in the sums; a sum of
-nothing is null.
+An imported trajectory does not have all of the figures. Missing ones are left out of the sums; a
+sum over no figure at all is null.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ LOOKING = frozenset(
         "view_xlsx",
     }
 )
-"""Our own tools, and SpreadsheetBench 2's, that can show what is in the workbook. Of a tool with
-another name, that is not known."""
+"""The judge's own and SpreadsheetBench 2's tools that can show the contents of the workbook.
+Whether tools with other names can is not known."""
 
 SUBMIT = "submit"
 _MAX_TOOLS = 100
@@ -45,11 +45,11 @@ class ToolUse:
 
     Attributes:
         tool: its name.
-        calls: calls.
-        errors: calls that failed.
-        tasks: tasks in which it was called.
+        calls: number of calls.
+        errors: number of calls that failed.
+        tasks: number of tasks in which it was called.
         score_with: soft score of these tasks, from 0 to 1.
-        score_without: the score of the others; None if there are none.
+        score_without: soft score of the other tasks; None if there are none.
     """
 
     tool: str
@@ -66,25 +66,25 @@ class ToolFigures:
 
     Attributes:
         label: the type of instruction; ``Overall`` for all.
-        tasks: tasks with an episode.
-        episodes: their number.
-        ended: why they ended -> episodes; ``unknown`` where an imported trajectory does not say,
-            ``interrupted`` where there is no end on record.
-        calls: calls.
+        tasks: number of tasks with an episode.
+        episodes: number of episodes.
+        ended: why they ended -> episodes; ``unknown`` if an imported trajectory does not say,
+            ``interrupted`` if no end is on record.
+        calls: number of calls.
         calls_median: the median number of calls in an episode.
-        calls_p90: 90 % of the episodes have at most as many.
-        errors: kind -> calls.
-        repairs: arguments that were repaired.
-        prompt_tokens: of all requests; None where no episode has them, likewise below.
-        cached_tokens: of these, those that the server had in its cache.
-        completion_tokens: the tokens of the replies.
-        definition_tokens: an estimate of what the definitions of the tools take of the requests.
-        cost: in dollars; None unless every episode has it.
-        model_s: seconds of the model's replies.
-        tools_s: seconds of calls.
+        calls_p90: 90 % of the episodes have at most this many calls.
+        errors: kind of error -> number of calls.
+        repairs: number of arguments that were repaired.
+        prompt_tokens: tokens of all requests; like the figures below, None if no episode has it.
+        cached_tokens: tokens of the requests that the server had in its cache.
+        completion_tokens: tokens of the replies.
+        definition_tokens: an estimate of how many tokens of the requests define the tools.
+        cost: cost in dollars; None unless every episode has it.
+        model_s: seconds taken by the model's replies.
+        tools_s: seconds taken by calls.
         waiting_s: the rest of the episodes' seconds.
-        unseen: episodes that submitted without a look at the last change.
-        unseen_of: episodes of which that is known.
+        unseen: episodes that submitted without viewing the workbook after the last change.
+        unseen_of: episodes for which that is known.
     """
 
     label: str
@@ -109,7 +109,7 @@ class ToolFigures:
 
     @property
     def error_share(self) -> float | None:
-        """The share of calls with an error; None without calls."""
+        """The share of calls with an error; None if there are no calls."""
         return sum(self.errors.values()) / self.calls if self.calls else None
 
     @property
@@ -122,17 +122,17 @@ class ToolFigures:
 
 @dataclass(frozen=True, slots=True)
 class ToolsSummary:
-    """The episodes of tools of a run.
+    """Figures on the episodes with tools of a run.
 
     Attributes:
         tools: the tool set, as ``--tools`` names it, or the agent of imported trajectories.
         answer: ``workbook`` or ``program``: figures of the two are not comparable.
-        imported: the format of imported trajectories; empty for episodes of the judge's own.
+        imported: the format of imported trajectories; empty for the judge's own episodes.
         groups: all episodes first, then those of each type of instruction if there are several.
         by_tool: how each tool was used, the most frequent first.
-        as_published: departures that are as published.
-        corrected: departures that are corrected.
-        problems: episodes that cannot be read, a line each.
+        as_published: departures of the published setting that are reproduced.
+        corrected: departures of the published setting that are corrected.
+        problems: one line for each episode that cannot be read.
     """
 
     tools: str
@@ -146,7 +146,7 @@ class ToolsSummary:
 
     @property
     def overall(self) -> ToolFigures:
-        """All episodes."""
+        """The figures on all episodes."""
         return self.groups[0]
 
 
@@ -167,7 +167,13 @@ class _Group:
     unseen_of: int = 0
 
     def add(self, episode: ToolEpisode, definition_tokens: int | None) -> None:
-        """Counts an episode, of which every request holds so many tokens of definitions."""
+        """Counts an episode.
+
+        Args:
+            episode: the episode.
+            definition_tokens: tokens that the definitions of the tools take in each request; None
+                if that is not known.
+        """
         lines = [call for turn in episode.turns for call in turn["calls"]]
         end = episode.end
         self.tasks.add(episode.key[0])
@@ -182,10 +188,14 @@ class _Group:
         if definition_tokens is not None:
             self.definitions = (self.definitions or 0) + definition_tokens * len(episode.turns)
         costs = [turn.get("cost") for turn in episode.turns]
-        known = [cost for cost in costs if cost is not None]
+        known_costs = [cost for cost in costs if cost is not None]
         whole = None if end is None else end.get("cost")
         self.costs.append(
-            whole if whole is not None else sum(known) if len(known) == len(costs) else None
+            whole
+            if whole is not None
+            else sum(known_costs)
+            if len(known_costs) == len(costs)
+            else None
         )
         self._add_seconds(episode, lines)
         looked = _looked_after_change(lines)
@@ -194,8 +204,8 @@ class _Group:
             self.unseen += not looked
 
     def _add_seconds(self, episode: ToolEpisode, lines: Sequence[ToolCallLine]) -> None:
-        model = [each for turn in episode.turns if (each := turn.get("latency_s")) is not None]
-        tools = [each for call in lines if (each := call["seconds"]) is not None]
+        model = [time for turn in episode.turns if (time := turn.get("latency_s")) is not None]
+        tools = [time for call in lines if (time := call["seconds"]) is not None]
         whole = None if episode.end is None else episode.end["seconds"]
         for name, parts in (("model", model), ("tools", tools)):
             if parts:
@@ -233,7 +243,7 @@ class _Group:
 def summarise_tools(
     run: LoadedRun, scored: Iterable[tuple[LoadedSubmission, SubmissionScore]]
 ) -> ToolsSummary | None:
-    """Counts the episodes of tools of a run; None if it has none.
+    """Counts the episodes with tools of a run; None if there are none.
 
     Args:
         run: the run.
@@ -316,21 +326,21 @@ def _uses(
 
 def _definition_tokens(run: LoadedRun, digest: str) -> int | None:
     try:
-        known = read_definitions(run.path, digest)
+        definitions = read_definitions(run.path, digest)
     except StoreError:
         return None
-    return estimate_tokens(dump_json(known)) if known else None
+    return estimate_tokens(dump_json(definitions)) if definitions else None
 
 
 def _tokens_of(episode: ToolEpisode) -> dict[str, int]:
-    """Tokens by kind, as far as they are known: of the end, or else of the turns."""
+    """Tokens by kind, as far as known: from the record of the end, or else from the turns."""
     end = episode.end
     whole = (None if end is None else end.get("tokens")) or TokenRecord()
     tokens: dict[str, int] = {}
     for name in ("prompt", "cached", "completion"):
-        known = whole.get(name)
-        if isinstance(known, int):
-            tokens[name] = known
+        recorded = whole.get(name)
+        if isinstance(recorded, int):
+            tokens[name] = recorded
             continue
         counts = [(turn.get("tokens") or TokenRecord()).get(name) for turn in episode.turns]
         counted = [count for count in counts if isinstance(count, int)]
@@ -342,7 +352,7 @@ def _tokens_of(episode: ToolEpisode) -> dict[str, int]:
 def _looked_after_change(lines: Sequence[ToolCallLine]) -> bool | None:
     """Whether a call could show the workbook after its last change; None if that is not known.
 
-    A call that changed the workbook may have shown it in the same breath, and counts as no look.
+    The call that made the last change does not count, although it may have shown the result.
     """
     if not lines or all(call["workbook"] is None for call in lines):
         return None
@@ -367,7 +377,7 @@ def _p90(counts: Sequence[int]) -> float:
 
 
 def tools_lines(summary: ToolsSummary) -> Iterator[str]:
-    """Lines for people: what the tools were, and what all episodes took."""
+    """Lines of text on the tools, and on calls, tokens, cost and time of all episodes."""
     every = summary.overall
     source = f", imported from {summary.imported}" if summary.imported else ""
     yield (
@@ -401,7 +411,7 @@ GROUP_HEADINGS = (
 )
 USE_HEADINGS = ("calls", "with an error", "tasks", "soft % of these", "soft % of the others")
 USE_REMARK = (
-    "Scores with and without a tool say which tasks it was used on, and not what it causes."
+    "Scores with and without a tool show on which tasks it was used, not what effect it had."
 )
 
 
@@ -450,12 +460,12 @@ def seconds_in_words(figures: ToolFigures) -> str:
         ("tools", figures.tools_s),
         ("waiting", figures.waiting_s),
     )
-    known = [f"{name} {value:,.1f}" for name, value in parts if value is not None]
-    return ", ".join(known) or "-"
+    shown = [f"{name} {value:,.1f}" for name, value in parts if value is not None]
+    return ", ".join(shown) or "-"
 
 
 def cost_in_words(figures: ToolFigures) -> str:
-    """Dollars; a dash where the price of something is not known."""
+    """Dollars; a dash if the price of something is not known."""
     return "-" if figures.cost is None else f"{figures.cost:.4f}"
 
 
@@ -465,5 +475,5 @@ def counts_in_words(counts: Mapping[str, int]) -> str:
 
 
 def percent_in_words(share: float | None) -> str:
-    """A share in percent; a dash where there is none."""
+    """A share as a percentage; a dash for None."""
     return "-" if share is None else f"{100 * share:.1f} %"

@@ -1,6 +1,7 @@
-"""The two figures besides the score, counted over a run: collateral damage and dynamics. Pure.
+"""The two figures in addition to the score: collateral damage and dynamic answers. Pure.
 
-A share of tasks has Wilson's interval: tasks are independent of each other, their cases are not.
+A share of tasks has Wilson's interval, because tasks are independent of each other; the cases of a
+task are not.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _CELLS = ("overwritten", "erased", "formula_to_constant", "added", "other_than_g
 
 @dataclass(slots=True)
 class CollateralTally:
-    """What outputs changed outside the answer, counted case by case."""
+    """Changes that outputs made outside the answer, counted case by case."""
 
     counts: Counter[str] = field(default_factory=Counter)
     damage: list[int] = field(default_factory=list)
@@ -55,7 +56,7 @@ class CollateralTally:
         self.counts["adding"] += bool(record.get("added"))
 
     def share(self) -> Estimate:
-        """Tasks with damage, of those that were examined."""
+        """The share of tasks with damage among those that were examined."""
         return wilson(sum(self.tasks.values()), len(self.tasks))
 
     def report(self) -> CollateralReport:
@@ -107,7 +108,7 @@ class DynamicTally:
                 self.by_change.setdefault(change, Counter())[kind] += 1
 
     def share(self) -> Estimate:
-        """Live outputs of those that are accepted and measurable."""
+        """The share of live outputs among those that are accepted and measurable."""
         return wilson(self.accepted[Dynamic.LIVE.value], _measured(self.accepted))
 
     def report(self) -> DynamicReport:
@@ -115,8 +116,8 @@ class DynamicTally:
         return {
             "accepted": _group(self.accepted),
             "every_output": _group(self.every),
-            "by_question": {name: _group(each) for name, each in sorted(self.by_question.items())},
-            "by_change": {name: _group(each) for name, each in sorted(self.by_change.items())},
+            "by_question": {name: _group(part) for name, part in sorted(self.by_question.items())},
+            "by_change": {name: _group(part) for name, part in sorted(self.by_change.items())},
             "not_measurable": dict(self.reasons.most_common()),
         }
 
@@ -144,9 +145,9 @@ def _share(estimate: Estimate, part: int) -> ShareReport:
 
 
 def collateral_lines(report: CollateralReport) -> Iterator[str]:
-    """Lines for people about collateral damage."""
+    """Lines of text about collateral damage."""
     line = (
-        f"collateral damage, what the gold left alone outside the answer and the output changed: "
+        f"collateral damage (outside the answer, left alone by the gold, changed by the output): "
         f"in {_percent(report['tasks'])} of tasks, {report['cases_with_damage']:,} of "
         f"{report['cases']:,} outputs, {report['accepted_cases_with_damage']:,} of the "
         f"{report['accepted_cases']:,} accepted ones"
@@ -179,11 +180,11 @@ _WORDS = {
 
 
 def dynamic_lines(report: DynamicReport) -> Iterator[str]:
-    """Lines for people about answers that follow their inputs."""
+    """Lines of text about answers that follow their inputs."""
     for name, group in (("accepted", report["accepted"]), ("all", report["every_output"])):
         classes = ", ".join(f"{_WORDS[kind]} {n:,}" for kind, n in group["classes"].items())
         yield (
-            f"answers that follow if an input is changed, {name} measurable outputs: "
+            f"answers that follow a changed input, of {name} measurable outputs: "
             f"{_percent(group['live'])}" + (f" ({classes})" if classes else "")
         )
     for name, group in report["by_question"].items():
@@ -191,10 +192,10 @@ def dynamic_lines(report: DynamicReport) -> Iterator[str]:
         asks = {
             "formula": "the question asks for a formula",
             "program": "the question asks for a program",
-            "nothing": "the question asks for neither, so constants are a fact and not a fault",
+            "nothing": "the question asks for neither, so constants are not a fault",
         }[name]
         live = _percent(group["live"])
-        yield f"of the accepted where {asks}: live {live}, constants {constants:,}"
+        yield f"accepted outputs where {asks}: live {live}, constants {constants:,}"
 
 
 def _percent(share: ShareReport) -> str:

@@ -15,11 +15,11 @@ UNSEEN = {
     *range(0xFFF9, 0xFFFC),
     *range(0xD800, 0xE000),
 }
-"""Code points that pages show by name."""
+"""Code points that pages show by their name."""
 
 
 def shown_plainly(text: str) -> str:
-    """Text with these characters by name, for drawings and labels, which cannot have markup."""
+    """Replaces these characters by their names where markup is impossible: drawings and labels."""
     return "".join(
         character if ord(character) not in UNSEEN else f"U+{ord(character):04X}"
         for character in text

@@ -1,6 +1,6 @@
-"""``judge view``: the runs of a results folder as they are now, served only to one person.
+"""``judge view``: serves the current runs of a results folder to one person.
 
-The online judge shows the results of a submission by the same code: :class:`KeptRuns`.
+The online judge uses the same code, :class:`KeptRuns`, to show the results of a submission.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from judge.web.local_page import INLINE_POLICY, LocalPage, UnwantedError, check_
 _FILES = (RUN_FILE, SUBMISSIONS_FILE, CASES_FILE, REPORT_FILE, OVERRIDES_FILE)
 _KEPT_RUNS = 8
 _LOOK_UP_S = 0.2
-"""How often a request that waits for the report of another one checks that it is still wanted."""
+"""Seconds between two checks of a waiting request: does its client still want the report?"""
 
 _QUIET_S = 20.0
 """If locks cannot be seen, a run whose records changed this recently counts as in progress."""
@@ -56,16 +56,16 @@ class Progress:
     """The progress of a run.
 
     Attributes:
-        done: cases on record.
-        total: cases that its submissions have in all; None if the suite is not available.
-        verdicts: code -> cases.
-        going: whether a process is judging right now.
+        done: how many cases are on record.
+        total: how many cases its submissions have in all; None if the suite is not available.
+        verdicts: code -> number of cases.
+        running: whether a process is judging right now.
     """
 
     done: int
     total: int | None
     verdicts: Mapping[str, int]
-    going: bool
+    running: bool
 
     def to_json(self) -> dict[str, Any]:
         """The progress as a JSON object."""
@@ -73,18 +73,18 @@ class Progress:
             "done": self.done,
             "total": self.total,
             "verdicts": dict(self.verdicts),
-            "going": self.going,
+            "going": self.running,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """A run with its report at some moment.
+    """A run with its report at some point in time.
 
     Attributes:
-        run: the run as it is on record.
-        data: the report; every number of the pages is one of its JSON form.
-        document: that JSON form.
+        run: the run as recorded.
+        data: the report; every number on the pages comes from its JSON form.
+        document: the JSON form of the report.
         pages: the task pages.
     """
 
@@ -94,13 +94,13 @@ class OpenRun:
     pages: TaskPages
 
     def page(self, number: str) -> Mapping[str, Any] | None:
-        """A task page with its pictures, as the script of the report asks for it.
+        """A task page with its pictures, as the report's script requests it.
 
         Args:
-            number: 0-based, as it was written in an address.
+            number: the 0-based number of the page, as written in the address.
 
         Returns:
-            See :meth:`TaskPages.page`, with ``pictures``; None if there is no such page.
+            The object of :meth:`TaskPages.page` with ``pictures``; None if there is no such page.
         """
         if not (number.isascii() and number.isdigit() and len(number) < 9):
             return None
@@ -114,7 +114,7 @@ _Value = TypeVar("_Value")
 
 
 class _Kept(Generic[_Value]):
-    """Values by name, made again when what they depend on has changed; the latest ones are kept."""
+    """Values by name, made again if what they depend on has changed; the latest ones are kept."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -123,7 +123,7 @@ class _Kept(Generic[_Value]):
         self._values: OrderedDict[str, tuple[object, _Value]] = OrderedDict()
 
     def get(self, name: str, signature: object, make: Callable[[], _Value]) -> _Value:
-        """The value of a name; made once, however many threads request it at the same time."""
+        """The value of a name, made only once even if several threads request it together."""
         with self._lock:
             making = self._making.setdefault(name, threading.Lock())
         while not making.acquire(timeout=_LOOK_UP_S):
@@ -147,7 +147,7 @@ class _Kept(Generic[_Value]):
 class KeptRuns:
     """Runs that were loaded, and their reports; the latest are kept until they change.
 
-    Safe to use from several threads: what many ask for at the same time is made once.
+    Safe to use from several threads: what several threads request together is made only once.
 
     Args:
         kept: how many runs with their reports are kept.
@@ -162,10 +162,10 @@ class KeptRuns:
 
         Args:
             path: its results directory.
-            dataset: the suite; None for the one that the run remembers.
+            dataset: the suite; None for the one that the run names.
 
         Raises:
-            StoreError: it holds no run, or nothing of it has been judged yet.
+            StoreError: it does not hold a run, or nothing of it has been judged yet.
         """
         make = partial(load_run, path, dataset, details=False)
         return self._loaded.get(str(path), signature_of(path), make)
@@ -192,10 +192,10 @@ class RunShelf:
 
     Args:
         folder: a results directory, or a folder of them.
-        dataset: the suite; None for the one that each run remembers.
+        dataset: the suite; None for the one that each run names.
 
     Raises:
-        StoreError: no such folder.
+        StoreError: there is no such folder.
     """
 
     def __init__(self, folder: Path, dataset: str | None = None) -> None:
@@ -216,7 +216,7 @@ class RunShelf:
         return self._folder
 
     def runs(self) -> dict[str, Path]:
-        """The runs by name. Only names in here are ever looked up on disk."""
+        """The runs by name. Other names are never looked up on disk."""
         if RunDirectory.is_run(self._folder):
             return {self._folder.name: self._folder}
         folders = (folder for folder in sorted(self._folder.iterdir()) if folder.is_dir())
@@ -245,8 +245,8 @@ class RunShelf:
         """Runs compared with each other.
 
         Raises:
-            StoreError: there is no run of one of the names, or nothing of it has been judged yet.
-            UsageError: they cannot be compared.
+            StoreError: one of the names has no run, or nothing of a run has been judged yet.
+            UsageError: the runs cannot be compared.
         """
         signatures = tuple(signature_of(self.path(name)) for name in names)
         return self._compared.get("/".join(names), signatures, lambda: self._compare(names))
@@ -259,7 +259,7 @@ class RunShelf:
         return compare_loaded(runs, on_pair=check_wanted)
 
     def scores(self, name: str) -> ReportData:
-        """The report of a run without what needs its workbooks.
+        """The report of a run, without the figures that need its workbooks.
 
         Raises:
             StoreError: there is no run of that name, or nothing of it has been judged yet.
@@ -294,7 +294,7 @@ class RunShelf:
                 done=len(tail.verdicts),
                 total=self._total(path),
                 verdicts=dict(verdicts),
-                going=is_going(path),
+                running=is_judging(path),
             )
 
     def _total(self, path: Path) -> int | None:
@@ -323,7 +323,7 @@ class RunShelf:
         return self._suites[name]
 
 
-def is_going(path: Path) -> bool:
+def is_judging(path: Path) -> bool:
     """Whether a process is judging into a results directory; its lock is not taken."""
     held = is_held(path / LOCK_FILE)
     return _moved_lately(path / CASES_FILE) if held is None else held
@@ -331,7 +331,7 @@ def is_going(path: Path) -> bool:
 
 def _moved_lately(path: Path) -> bool:
     try:
-        # A file from the future is one from before the clock was set back.
+        # A file from the future was written before the clock was set back.
         return abs(time.time() - path.stat().st_mtime) < _QUIET_S
     except OSError:
         return False
@@ -352,7 +352,7 @@ def signature_of(path: Path) -> tuple[tuple[int, int] | None, ...]:
 
 @dataclass(slots=True)
 class _Tail:
-    """The verdicts of a cases.jsonl that grows, each line read once."""
+    """The verdicts of a growing cases.jsonl, of which each line is read once."""
 
     lines: GrowingLines
     verdicts: dict[tuple[str, str, str], str] = field(default_factory=dict)
@@ -375,7 +375,7 @@ class _Tail:
 
 
 MAX_COMPARED = 24
-"""Runs that one page compares: 276 pairs, each with its bootstrap."""
+"""How many runs one page compares at most: they make 276 pairs, each with its bootstrap."""
 
 
 class ViewPage(LocalPage):
@@ -386,8 +386,8 @@ class ViewPage(LocalPage):
 
     Args:
         folder: a results directory, or a folder of them.
-        dataset: the suite; None for the one that each run remembers.
-        port: the port that requests have to name.
+        dataset: the suite; None for the one that each run names.
+        port: the port that requests must name.
 
     Raises:
         StoreError: no such folder.
@@ -443,7 +443,7 @@ class ViewPage(LocalPage):
         names = list(dict.fromkeys(given))
         if len(names) > MAX_COMPARED:
             raise UsageError(
-                f"{len(names)} runs are too many for one page, which compares {MAX_COMPARED}",
+                f"{len(names)} runs are too many for one page; it compares at most {MAX_COMPARED}",
                 hint="Choose fewer; `judge compare-runs` compares any number of runs.",
             )
         return render_comparison(self._shelf.compare(names), token=self.token)
@@ -467,13 +467,13 @@ class ViewPage(LocalPage):
         return None
 
     def refusal(self, error: JudgeError) -> tuple[dict[str, Any], int]:
-        """The answer to an error: 404 for what does not exist."""
+        """The answer to an error, with status 404 if something does not exist."""
         answer, status = super().refusal(error)
         return answer, 404 if isinstance(error, StoreError) else status
 
 
 def _parts(path: str) -> list[str]:
-    """The parts of the path below ``/runs/``: the name of a run, and what is requested of it."""
+    """Splits a path below ``/runs/`` into the name of a run and the resource that is requested."""
     return path.removeprefix("/runs/").split("/") if path.startswith("/runs/") else []
 
 

@@ -1,1 +1,1 @@
-"""Suspect golds one by one in front of a person: evidence, decisions, corrections."""
+"""Shows suspect golds to a person one by one, with evidence; takes decisions and corrections."""

@@ -1,4 +1,4 @@
-"""Corrections as a reviewer types them on the page, and as the page shows them again."""
+"""Converts corrections between the text that a reviewer types and entries of a file."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SOURCE = "judge verify --review"
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A reviewer's corrections as typed; every field is empty if the gold is right.
+    """A reviewer's corrections as typed; all fields are empty if the gold is right.
 
     Attributes:
         cells: case number -> lines such as ``Sheet1!C8=BBB``.
-        position: the answer position; empty for the suite's own.
-        style: styles to compare, with commas between them; empty for the suite's own.
+        position: the answer position; empty to keep the suite's.
+        style: styles to compare, with commas between them; empty to keep the suite's.
         left_out: cases that are left out.
         task_left_out: whether the task is left out.
     """
@@ -50,13 +50,13 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """Who corrects, when and why.
+    """The author, time and reasons of a correction.
 
     Attributes:
         by: the reviewer.
-        at: when, in ISO format.
-        reason: what a reader sees in the question.
-        evidence: what the cells show.
+        at: the time in ISO format.
+        reason: the reason that the question gives to a reader.
+        evidence: the reason that the cells give.
         sign: the sign of the suspect.
     """
 
@@ -83,22 +83,22 @@ class Signed:
 def corrections_of(
     task: Task, files: Sequence[CaseFiles], typed: Typed, signed: Signed, suite_format: str
 ) -> list[Correction]:
-    """The corrections that were typed.
+    """Reads the corrections that were typed.
 
     Args:
         task: the task, as its suite has it.
         files: hashes of the files of its cases.
-        typed: what is right instead, as typed.
-        signed: who corrects, when and why.
+        typed: the corrections, as typed.
+        signed: author, time and reasons.
         suite_format: the format of the suite.
 
     Raises:
-        UsageError: something does not fit the task; the message names it.
+        UsageError: a correction does not fit the task; the message names it.
     """
     entries = list(_entries(task, {file.case: file for file in files}, typed, signed))
     if not entries:
         raise UsageError(
-            "what is right instead?",
+            "a fault needs a correction",
             hint="Type cells of the gold, a position or a style, or leave out the case or task.",
         )
     try:
@@ -121,7 +121,9 @@ def _entries(
     if position := typed.position.strip():
         was = task.checker.options.get("answer_position")
         if position == was:
-            raise UsageError("the position is the suite's own: type another one, or none")
+            raise UsageError(
+                "the position is the suite's own: type another position, or leave the field empty"
+            )
         _check_position(task, position)
         entries.append(signed.entry(task.id, "answer_position", was=was, now=position))
     if styles := [part.strip() for part in typed.style.split(",") if part.strip()]:
@@ -135,11 +137,11 @@ def _entries(
 
 
 def _check_position(task: Task, position: str) -> None:
-    """Makes sure that the golds have the sheets of a position, if the position can be read."""
+    """Checks that the golds have the sheets of a position, if the position can be read."""
     try:
         parse_position(position)
     except PositionError:
-        return  # its correction says so
+        return  # the error is reported when the correction is read
     spec = range_spec(position)
     for case in task.cases:
         try:
@@ -165,14 +167,14 @@ def _bound(files: Mapping[int, CaseFiles], number: int) -> dict[str, object]:
 
 
 def typed_cells(case: TestCase, text: str) -> tuple[CellCorrection, ...]:
-    """Cells of a gold, one on each line, as the annotator's commands take them.
+    """Reads cells of a gold, one on each line, as in the annotator's commands.
 
     Args:
-        case: whose gold they are of.
+        case: the case whose gold is corrected.
         text: lines such as ``C8=BBB``, ``'Sheet 2'!B3=5``, ``D4=`` for a blank cell.
 
     Raises:
-        UsageError: a line does not give a cell of the gold another value.
+        UsageError: a line does not change the value of a cell of the gold.
     """
     try:
         gold = open_workbook(case.gold_path)
@@ -194,21 +196,21 @@ def _cell(gold: Workbook, line: str) -> CellCorrection:
             hint=f"Its sheets: {', '.join(gold.sheet_names)}.",
         )
     if isinstance(edit.content, Formula):
-        raise UsageError(f"{line!r}: type the value that is right, not a formula")
+        raise UsageError(f"{line!r}: type the right value, not a formula")
     ref = CellRef(sheet, edit.ref.row, edit.ref.column)
     was = stored_value(gold, ref)
     if content_to_json(was) == content_to_json(edit.content):
-        raise UsageError(f"{line!r}: {address(ref)} holds this value already")
+        raise UsageError(f"{line!r}: {address(ref)} already holds this value")
     return CellCorrection(ref, was, edit.content)
 
 
 def entries_of(corrections: Sequence[Correction]) -> tuple[Mapping[str, object], ...]:
-    """Corrections in the form in which a decision keeps them."""
+    """Corrections in the form that is stored with a decision."""
     return tuple(describe_corrections(corrections))
 
 
 def typed_again(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Corrections of a decision as they would be typed; the fields are those of :class:`Typed`."""
+    """Corrections of a decision as typed by a reviewer, with the fields of :class:`Typed`."""
     typed: dict[str, Any] = {
         "cells": {},
         "position": "",

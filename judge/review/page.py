@@ -1,4 +1,4 @@
-"""The review page: its one document, and the requests of its script."""
+"""The review page: its document, and the requests of its script."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ReviewPage(LocalPage):
 
     Args:
         session: the session.
-        port: the port that requests have to name.
+        port: the port that requests must name.
     """
 
     def __init__(self, session: ReviewSession, port: int = 0) -> None:
@@ -72,7 +72,7 @@ class ReviewPage(LocalPage):
         try:
             finding = Finding(_text(body, "finding"))
         except ValueError as error:
-            raise UsageError(f"what was found? One of {', '.join(Finding)}") from error
+            raise UsageError(f"a decision needs a finding, one of {', '.join(Finding)}") from error
         self._session.decide(
             _place(body),
             finding,
@@ -85,7 +85,7 @@ class ReviewPage(LocalPage):
 def _typed(body: Mapping[str, Any]) -> Typed:
     cells, left_out = body.get("cells") or {}, body.get("left_out") or []
     if not isinstance(cells, dict) or not isinstance(left_out, list):
-        raise UsageError("cells are by case, and cases that are left out are a list")
+        raise UsageError("cells must be given by case, and left-out cases as a list")
     numbers = {_number(str(number)): str(text) for number, text in cells.items()}
     return Typed(
         cells={number: text for number, text in numbers.items() if number is not None},

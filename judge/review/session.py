@@ -1,8 +1,8 @@
-"""A reviewer's session: which suspects there are, what was decided, and decisions that last.
+"""A reviewer's session: the suspects, and the decisions about them.
 
-Every decision is on the disk before the page shows it as kept: first the line of the log, then the
-file of corrections, which follows from the log. Several reviewers can work at the same time, each
-in a session of their own: the log is locked while a line is appended, and read again for each
+Every decision is written to disk before the page shows it as kept: first a line of the log, then
+the file of corrections, which is derived from the log. Several reviewers can work at the same time,
+each in a separate session: the log is locked while a line is appended, and read again for each
 request.
 """
 
@@ -56,10 +56,10 @@ from judge.workbook.cell import CellRef
 
 BOUNDS = GridBounds(cells=12_000, columns=60, blocks=6, text_chars=2_000)
 MAX_PLACES = 500
-"""Cells of one suspect that are marked; a piece of evidence may be a whole range."""
+"""How many cells of one suspect are marked; a piece of evidence may be a whole range."""
 
 _COMPARED_AGAIN: CaseComparison = {"differing_cells": 1}
-"""A record that says that cells differ and lists none, so that the files are compared."""
+"""A record with a difference but no list of differences, so that the files are compared again."""
 
 _PANES = {EvidenceFile.INPUT: "input", EvidenceFile.GOLD: "gold", EvidenceFile.SUBMISSION: "output"}
 
@@ -70,7 +70,7 @@ class ShownCase:
 
     Attributes:
         number: number of the case.
-        output: an output of it; None for none.
+        output: an output of the case; None to show no output.
     """
 
     number: int
@@ -82,17 +82,17 @@ def show_case(task: Task, suspect: Suspect, shown: ShownCase) -> dict[str, Any]:
 
     Args:
         task: the task.
-        suspect: whose evidence is marked.
-        shown: what to show.
+        suspect: the suspect; its evidence is marked.
+        shown: the files and values to show.
 
     Returns:
         A JSON object: ``case``, ``grid`` (see :func:`judge.report.grid.build_grid`), ``marks``, and
         ``evidence``, each piece with its ``file``, ``sheet``, ``cell``, ``case``, ``expected``,
         ``found``, ``note``, ``pane`` (if it is in a workbook that is shown) and ``places``, the
-        [row, column] of its cells.
+        ``[row, column]`` of its cells.
 
     Raises:
-        UsageError: the task has no such case.
+        UsageError: the task does not have this case.
     """
     case = next((candidate for candidate in task.cases if candidate.number == shown.number), None)
     if case is None:
@@ -166,8 +166,8 @@ class Merged:
     """The corrections that follow from all decisions.
 
     Attributes:
-        corrections: those on which nobody disagrees, in the order of the suspects.
-        conflicts: what is left out, one line each.
+        corrections: the corrections without a conflict, in the order of the suspects.
+        conflicts: a line for each correction that is left out.
     """
 
     corrections: tuple[Correction, ...]
@@ -175,13 +175,14 @@ class Merged:
 
 
 def merge_decisions(suspicions: Suspicions, suite_format: str) -> Merged:
-    """The corrections of all faults that no reviewer disputes.
+    """Merges the corrections of all faults that no reviewer disputes.
 
-    Several suspects of one gold, and several reviewers of one suspect, can give cells of it: these
-    add up. If two of them give different values for a cell, the gold is left as it is.
+    Decisions about several suspects of a gold, or by several reviewers, may all correct cells of
+    it: these corrections are combined. If two of them give different values for a cell, the gold is
+    not corrected.
 
     Args:
-        suspicions: the suspects with what was decided.
+        suspicions: the suspects with the decisions about them.
         suite_format: the format of the suite.
     """
     corrections: dict[_Key, Correction] = {}
@@ -229,7 +230,7 @@ def _corrections(
 
 
 def _merge(first: Correction, second: Correction) -> Correction | None:
-    """Both as one; None if they contradict each other."""
+    """Merges two corrections; None if they contradict each other."""
     if first.field == "gold":
         cells = {cell.ref: cell for cell in first.cells}
         for cell in second.cells:
@@ -268,24 +269,24 @@ Outputs = Mapping[tuple[str, int], Sequence[Output]]
 
 
 class ReviewSession:
-    """The suspects of a suite in front of one reviewer.
+    """One reviewer's session on the suspects of a suite.
 
     Args:
-        suite: the suite, as its files are.
+        suite: the suite, with the contents of its files.
         audit: its suspects.
-        suspects: where the suspects are kept; the decisions are next to it.
+        suspects: the file with the suspects; the decisions are next to it.
         corrections: the file of corrections to write.
         by: the reviewer.
         outputs: outputs of submissions, by task and case.
         ids: tasks to review; empty for all.
 
     Attributes:
-        left_out: how many suspects are of files that the suite does not have.
+        left_out: how many suspects are about files that the suite does not have.
 
     Raises:
-        UsageError: the suspects are of another suite, or the file of corrections holds some that no
-            review wrote.
-        SuiteError: that file cannot be read.
+        UsageError: the suspects are about another suite, or the file of corrections holds some that
+            were not written by a review.
+        SuiteError: the file of corrections cannot be read.
         StoreError: the log of decisions cannot be read.
     """
 
@@ -318,20 +319,20 @@ class ReviewSession:
 
     @cached_property
     def suspects(self) -> tuple[Suspect, ...]:
-        """The suspects that can be reviewed, the surest first; their places name them."""
+        """The suspects to review, the most certain first; they are identified by position."""
         return tuple(self._audit.suspects[index] for index in self._places)
 
     def _reviewed(self, suspicions: Suspicions) -> list[ReviewedSuspect]:
         return [suspicions.reviewed[index] for index in self._places]
 
     def suspicions(self) -> Suspicions:
-        """The suspects with all decisions that are on the disk now."""
+        """The suspects with all decisions that are on disk now."""
         return Suspicions(self._audit, read_decisions(self.log_path))
 
     # -- what the page shows ----------------------------------------------------------------------
 
     def overview(self) -> dict[str, Any]:
-        """Every suspect with its status, and what the file of corrections holds."""
+        """Every suspect with its status, and the state of the file of corrections."""
         suspicions = self.suspicions()
         merged = merge_decisions(suspicions, self.suite.format)
         return {
@@ -394,7 +395,7 @@ class ReviewSession:
             "outputs": [shown.run for shown in outputs],
             "output": chosen,
             "mine": None if mine is None else _shown_decision(mine),
-            # What others found would sway a reviewer who has not decided.
+            # Other reviewers' findings would influence a reviewer who has not decided yet.
             "others": [
                 _shown_decision(decision)
                 for decision in reviewed.decisions
@@ -431,22 +432,22 @@ class ReviewSession:
 
         Args:
             index: position of the suspect in the list, from 0.
-            finding: what was found.
-            reason: what a reader sees in the question.
-            evidence: what the cells show.
-            typed: for a fault, what is right.
+            finding: the reviewer's finding.
+            reason: the reason that the question gives to a reader.
+            evidence: the reason that the cells give.
+            typed: for a fault, the corrections.
 
         Raises:
-            UsageError: a reason is missing, or what was typed does not fit the task.
-            StoreError: the decision cannot be written; then nothing of it counts.
+            UsageError: a reason is missing, or a correction does not fit the task.
+            StoreError: the decision cannot be written, and does not count.
             SuiteError: the decision is kept, but the file of corrections cannot be written.
         """
         suspect = self._suspect(index)
         reason, evidence = " ".join(reason.split()), " ".join(evidence.split())
         if not reason:
-            raise UsageError("why? Say what a reader sees in the question.")
+            raise UsageError("a reason is missing: say what a reader sees in the question")
         if finding is Finding.FAULT and not evidence:
-            raise UsageError("what do the cells show? A fault needs both reasons.")
+            raise UsageError("a fault needs both reasons: say also what the cells show")
         at = utc_now()
         files = files_of(self._audit, suspect)
         entries: tuple[Mapping[str, object], ...] = ()
@@ -461,11 +462,11 @@ class ReviewSession:
         return decision
 
     def withdraw(self, index: int) -> None:
-        """Takes the reviewer's own decision back.
+        """Withdraws the reviewer's own decision.
 
         Raises:
-            UsageError: there is none.
-            StoreError: it cannot be written.
+            UsageError: the reviewer has not decided about this suspect.
+            StoreError: the withdrawal cannot be written.
         """
         suspect = self._suspect(index)
         if self._mine(self._reviewed(self.suspicions())[index]) is None:
@@ -487,7 +488,7 @@ class ReviewSession:
                     log.append(dump_json(decision.to_json()).encode())
                 finally:
                     log.close()
-            # Both files change under one lock, so the corrections are those of the whole log.
+            # Both files change under one lock, so the corrections always match the whole log.
             write_corrections(self.corrections_path, self.suite.format, self.merged().corrections)
 
 
@@ -502,8 +503,8 @@ def _check_replaceable(path: Path) -> None:
     ]
     if foreign:
         raise UsageError(
-            f"{path} holds corrections that no review wrote (task {foreign[0].task}), and would be "
-            "replaced",
+            f"{path} holds corrections that were not written by a review "
+            f"(task {foreign[0].task}), and would be replaced",
             hint="Name another file with --out.",
         )
 

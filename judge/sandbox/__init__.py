@@ -1,4 +1,4 @@
-"""Running untrusted programs: the contract, the backends, and what runs inside."""
+"""Runs untrusted programs: the contract, the backends, and the programs that run inside."""
 
 from judge.sandbox.contract import BackendFinding
 from judge.sandbox.select import check_sandbox_kind, open_sandbox, probe_sandboxes

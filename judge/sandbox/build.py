@@ -1,12 +1,12 @@
-"""Makes the roots that programs run in: of this interpreter, and of Debian packages.
+"""Makes the roots in which programs run, from this interpreter and from Debian packages.
 
-The root of solutions is made once for each interpreter and set of pins, from copies: the
+The root of solutions is made once for each interpreter and set of pins. It consists of copies: the
 interpreter (moved to ``/usr``, wherever it is on the host), its standard library, the shared
-libraries that any of its modules needs, a few plain commands, and packages installed by pip. It
+libraries that any of its modules needs, a few basic commands, and packages installed by pip. It
 contains nothing else of the host, not even its paths.
 
-``mmdebstrap --variant=extract`` unpacks Debian packages without running their scripts: it is quick
-and needs no chroot. Hooks do what is needed of what those scripts would have done.
+``mmdebstrap --variant=extract`` unpacks Debian packages without running their scripts, which is
+quick and does not need a chroot. Hooks do the necessary part of the scripts' work.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ Report = Callable[[str], None]
 
 
 class Builder(ABC):
-    """Builds what the programs of one backend run in. What exists already is kept."""
+    """Builds the roots or images of one backend. Those that exist already are kept."""
 
     @abstractmethod
     def is_usable(self, report: Report) -> bool:
-        """Whether this machine can use what is built; may tell ``report`` why not."""
+        """Whether this machine can use the results; if not, ``report`` may get the reason."""
 
     @abstractmethod
     def build_python(self, report: Report, base: str | None) -> str:
-        """Builds what solutions run in.
+        """Builds the root or image for solutions.
 
         Args:
             report: called with each step.
-            base: image to build on, None for the default; a backend without images ignores it.
+            base: image to build on; None for the default. A backend without images ignores it.
 
         Returns:
             The folder or image.
@@ -72,7 +72,7 @@ class Builder(ABC):
         """
 
     def build_server(self, root: ServiceRoot, report: Report) -> str:
-        """Makes the root of an MCP server available, whose folder exists; returns it, or the image.
+        """Makes the root of an MCP server from its folder, which exists; returns the root or image.
 
         Raises:
             SandboxError: a step failed.
@@ -88,7 +88,7 @@ class Builder(ABC):
 
         Args:
             name: the name of the root.
-            recipe: what the tarball is made of.
+            recipe: the packages and commands from which the tarball is made.
             tarball: returns the tar file, which is made when it is needed.
             report: called with each step.
 
@@ -109,20 +109,21 @@ def build_all(
     base: str | None,
     report: Report,
 ) -> dict[str, str]:
-    """Builds roots and images; what exists already is kept.
+    """Builds roots and images; those that exist already are kept.
 
     Args:
         backend: ``bubblewrap``, ``docker``, ``all``, or ``auto`` (bubblewrap, and Docker if a
             daemon answers).
-        with_office: with LibreOffice; None: if mmdebstrap is installed.
-        with_desktop: with a desktop.
-        with_agent: with what tools of agents run in.
-        base: image to build the Docker image on, None for the default.
+        with_office: whether to build the root with LibreOffice; None to do so if mmdebstrap is
+            installed.
+        with_desktop: whether to build the root with a desktop.
+        with_agent: whether to build the root for agents' tools.
+        base: image on which to build the Docker image; None for the default.
         report: called with each step.
 
     Returns:
-        What exists now: ``bubblewrap``, ``docker``, and either with ``_office``, ``_desktop`` and
-        ``_agent`` -> folder or image.
+        The roots and images that exist now: ``bubblewrap`` or ``docker``, alone or followed by
+        ``_office``, ``_desktop`` or ``_agent`` -> folder or image.
 
     Raises:
         SandboxError: a step failed.
@@ -141,7 +142,7 @@ def build_all(
 
 
 def builders_for(backend: str, report: Report) -> dict[str, Builder]:
-    """The builders of the backends that are meant, by name, in the order of their names."""
+    """The builders of the requested backends by name, sorted by name."""
     names = sorted(buildable_backends()) if backend in {"auto", "all"} else [backend]
     builders: dict[str, Builder] = {name: load_object(BACKENDS[name].builder) for name in names}
     if backend == "auto":
@@ -157,7 +158,7 @@ def builders_for(backend: str, report: Report) -> dict[str, Builder]:
 
 
 def _build_debian(root: str, builders: Mapping[str, Builder], report: Report) -> dict[str, str]:
-    """Makes the tarball of a root once, if any backend lacks what is made from it."""
+    """Makes the tarball of a root once, if any backend lacks the result."""
     recipe = ROOTS[root].recipe
     assert recipe is not None, f"{root} is not made of Debian packages"
     with ExitStack() as stack:
@@ -176,7 +177,7 @@ def _build_debian(root: str, builders: Mapping[str, Builder], report: Report) ->
 
 
 class RootBuilder(Builder):
-    """Builds the folders that bubblewrap shows."""
+    """Builds the root folders that bubblewrap uses."""
 
     def is_usable(self, report: Report) -> bool:
         """Whether bubblewrap is installed."""
@@ -215,7 +216,7 @@ def build_python_root(report: Report) -> Path:
         report: called with each step, for people.
 
     Raises:
-        SandboxError: a step failed; nothing incomplete is left.
+        SandboxError: a step failed; no incomplete root is left.
     """
     root = python_root()
     if is_complete(root):
@@ -241,10 +242,10 @@ def build_python_root(report: Report) -> Path:
 
 @contextlib.contextmanager
 def fresh_folder(target: Path) -> Iterator[Path]:
-    """A folder next to ``target`` that replaces it at the end; removed if anything fails.
+    """Makes a folder next to ``target`` that replaces it at the end; removes it on failure.
 
     Raises:
-        SandboxError: it cannot be made, filled or put in place.
+        SandboxError: the folder cannot be made, filled or put in place.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -263,12 +264,12 @@ def fresh_folder(target: Path) -> Iterator[Path]:
             shutil.rmtree(target, ignore_errors=True)
             work.rename(target)
         except OSError as failure:
-            if not is_complete(target):  # another judge may have made it meanwhile
+            if not is_complete(target):  # another judge may have made it in the meantime
                 raise SandboxError(f"{target} cannot be put in place: {failure}") from failure
 
 
 def _copy_interpreter(work: Path) -> Path:
-    """Copies interpreter and standard library below ``usr``; returns the copy's path."""
+    """Copies interpreter and standard library into ``usr``; returns the path of the copy."""
     (work / "usr/bin").mkdir(parents=True)
     (work / "usr/lib").mkdir()
     for name, target in (("bin", "usr/bin"), ("sbin", "usr/bin"), ("lib", "usr/lib")):
@@ -302,7 +303,7 @@ def _copy_interpreter(work: Path) -> Path:
 
 
 def _copy_libraries(work: Path, interpreter: Path) -> None:
-    """Puts every shared library that anything in the root needs into its ``usr/lib``."""
+    """Copies every shared library that any file in the root needs into its ``usr/lib``."""
     loader = loader_of(interpreter)
     wanting = [path for path in work.rglob("*.so*") if path.is_file() and not path.is_symlink()]
     wanting += [path for path in (work / "usr/bin").iterdir() if not path.is_symlink()]
@@ -328,13 +329,13 @@ def _write_etc(etc: Path) -> None:
 
 
 def _compile(work: Path) -> None:
-    """Compiles for the interpreter that made the root; the sources' times then do not matter."""
+    """Compiles all modules with this interpreter; the times of the sources do not matter."""
     command = [
         sys.executable, "-m", "compileall", "-q", "-j", "0", "-f",
         "--invalidation-mode", "unchecked-hash", "-s", str(work), "-p", "/",
         str(work / "usr/lib"), str(work / layout.SITE[1:]), str(work / layout.ENGINES[1:]),
     ]  # fmt: skip
-    # some packages hold files that no Python compiles (templates); they are not imported either
+    # some packages have files that are not valid Python (templates); these are never imported
     subprocess.run(command, capture_output=True, check=False)
 
 
@@ -367,7 +368,7 @@ def loader_of(program: Path) -> Path:
 
 
 def libraries_of(files: Iterable[Path], loader: Path) -> set[Path]:
-    """Every library that the loader would load for the files, under the names it looks for."""
+    """Every library that the loader would load for the files, by the names that it searches for."""
     libraries: set[Path] = set()
     for file in files:
         with file.open("rb") as opened:
@@ -399,10 +400,10 @@ def lock_without(name: str, present: set[str]) -> str:
 
 
 def pip_command() -> list[str]:
-    """The command for pip here, with the host's own configuration.
+    """The command that runs pip here, with the host's own configuration.
 
     Raises:
-        SandboxError: there is none.
+        SandboxError: pip is not installed.
     """
     probe = subprocess.run(
         [sys.executable, "-m", "pip", "--version"], capture_output=True, check=False
@@ -428,7 +429,7 @@ _MANYLINUX = (
 
 
 def foreign_options(version: str, architecture: str) -> list[str]:
-    """Pip's options for packages of an interpreter other than the one that runs pip.
+    """Pip's options to install packages for an interpreter other than the one that runs pip.
 
     Raises:
         SandboxError: there are no packages for that machine.
@@ -443,12 +444,12 @@ def foreign_options(version: str, architecture: str) -> list[str]:
 
 
 def install(lock: str, target: Path, options: Sequence[str] = ()) -> None:
-    """Installs locked packages into a folder, without tests and uncompiled.
+    """Installs locked packages into a folder, without their tests and without compiling them.
 
     Args:
         lock: text of the lock.
         target: the folder.
-        options: more options for pip, such as those for an interpreter other than this one.
+        options: further options for pip, such as those for another interpreter.
 
     Raises:
         SandboxError: pip failed; the end of its output is in the message.
@@ -466,12 +467,12 @@ def install(lock: str, target: Path, options: Sequence[str] = ()) -> None:
 
 
 def install_sources(name: str, target: Path) -> None:
-    """Installs pure Python packages of which the index has source archives alone.
+    """Installs pure Python packages for which the index has only source archives.
 
-    What builds them is pinned as well, and nothing else is taken from the index for it.
+    The packages that build them are pinned too, and nothing else is taken from the index.
 
     Args:
-        name: the name of the lock; ``NAME-build`` is the lock of what builds them.
+        name: the name of the lock; ``NAME-build`` is the lock of the packages that build them.
         target: the folder.
 
     Raises:
@@ -497,7 +498,7 @@ def run_pip(*arguments: str, builders: Path | None = None) -> None:
         builders: folder of the packages that build others; None if nothing is built.
 
     Raises:
-        SandboxError: it failed.
+        SandboxError: pip failed.
     """
     command = [*pip_command(), "--quiet", "--disable-pip-version-check", "--no-input", *arguments]
     environment = None if builders is None else {**os.environ, "PYTHONPATH": str(builders)}
@@ -518,13 +519,13 @@ _WANTED_MEMORY_BYTES = 3 * GIB
 
 
 def _mirror() -> str | None:
-    """The mirror that was requested; None leaves the choice to mmdebstrap."""
+    """The requested mirror; None leaves the choice to mmdebstrap."""
     return os.environ.get("JUDGE_DEBIAN_MIRROR")
 
 
 def _scratch() -> str | None:
-    """Memory rather than disk, if there is space: the package manager syncs at every step."""
-    shared = Path("/dev/shm")  # noqa: S108 - a folder made there is private
+    """A folder in memory if there is space, since the package manager syncs at every step."""
+    shared = Path("/dev/shm")  # noqa: S108 - the folder made in it is private
     if shared.is_dir() and shutil.disk_usage(shared).free > _WANTED_MEMORY_BYTES:
         return str(shared)
     return None
@@ -578,7 +579,9 @@ def _command(recipe: Recipe, target: Path, brought: Mapping[str, Path]) -> list[
     for inside, folder in brought.items():
         copy = f'mkdir -p "$1"{inside} && cp -r {shlex.quote(str(folder))}/. "$1"{inside}/'
         command.append(f"--extract-hook={copy}")
-    command += [f"--extract-hook={hook}" for hook in recipe.hooks]  # this variant runs no later
+    command += [
+        f"--extract-hook={hook}" for hook in recipe.hooks
+    ]  # with this variant, later hooks do not run
     command += [f"--include={','.join(recipe.packages)}"]
     suite, backports = recipe.suite, recipe.backports
     if backports is not None:
@@ -587,7 +590,7 @@ def _command(recipe: Recipe, target: Path, brought: Mapping[str, Path]) -> list[
     if mirror is not None:
         suites = [suite] if backports is None else [suite, backports]
         return [*command, suite, str(target), *(f"deb {mirror} {name} main" for name in suites)]
-    if backports is not None:  # of the same mirror as the suite that they are for
+    if backports is not None:  # from the same mirror as the suite
         more = rf"s/^\(deb .*\) {suite} main$/&\n\1 {backports} main/"
         command.append(f"--setup-hook=sed -i '{more}' \"$1\"/etc/apt/sources.list")
     return [*command, suite, str(target)]
@@ -615,7 +618,7 @@ def unpack_root(name: str, tarball: Callable[[], Path], report: Report) -> Path:
                 members = [member for member in archive if not member.isdev()]
                 if hasattr(tarfile, "tar_filter"):
                     archive.extraction_filter = tarfile.tar_filter
-                archive.extractall(work, members)  # noqa: S202 - our own tarball
+                archive.extractall(work, members)  # noqa: S202 - a tarball made by the judge
         except tarfile.TarError as error:
             raise SandboxError(f"the {name} root cannot be unpacked: {error}") from error
         (work / COMPLETE).write_text(json.dumps({"libreoffice": version_in(work)}))

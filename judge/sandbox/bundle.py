@@ -1,8 +1,8 @@
-"""How trusted programs get into a sandbox: as text, since there is no ``judge`` inside.
+"""Packs trusted programs for a sandbox as source text, since there is no ``judge`` inside.
 
-The warden goes over standard input: a short boot program reads one frame with the text of its
-modules and a configuration. An image contains nothing of the judge, so it need not be rebuilt when
-the warden changes. A service of several modules is one program text.
+The warden is sent over standard input: a short boot program reads a frame with the source of its
+modules and a configuration. An image does not contain anything of the judge, so it does not have to
+be rebuilt when the warden changes. The modules of a service are joined into one program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MODULES = (
     "service",
     "direct",
 )
-"""In the order of their imports."""
+"""The warden's modules, in the order of their imports."""
 
 BOOT = """\
 import json, os, sys, types
@@ -51,7 +51,7 @@ for name, text in bundle["modules"].items():
     setattr(sys.modules[name.rpartition(".")[0]], name.rpartition(".")[2], module)
 sys.modules[bundle["entry"]].main(bundle["config"])
 """
-"""Given to the interpreter with ``-c``."""
+"""The boot program, which the interpreter gets with ``-c``."""
 
 
 @cache
@@ -68,7 +68,7 @@ def boot_frame(entry: str, config: dict[str, Any]) -> bytes:
 
     Args:
         entry: ``zygote``, ``service`` or ``direct``.
-        config: what its ``main`` takes.
+        config: the argument of its ``main``.
     """
     parts = _PACKAGE.split(".")
     bundle = {
@@ -102,13 +102,14 @@ module.main()
 
 @functools.cache
 def program_text(*modules: str) -> str:
-    """One text that runs the ``main`` of the last module, ready for ``Sandbox.service``.
+    """One program that runs the ``main`` of the last module, ready for ``Sandbox.service``.
 
-    Once all are loaded, none can be imported any more: what the service runs finds no ``judge``.
+    Once all modules are loaded, they can no longer be imported, so programs that the service runs
+    do not find ``judge``.
 
     Args:
-        modules: full names, in the order of their imports; they may also import
-            :mod:`judge.sandbox.service_frames`, and otherwise only what there is inside.
+        modules: full names, in the order of their imports. They may import each other,
+            :mod:`judge.sandbox.service_frames`, and modules that exist inside.
     """
     return _TEMPLATE.format(sources={name: _text(name) for name in (_FRAMES, *modules)})
 

@@ -1,20 +1,23 @@
-"""From the raw facts of a run to its status: pure, no input or output.
+"""Derives the status of a run from its raw facts: pure, no input or output.
 
-The order is that of evidence. What the warden or the kernel did itself (a kill for memory, for
-processor time, for time by the clock) comes before what the program's own end shows.
+Stronger evidence is checked first. What the warden or the kernel did itself (a kill for memory, for
+processor time, for wall-clock time) takes precedence over the way in which the program ended.
 
-Confusions that remain:
+Ambiguities that remain:
 
 * A program that gets ``MemoryError`` (a single request too big for the address space or for the
-  kernel's overcommit rule) ends as EXITED: it was refused nothing within the bound.
-* A program that fills the disk and then uses too much time or memory gets the limit that ended it.
+  kernel's overcommit rule) ends as EXITED: nothing within the limit was refused.
+* A program that fills the disk and then uses too much time or memory gets the status of the limit
+  that ended it.
 * If no control group is available, memory is sampled every 20 ms: a program that allocates and
-  frees a great deal between two samples is not noticed, and gets the status of whatever ends it.
-* In a container the kernel's counter is that of the container. It runs only the case, so a kill can
-  only be one of the case's processes, yet which one is not known.
+  frees a great deal between two samples is not noticed, and gets the status of the event that
+  ends it.
+* In a container the kernel's counter is that of the container. It runs only the case, so the
+  process that was killed belongs to the case, but it is not known which process it was.
 * A program that is refused a new process or thread (``limits.processes``) ends as EXITED with the
   exception that it got.
-* SIGKILL sent by the program to itself is SIGNALED, as no counter shows a kill for memory.
+* If a program sends SIGKILL to itself, its status is SIGNALED, as no counter shows a kill for
+  memory.
 """
 
 from __future__ import annotations
@@ -31,16 +34,16 @@ class RunFacts:
     """The warden's facts about one run.
 
     Attributes:
-        compiled: False if the program does not compile; then none of it ran.
+        compiled: False if the program does not compile, so that none of it ran.
         exit_code: exit code of the main process if it ended by itself.
-        signal: signal that ended the main process, the warden's own kills included.
+        signal: signal that ended the main process, including the warden's own kills.
         killed_for: ``cpu``, ``wall`` or ``memory`` if the warden ended it for that limit.
         cpu_s: processor seconds of the process tree.
-        wall_s: seconds by the clock.
+        wall_s: wall-clock seconds.
         peak_memory_bytes: the most memory that the tree held.
         memory_kills: processes that the kernel killed for exceeding the memory limit.
-        disk_full: no block or no inode was left at the end or at a sample before.
-        survivors: processes that outlived the main one.
+        disk_full: whether a sample, or the end of the run, showed no free block or inode.
+        survivors: processes that outlived the main process.
     """
 
     compiled: bool = True
@@ -56,7 +59,7 @@ class RunFacts:
 
 
 def classify(facts: RunFacts, limits: Limits) -> tuple[RunStatus, str]:
-    """The status of a run, and one line on the reason if the status does not show it."""
+    """The status of a run, and the reason on one line if the status does not show it."""
     if facts.killed_for == "memory":
         return RunStatus.MEMORY_LIMIT, f"more than {limits.memory_bytes // MIB} MiB"
     if facts.memory_kills:
@@ -68,7 +71,7 @@ def classify(facts: RunFacts, limits: Limits) -> tuple[RunStatus, str]:
     if facts.killed_for == "cpu" or facts.cpu_s > limits.cpu_s:
         return RunStatus.CPU_LIMIT, f"more than {limits.cpu_s:g} s of processor time"
     if facts.killed_for == "wall":
-        return RunStatus.WALL_LIMIT, f"more than {limits.wall_s:g} s by the clock"
+        return RunStatus.WALL_LIMIT, f"more than {limits.wall_s:g} s of wall-clock time"
     if facts.disk_full:
         return RunStatus.DISK_LIMIT, "the disk was full"
     if not facts.compiled:

@@ -1,7 +1,7 @@
 """The contract of sandboxes: ``run(RunRequest) -> RunResult``, which contains only facts.
 
-A backend never names a verdict. What a solution did is in the result; an
-exception (:class:`judge.errors.SandboxError`) means that *we* failed.
+A backend never names a verdict. The result says what a solution did; an
+exception (:class:`judge.errors.SandboxError`) means that the *judge* failed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class RunStatus(enum.StrEnum):
     EXITED = "exited"
     """The program ended by itself with another exit code."""
     SIGNALED = "signaled"
-    """A signal that none of the limits explains ended the program."""
+    """The program was ended by a signal that none of the limits explains."""
     CPU_LIMIT = "cpu_limit"
     WALL_LIMIT = "wall_limit"
     MEMORY_LIMIT = "memory_limit"
-    """The process tree needed more memory than it may have."""
+    """The process tree needed more memory than the limit."""
     DISK_LIMIT = "disk_limit"
-    """The program filled what it may write to disk."""
+    """The program used all of the disk space that it may write to."""
 
 
 class OutputStatus(enum.StrEnum):
@@ -55,11 +55,11 @@ class RunRequest:
 
     Attributes:
         program: the Python source text.
-        files: what to place before the run: absolute path -> content. Parent folders are made.
-        collect: absolute path of the file to bring back, or with a slash at its end of the folder,
-            which comes as one zip; None if there is none.
-        limits: the bounds of the run.
-        program_name: absolute path that the program has inside, shown in tracebacks.
+        files: absolute path -> content of files to place before the run. Parent folders are made.
+        collect: absolute path of the file to collect. If it ends with a slash, it is a folder,
+            which is collected as one zip. None to collect nothing.
+        limits: the limits of the run.
+        program_name: absolute path of the program inside, which tracebacks show.
     """
 
     program: str
@@ -79,20 +79,20 @@ class RunResult:
 
     Attributes:
         status: how it ended.
-        output_status: what was at the path to collect (MISSING if none was requested).
+        output_status: what was at the path to collect (MISSING if nothing was requested).
         exit_code: exit code if the program ended by itself.
         signal: number of the signal that ended it, if one did.
         cpu_s: processor seconds of the process tree.
-        wall_s: seconds by the clock, start-up of the sandbox not counted.
+        wall_s: wall-clock seconds, without the start-up of the sandbox.
         peak_memory_bytes: the most memory that the process tree held; None if not measured.
         stdout: the first ``limits.console_bytes`` of standard output.
         stderr: the *last* ``limits.console_bytes`` of standard error (the traceback's end).
         stdout_bytes: how much was written to standard output in total.
         stderr_bytes: how much was written to standard error in total.
         output: the collected file, if ``output_status`` is COLLECTED.
-        output_bytes: size of what was at the output path, collected or not.
+        output_bytes: size of the output, collected or not.
         survivors: processes of the program that were still alive at its end, and were killed.
-        detail: one line for people on the reason, if the status does not show it.
+        detail: the reason as a line for people, if the status does not show it.
     """
 
     status: RunStatus
@@ -118,15 +118,15 @@ class SandboxInfo:
 
     Attributes:
         backend: ``docker`` or ``bubblewrap``.
-        image: changes whenever what a solution can see changes, and is the same on every machine
-            that has the same interpreter and the same packages.
+        image: an id that changes whenever what a solution can see changes, and is the same on every
+            machine with the same interpreter and the same packages.
         python: version of the interpreter inside.
-        packages: name -> version of what a solution can import beyond the standard library.
+        packages: name -> version of the packages that a solution can import.
         runtime: version of the daemon or of ``bwrap``.
         isolation: what is enforced here, for people: ``cgroup memory limit`` -> ``yes`` …
-        former_image: what earlier versions of the judge, which named the build and not its content,
-            have as the image in reuse keys; empty if there is nothing of that kind.
-        runs_solutions: whether it takes programs of strangers, and not only the judge's services.
+        former_image: the image id in reuse keys of earlier versions of the judge, which named the
+            build instead of its content; empty if there is no such id.
+        runs_solutions: whether it runs programs of strangers, not only the judge's services.
     """
 
     backend: str
@@ -142,7 +142,7 @@ class SandboxInfo:
 class SandboxSession(Protocol):
     """Runs the cases of *one* submission in isolation; destroyed when it is closed.
 
-    Each :meth:`run` is a process of its own, and the next one sees nothing that it leaves behind.
+    Each :meth:`run` is a separate process that sees nothing of what earlier runs left behind.
     Used by one thread at a time.
     """
 
@@ -180,7 +180,7 @@ class ServiceChannel(Protocol):
         """Sends one frame and waits for one frame.
 
         Raises:
-            TimeoutError: no answer in time; the service was killed and the channel is unusable.
+            TimeoutError: no answer came in time; the service was killed, the channel is unusable.
             SandboxError: the service ended or sent an invalid frame; the channel is unusable.
         """
         ...
@@ -191,18 +191,18 @@ class ServiceChannel(Protocol):
 
 
 class Sandbox(Protocol):
-    """A backend. Safe to use from several threads; each session belongs to one."""
+    """A backend. Safe to use from several threads; each session belongs to one thread."""
 
     @property
     def info(self) -> SandboxInfo:
-        """Description of this backend; needs no running program."""
+        """Description of this backend; no program has to run for it."""
         ...
 
     def session(self) -> SandboxSession:
-        """Opens a session for one submission (from the pool of prepared ones, if there is one).
+        """Opens a session for one submission, from the pool of prepared sandboxes if there is one.
 
         Raises:
-            SandboxError: none is available.
+            SandboxError: no session can be opened.
         """
         ...
 
@@ -215,12 +215,12 @@ class Sandbox(Protocol):
             program: Python source text of the service.
             root: ``python`` (the solutions' interpreter, with the calculation engines from the
                 package registry importable), ``office`` (LibreOffice and its UNO bridge) or
-                ``desktop`` (LibreOffice Calc with what puts it on a screen); see
+                ``desktop`` (LibreOffice Calc and the programs that show it on a screen); see
                 ``judge.sandbox.roots``. With ``desktop`` the service is process 1, so it must
                 reap orphans, and none of its descriptors 0 to 2 leads to the judge: it reads
-                ``sys.stdin.buffer`` and writes ``sys.stdout.buffer`` as any other.
-            memory_bytes: memory of the service's process tree; None for what the root usually
-                needs.
+                ``sys.stdin.buffer`` and writes ``sys.stdout.buffer`` like any other service.
+            memory_bytes: memory limit of the service's process tree; None for the usual limit of
+                the root.
 
         Raises:
             SandboxError: the root does not exist (the hint names the command that makes it).
@@ -232,7 +232,7 @@ class Sandbox(Protocol):
         ...
 
     def root_digest(self, root: str) -> str | None:
-        """Changes whenever that root is rebuilt; None if it does not exist."""
+        """An id that changes whenever that root is rebuilt; None if the root does not exist."""
         ...
 
     def close(self) -> None:
@@ -242,14 +242,14 @@ class Sandbox(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BackendFinding:
-    """One thing that the machine has or lacks.
+    """The result of one check of the machine.
 
     Attributes:
-        name: what was checked.
+        name: the subject of the check.
         ok: whether it exists and works.
         detail: the result of the check, in one line.
-        fix: the command that fixes it, empty if there is none or nothing to fix.
-        backend: the sandbox that is available if this is ok; empty if it is not enough for one.
+        fix: the command that fixes it; empty if there is no such command, or nothing to fix.
+        backend: the sandbox that is available if this check succeeds; empty if more is needed.
     """
 
     name: str
@@ -265,10 +265,10 @@ class Backend:
 
     Attributes:
         title: its name in messages.
-        open: opens it for a number of sessions at once. Raises SandboxError if it does not work
-            here; the hint names the command to run.
-        probe: checks what this machine has for it and what it lacks.
-        runs_solutions: whether it takes programs of strangers, and not only the judge's services.
+        open: opens it for a number of simultaneous sessions. Raises SandboxError if it does not
+            work here; the hint names the command to run.
+        probe: checks which of its requirements this machine meets.
+        runs_solutions: whether it runs programs of strangers, not only the judge's services.
     """
 
     title: str

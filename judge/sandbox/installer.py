@@ -1,7 +1,7 @@
-"""Installs wheels inside a sandbox: a service without a network that runs pip and nothing else.
+"""Installs wheels inside a sandbox: a service without a network that only runs pip.
 
-The judge never imports this: its text goes into the root of solutions, along with the wheels and a
-copy of pip. No wheel's code runs before the result has been read.
+The judge never imports this: its source is sent into the root of solutions, with the wheels and a
+copy of pip. No code of a wheel runs before the result has been read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PIP_S, _IMPORT_S = 600, 120
 
 
 def main() -> None:
-    """Answers requests until there are no more."""
+    """Answers requests until there are no more of them."""
     requests, answers = sys.stdin.fileno(), sys.stdout.fileno()
     ops = {"facts": _facts, "put": _put, "install": _install, "read": _read, "try": _try}
     while True:
@@ -35,7 +35,7 @@ def main() -> None:
             return
         try:
             answer, data = ops[header["op"]](header, blobs)
-        except Exception as error:  # noqa: BLE001 - the judge says what happened
+        except Exception as error:  # noqa: BLE001 - the judge reports the problem
             answer, data = {"fault": f"{type(error).__name__}: {error}"[:2000]}, []
         frames.write_all(answers, frames.pack(answer, data))
 
@@ -112,6 +112,6 @@ def _read(header: dict[str, Any], _: list[bytes]) -> tuple[dict[str, Any], list[
 
 
 def _try(header: dict[str, Any], _: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
-    """Imports the entry, as starting the server would."""
+    """Imports the entry as starting the server would."""
     code, printed = _python(["-c", header["program"]], SITE, _IMPORT_S)
     return {"code": code, "printed": printed[-3000:]}, []

@@ -1,4 +1,4 @@
-"""The layout of every sandbox from inside, whichever backend makes it."""
+"""The layout of every sandbox as seen from inside, whichever backend makes it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from judge.sandbox.contract import RunRequest
 
 HOME = "/home/solution"
 SITE = "/opt/judge/site"
-"""Packages that solutions can import."""
+"""Folder of the packages that solutions can import."""
 ENGINES = "/opt/judge/engines"
-"""Calculation engines; only services have this folder on their import path."""
+"""Folder of the calculation engines; only services have it on their import path."""
 INTERPRETER = "/usr/bin/python3"
 PYTHON_FLAGS = ("-s", "-P")
 INODES = 16384
 WARM_MODULES = ("openpyxl", "openpyxl.packaging.extended", "encodings.cp437", "numpy")
-"""Imported before any solution arrives; the second and third are what openpyxl and zipfile import
-as they read a workbook. For what else a program names see :func:`modules_to_warm`."""
+"""Modules that are imported before any solution arrives; openpyxl and zipfile import the second and
+third when they read a workbook. For further modules, see :func:`modules_to_warm`."""
 _HEAVY_MODULES = ("pandas",)
 _SPARE_DISK_BYTES = 128 * MIB
 _MAX_PATH_BYTES = 4096
@@ -43,16 +43,16 @@ ENVIRONMENT = MappingProxyType(
         "USER": "solution",
     }
 )
-"""The whole environment of a solution. A fixed hash seed makes runs repeatable."""
+"""All environment variables of a solution. A fixed hash seed makes runs repeatable."""
 
 
 def disk_bytes(limits: Limits) -> int:
-    """How much a run may have on disk at once: twice its output, and some working space."""
+    """Bytes that a run may have on disk at a time: twice its output, and some working space."""
     return 2 * limits.output_bytes + _SPARE_DISK_BYTES
 
 
 def modules_to_warm(program: str) -> list[str]:
-    """Heavy modules that a program's text names, so it pays to import them in advance."""
+    """Slow modules that a program's source mentions, so that it helps to import them in advance."""
     return [name for name in _HEAVY_MODULES if name in program]
 
 

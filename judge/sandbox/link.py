@@ -1,6 +1,6 @@
-"""The judge's side of the protocol with a warden, and the streams of bytes that it goes over.
+"""The judge's side of the protocol with a warden, and the streams of bytes that carry it.
 
-A stream is the pipes of a local process or the connection of a container.
+A stream consists of the pipes of a local process, or of the connection to a container.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FACT_NAMES = frozenset(field.name for field in fields(RunFacts))
 
 
 class StreamEndedError(Exception):
-    """The other side is gone."""
+    """Raised when the other side has closed the stream."""
 
 
 class ByteStream(Protocol):
@@ -43,24 +43,24 @@ class ByteStream(Protocol):
         ...
 
     def complaint(self) -> str:
-        """The end of what the program inside wrote to standard error."""
+        """The end of the text that the program inside wrote to standard error."""
         ...
 
 
 def receive_frame(stream: ByteStream, deadline: float) -> bytes:
-    """One frame's payload."""
+    """Reads one frame and returns its payload."""
     return stream.receive(frames.frame_length(stream.receive(_LENGTH.size, deadline)), deadline)
 
 
 class SandboxGoneError(SandboxError):
-    """The program inside ended, or the connection to it was lost."""
+    """Raised when the program inside ended, or the connection to it was lost."""
 
 
 class WardenLink:
     """The connection to one zygote.
 
     Args:
-        stream: to its standard input and output.
+        stream: the stream to its standard input and output.
         config: see ``judge.sandbox.warden.zygote.main``.
     """
 
@@ -71,23 +71,23 @@ class WardenLink:
         self.python = ""
 
     def boot(self) -> None:
-        """Sends the trusted programs in."""
+        """Sends the trusted programs into the sandbox."""
         self._send(boot_frame("zygote", self._config), _after(_BOOT_S))
 
-    def await_hello(self) -> None:
+    def await_greeting(self) -> None:
         """Waits until the interpreter is warm."""
         header, _ = self._receive(_after(_BOOT_S))
         try:
             self.python = str(header["hello"]["python"])
         except (KeyError, TypeError) as error:
-            raise SandboxError(f"the warden did not introduce itself: {header}") from error
+            raise SandboxError(f"the warden's first message is invalid: {header}") from error
 
     def run(self, request: RunRequest, roots: tuple[str, ...]) -> RunResult:
         """Runs one program.
 
         Args:
             request: the run.
-            roots: writable mounts, checked for being full.
+            roots: the writable mounts, which the warden checks for free space.
 
         Raises:
             SandboxError: the warden failed; the link is unusable.
@@ -136,7 +136,7 @@ class WardenLink:
 
     @contextlib.contextmanager
     def _translated_errors(self) -> Iterator[None]:
-        """Turns stream errors into the judge's own errors."""
+        """Converts stream errors to the judge's own errors."""
         try:
             yield
         except StreamEndedError as error:
@@ -187,7 +187,7 @@ class FrameChannel:
     """A running service; see ``judge.sandbox.contract.ServiceChannel``.
 
     Args:
-        stream: to its standard input and output.
+        stream: the stream to its standard input and output.
         end: ends the service and everything that it started; may be called twice.
     """
 
@@ -222,12 +222,12 @@ def start_service(stream: ByteStream, config: dict[str, Any], *, entry: str = "s
     """Sends a service program into the sandbox.
 
     Args:
-        stream: to the interpreter that waits for it.
-        config: what the ``main`` of the entry takes.
+        stream: the stream to the interpreter that waits for it.
+        config: the argument of the entry's ``main``.
         entry: the module of ``judge.sandbox.warden`` that is its main program.
 
     Raises:
-        SandboxError: it ended at once.
+        SandboxError: it ended immediately.
     """
     try:
         stream.send(boot_frame(entry, config), _after(_BOOT_S))
@@ -247,7 +247,7 @@ class PipeStream:
     Args:
         to: descriptor of its standard input.
         back: descriptor of its standard output.
-        complaints: descriptor of its standard error; the end of that is kept.
+        complaints: descriptor of its standard error, of which the end is kept.
     """
 
     def __init__(self, to: int, back: int, complaints: int) -> None:
@@ -320,8 +320,8 @@ class PipeStream:
 class ContainerStream:
     """The hijacked connection to a container's standard streams, demultiplexed.
 
-    Without a terminal the daemon sends standard output and error as chunks on one connection, each
-    with a head of 8 bytes: which of the two, and how long.
+    Without a terminal, the daemon sends standard output and error as chunks on one connection. Each
+    chunk has a header of 8 bytes with the stream that it belongs to and its length.
     """
 
     def __init__(self, attached: Any) -> None:
@@ -359,7 +359,7 @@ class ContainerStream:
         return self._tail.decode(errors="replace")
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connection."""
         with contextlib.suppress(OSError):
             self._socket.close()
         with contextlib.suppress(OSError):

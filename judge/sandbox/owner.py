@@ -1,4 +1,4 @@
-"""Which judge owns a container, and whether it is still running: for removing leftovers."""
+"""Identifies the judge that owns a container, so that containers of dead judges can be removed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The judge that a container belongs to, as far as another judge can tell.
+    """The judge that owns a container, as far as another judge can tell.
 
     Attributes:
         host: the machine.
-        boot: the machine's current boot.
-        space: process namespace of the judge, in which its id is valid.
+        boot: the id of the machine's current boot.
+        space: process namespace of the judge, in which its process id is valid.
         pid: its process id.
         started: when that process started, in clock ticks since boot; ids are reused.
     """
@@ -29,7 +29,7 @@ class Owner:
 
     @classmethod
     def this_process(cls) -> Self:
-        """The judge that this code runs in."""
+        """The judge in which this code runs."""
         pid = os.getpid()
         return cls(
             host=_read("/etc/machine-id") or socket.gethostname(),
@@ -40,19 +40,19 @@ class Owner:
         )
 
     def label(self) -> str:
-        """The text of a label."""
+        """The text of the container's label."""
         return " ".join((self.host, self.boot, self.space, str(self.pid), self.started))
 
     @classmethod
     def from_label(cls, text: str) -> Self | None:
-        """From the text of a label; None if the label is not the judge's."""
+        """Reads the text of a label; None if the label was not written by a judge."""
         parts = text.split(" ")
         if len(parts) != 5 or not parts[3].isdigit():
             return None
         return cls(parts[0], parts[1], parts[2], int(parts[3]), parts[4])
 
     def knows_gone(self, other: Owner) -> bool:
-        """Whether this judge can be sure that the other one has ended."""
+        """Whether this judge can be sure that the other judge has ended."""
         if other.host != self.host:
             return False
         if other.boot != self.boot:
@@ -62,7 +62,7 @@ class Owner:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text(errors="replace").strip()  # programs name processes
+        return Path(path).read_text(errors="replace").strip()  # programs choose their own names
     except OSError:
         return ""
 

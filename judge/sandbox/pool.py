@@ -1,7 +1,7 @@
-"""Things that are slow to start, prepared in advance so that nothing waits for them.
+"""Prepares objects that are slow to start in advance, so that nothing waits for them.
 
-Filling begins when the first one is taken. What is taken belongs to the caller, which passes it to
-:meth:`Pool.discard` when done, so that nothing waits for its end either.
+The pool starts to fill when the first object is taken. An object that is taken belongs to the
+caller, which passes it to :meth:`Pool.discard` when done, so that nothing waits for its end either.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Closable(Protocol):
     """An object that a pool can hold."""
 
     def close(self) -> None:
-        """Destroys it; safe to call twice."""
+        """Destroys the object; safe to call twice."""
         ...
 
 
@@ -27,11 +27,11 @@ T = TypeVar("T", bound=Closable)
 
 
 class Pool(Generic[T]):
-    """A few prepared things, such as sandboxes with a warm interpreter.
+    """A few prepared objects, such as sandboxes with a warm interpreter.
 
     Args:
-        prepare: makes one that is ready to use; may raise SandboxError.
-        size: how many are kept ready.
+        prepare: makes an object that is ready to use; may raise SandboxError.
+        size: how many objects are kept ready.
     """
 
     def __init__(self, prepare: Callable[[], T], size: int) -> None:
@@ -46,10 +46,10 @@ class Pool(Generic[T]):
         self._preparing = 0
 
     def take(self) -> T:
-        """A prepared one; waits if none is ready.
+        """Takes a prepared object; waits if none is ready.
 
         Raises:
-            SandboxError: none can be made.
+            SandboxError: no object can be made.
         """
         with self._changed:
             self._start()
@@ -66,7 +66,7 @@ class Pool(Generic[T]):
             return item
 
     def give_back(self, item: T) -> None:
-        """Takes one back that is as good as new; it is the next to be taken."""
+        """Takes an object back that is as good as new; it is the next to be taken."""
         with self._changed:
             if not self._closed:
                 self._ready.appendleft(item)
@@ -75,7 +75,7 @@ class Pool(Generic[T]):
         item.close()
 
     def discard(self, item: T) -> None:
-        """Destroys one in the background."""
+        """Destroys an object in the background."""
         with self._changed:
             if not self._closed:
                 self._done.append(item)
@@ -91,7 +91,7 @@ class Pool(Generic[T]):
         for thread in self._threads:
             thread.join()
         while self._ready or self._done:
-            # one that cannot be ended (its daemon is gone) must not keep the others from ending
+            # an object that cannot be destroyed (its daemon is down) must not stop the others
             with contextlib.suppress(SandboxError):
                 (self._ready or self._done).popleft().close()
 
@@ -125,7 +125,7 @@ class Pool(Generic[T]):
             return self._prepare(), None
         except SandboxError as error:
             return None, error
-        except Exception as error:  # noqa: BLE001 - the caller must get it, whatever it is
+        except Exception as error:  # noqa: BLE001 - any exception is passed to the caller
             return None, SandboxError(f"no sandbox could be prepared: {error!r}")
 
     def _empty(self) -> None:

@@ -1,7 +1,7 @@
-"""The folder trees that programs see inside: what they are made of, and what they are called.
+"""Defines the folder trees that programs see inside a sandbox: their contents and names.
 
-Solutions run in a root that holds this interpreter and the pinned packages. Services run there, or
-in a root of Debian packages with LibreOffice. :mod:`judge.sandbox.build` makes them.
+Solutions run in a root with this interpreter and the pinned packages. Services run there, or in a
+root of Debian packages with LibreOffice. :mod:`judge.sandbox.build` makes the roots.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ def pins(name: str = "solutions") -> dict[str, str]:
 
 
 def python_digest() -> str:
-    """Names the root of this very interpreter, whose build is a part of its version."""
+    """Names the root of this particular interpreter; its build is a part of the version."""
     return _digest(sys.version)
 
 
 def content_identity() -> str:
-    """Names what a solution can see: the version of the interpreter and the packages.
+    """Names what a solution can see: the versions of the interpreter and the packages.
 
-    Two builds of one version have the same name, since machines differ in nothing else.
+    Two builds of the same version have the same name, because they differ only in the machine on
+    which they were built.
     """
     version = f"{platform.python_implementation()} {platform.python_version()}"
     return f"python-{_digest(version)}"
@@ -63,7 +64,7 @@ def _digest(interpreter: str) -> str:
 
 
 def python_root() -> Path:
-    """Where this interpreter's root is, or will be."""
+    """The folder of this interpreter's root, whether it exists or not."""
     return cache_folder() / "roots" / f"python-{python_digest()}"
 
 
@@ -72,9 +73,9 @@ def is_complete(root: Path) -> bool:
     return (root / COMPLETE).is_file()
 
 
-# -- what roots of Debian packages are made of -----------------------------------------------------
+# -- contents of roots of Debian packages ----------------------------------------------------------
 
-# LibreOffice does not start for a user without an entry.
+# LibreOffice does not start for a user without an entry in passwd.
 _ACCOUNTS = (
     "printf 'root:x:0:0::/:/bin/sh\\nsolution:x:1000:1000::/home/solution:/bin/sh\\n"
     'nobody:x:65534:65534::/:/bin/sh\\n\' > "$1"/etc/passwd'
@@ -84,7 +85,7 @@ _ACCOUNTS = (
 _SHELL = 'ln -sf dash "$1"/usr/bin/sh'
 
 _REGISTRY = (
-    # share/registry/main.xcd points there; the package's own script would have copied it
+    # share/registry/main.xcd refers to these files; the package's own script would copy them
     'mkdir -p "$1"/etc/libreoffice/registry && '
     'cp -n "$1"/usr/lib/libreoffice/share/.registry/*.xcd "$1"/etc/libreoffice/registry/'
 )
@@ -94,13 +95,13 @@ _SLIM = (
     ' "$1"/var/lib/apt/lists "$1"/var/lib/dpkg/info'
 )
 
-# What goes with a desktop is for a user whose files are where published tasks have them.
+# On a desktop, the user's files are at the paths that published tasks have.
 _DESKTOP_ACCOUNTS = _ACCOUNTS.replace("solution", "user")
 
-# Docker gives a tmpfs the rights of the folder that it hides.
+# Docker gives a tmpfs the permissions of the folder that it hides.
 _OPEN = 'chmod 1777 "$1"/home "$1"/run'
 
-# Programs of the new system itself write the lists that its packages' own scripts would have.
+# Programs of the new system write the lists that the packages' own scripts would write.
 _COMPILE = "python3 -W ignore -m compileall -q --invalidation-mode unchecked-hash /usr/lib/python3*"
 
 _CACHES = (
@@ -110,11 +111,11 @@ _CACHES = (
     'chroot "$1" update-mime-database /usr/share/mime',
     'chroot "$1" fc-cache --system-only',
     'printf "%032d\\n" 1 > "$1"/etc/machine-id',
-    # read-only at run time: without this every program would compile its modules anew
+    # the root is read-only at run time: without this, programs compile their modules every time
     f'chroot "$1" sh -c "{_COMPILE}"',
 )
 
-# No program has rights of its own inside, so none is to look as if it had.
+# No program has special privileges inside, so none should look as if it had.
 _NO_IDENTITIES = 'find "$1"/usr -type f -perm /6000 -exec chmod ug-s {} +'
 
 _SLIM_DESKTOP = (
@@ -130,17 +131,17 @@ _SLIM_DESKTOP = (
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The packages and commands that a filesystem is built from.
+    """The packages and commands from which a filesystem is built.
 
     Attributes:
-        suite: Debian's release.
-        packages: its packages; what they depend on comes with them.
-        hooks: shell commands run after unpacking, with the folder as ``$1``.
-        backports: suite whose versions are preferred; None for none.
-        sources: lock of pure Python packages that come as source archives; empty for none.
-        wheels: lock of Python packages that go to :data:`judge.sandbox.layout.SITE`; empty for
-            none.
-        python: version of the interpreter that they are for, such as ``3.13``.
+        suite: the Debian release.
+        packages: its packages; their dependencies are added.
+        hooks: shell commands that run after unpacking, with the folder as ``$1``.
+        backports: suite whose versions are preferred; None if there is none.
+        sources: lock of pure Python packages that come as source archives; empty if there are none.
+        wheels: lock of Python packages for the folder :data:`judge.sandbox.layout.SITE`; empty if
+            there are none.
+        python: version of the interpreter for these packages, such as ``3.13``.
     """
 
     suite: str
@@ -189,15 +190,15 @@ DESKTOP = Recipe(
     suite="trixie",
     packages=(
         "base-files", "base-passwd", "coreutils", "dash", "grep", "libc-bin", "sed",
-        # Calc as users see it
+        # Calc with the user interface that users see
         "libreoffice-calc", "libreoffice-gtk3", "libreoffice-style-colibre",
         "adwaita-icon-theme", "gsettings-desktop-schemas", "hicolor-icon-theme",
         "libgdk-pixbuf2.0-bin", "libglib2.0-bin", "libgtk-3-common", "librsvg2-common",
         "shared-mime-info",
-        # the last one has the characters of China, Japan and Korea
+        # the last package has Chinese, Japanese and Korean characters
         "fontconfig", "fontconfig-config", "fonts-dejavu-core", "fonts-liberation",
         "fonts-droid-fallback",
-        # a screen, its windows, and what tells programs of them
+        # a screen, a window manager, and the accessibility services
         "x11-utils", "x11-xkb-utils", "xkb-data", "xvfb", "openbox", "wmctrl", "xdotool",
         "at-spi2-core", "dbus-bin", "dbus-daemon", "dbus-session-bus-common",
         "gir1.2-atspi-2.0", "python3", "python3-gi", "python3-pil", "python3-xlib",
@@ -218,7 +219,7 @@ AGENT = Recipe(
         "base-files", "base-passwd", "bash", "coreutils", "dash", "diffutils", "file", "findutils",
         "grep", "libc-bin", "mawk", "sed", "unzip", "zip",
         "fontconfig-config", "fonts-dejavu-core", "fonts-liberation", "fonts-droid-fallback",
-        # what computes and draws workbooks, and makes pictures of its pages
+        # computes and draws workbooks, and makes pictures of their pages
         "libreoffice-calc-nogui", "python3", "python3-uno", "poppler-utils",
     ),
     hooks=(
@@ -233,32 +234,32 @@ AGENT = Recipe(
 
 
 SHELL = Recipe(suite="trixie", packages=("bash",), hooks=())
-"""The shell of the Debian that LibreOffice comes from."""
+"""The shell of the same Debian release as LibreOffice."""
 
 
 # -- the roots ------------------------------------------------------------------------------------
 
-_HALF = (("/tmp", 2),)  # noqa: S108 - inside, on a tmpfs of its own
+_HALF = (("/tmp", 2),)  # noqa: S108 - inside, on a separate tmpfs
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceRoot:
-    """A root filesystem that services run in.
+    """A root filesystem in which services run.
 
     Attributes:
-        name: as ``Sandbox.service`` takes it.
-        title: for people, as in "… image for Docker".
-        recipe: the Debian packages that it is unpacked from; None for the solutions' interpreter.
+        name: its name, for ``Sandbox.service``.
+        title: its name for people, as in "… image for Docker".
+        recipe: the Debian packages from which it is unpacked; None for the solutions' interpreter.
         option: the option of ``judge sandbox build`` that builds it; empty if none is needed.
-        memory_bytes: memory of a service that does not set its own.
+        memory_bytes: memory limit of a service that does not set its own.
         home: home folder of a service.
         path: further folders from which a service imports modules.
-        room: writable folders, each with the number that the service's memory is divided by to get
-            the size of the folder.
-        first: whether the service is process 1 of its namespace and hides its descriptors: this is
-            for a service that runs untrusted programs, which must not signal or imitate it (see
+        room: pairs of a writable folder and a divisor; the size of the folder is the service's
+            memory divided by it.
+        first: whether the service is process 1 of its namespace and hides its descriptors. This is
+            for services that run untrusted programs, which must not signal or imitate them (see
             docs/security.md).
-        shown: a folder that services see at :data:`SERVER_CONTENT`; None for none.
+        shown: a folder that services see at :data:`SERVER_CONTENT`; None if there is none.
     """
 
     name: str
@@ -266,7 +267,7 @@ class ServiceRoot:
     recipe: Recipe | None = None
     option: str = ""
     memory_bytes: int = 2 * GIB
-    home: str = "/tmp/home"  # noqa: S108 - inside, on a tmpfs of its own
+    home: str = "/tmp/home"  # noqa: S108 - inside, on a separate tmpfs
     path: tuple[str, ...] = ()
     room: tuple[tuple[str, int], ...] = _HALF
     first: bool = False
@@ -285,18 +286,18 @@ class ServiceRoot:
         return f"judge sandbox build {self.option}".strip()
 
     def sizes(self, memory_bytes: int) -> dict[str, int]:
-        """Folder that can be written -> its size in bytes."""
+        """Writable folder -> its size in bytes."""
         return {folder: memory_bytes // part for folder, part in self.room}
 
 
 SOLUTIONS = "python"
-"""The root that solutions run in."""
+"""The root in which solutions run."""
 
 AGENT_ROOT = "agent"
-"""The root that tools of agents run in."""
+"""The root in which agents' tools run."""
 
 AGENT_HOME = "/home/agent"
-"""Where agents work."""
+"""The folder in which agents work."""
 
 
 ROOTS = MappingProxyType(
@@ -333,15 +334,15 @@ ROOTS = MappingProxyType(
 
 
 SERVER = "/server"
-"""Where an MCP server finds its packages or files, by links.
+"""The folder in which an MCP server finds its packages or files, as links.
 
-It may write there: many keep a log next to their package."""
+It may write to this folder, because many servers keep a log next to their package."""
 
 SERVER_CONTENT = "/content"
-"""Where they are."""
+"""The folder to which these links lead."""
 
 SERVER_ROOT = "mcp-"
-"""How the names of roots of MCP servers begin."""
+"""Prefix of the names of MCP servers' roots."""
 
 
 def server_folder(digest: str) -> Path:
@@ -368,10 +369,10 @@ def _server_root(name: str) -> ServiceRoot:
 
 
 def root_named(name: str) -> ServiceRoot:
-    """The root with a name.
+    """Finds a root by its name.
 
     Raises:
-        SandboxError: there is none.
+        SandboxError: there is no such root.
     """
     if re.fullmatch(rf"{SERVER_ROOT}[0-9a-f]{{64}}", name):
         return _server_root(name)

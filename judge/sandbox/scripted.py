@@ -1,4 +1,4 @@
-"""A sandbox that plays a script: for tests of code that uses one."""
+"""A sandbox that plays a script, for tests of code that uses a sandbox."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class ScriptedSandbox:
     """Answers each run with the next step of a script; running past its end is an error.
 
     Args:
-        script: results to give, exceptions to raise, or functions of the request.
-        answers: what services answer, one for each call, whichever service is called.
-        roots: for which roots services are available.
+        script: results to return, exceptions to raise, or functions of the request.
+        answers: the answers of services, one for each call, whichever service is called.
+        roots: the roots for which services are available.
 
     Attributes:
         requests: every request so far, in order.
@@ -45,7 +45,7 @@ class ScriptedSandbox:
 
     @property
     def info(self) -> SandboxInfo:
-        """Reports that nothing is isolated."""
+        """Description of this backend, which isolates nothing."""
         return SandboxInfo(backend="scripted", image="none", python="none")
 
     def session(self) -> _ScriptedSession:
@@ -71,11 +71,11 @@ class ScriptedSandbox:
         return _ScriptedService(self)
 
     def close(self) -> None:
-        """Notes it."""
+        """Notes that the sandbox was closed."""
         self.closed = True
 
     def play(self, request: RunRequest) -> RunResult:
-        """The next step."""
+        """Plays the next step of the script."""
         with self._lock:
             self.requests.append(request)
             step = next(self._script, None)

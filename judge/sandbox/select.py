@@ -1,8 +1,8 @@
-"""The kinds of sandbox, and which one this machine gets.
+"""Lists the kinds of sandbox, and selects one for this machine.
 
-A backend is one module with a :class:`judge.sandbox.contract.Backend`, and one row of
-:data:`BACKENDS`. A backend that runs programs of roots or images which have to be built first names
-its :class:`judge.sandbox.build.Builder` there as well.
+A backend is a module with a :class:`judge.sandbox.contract.Backend`, and a row of
+:data:`BACKENDS`. If its roots or images have to be built first, the row also names its
+:class:`judge.sandbox.build.Builder`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ AUTO = "auto"
 
 
 class Row(NamedTuple):
-    """Where a backend is; it is imported when it is needed.
+    """The location of a backend, which is imported when it is needed.
 
     Attributes:
         backend: the module, and the name of the backend in it.
-        builder: the same for what builds its roots or images; empty if nothing has to be built.
+        builder: the same for the builder of its roots or images; empty if nothing has to be built.
     """
 
     backend: str
@@ -50,7 +50,7 @@ BACKENDS = {
 
 
 class _Kinds:
-    """The names that the option ``--sandbox`` takes."""
+    """The names that the option ``--sandbox`` accepts."""
 
     def __iter__(self) -> Iterator[str]:
         yield AUTO
@@ -62,13 +62,13 @@ SANDBOX_KINDS = _Kinds()
 
 
 def load_object(home: str) -> Any:
-    """The object of a row, such as ``judge.sandbox.backends.docker:BACKEND``."""
+    """Imports the object that a row names, such as ``judge.sandbox.backends.docker:BACKEND``."""
     module, _, name = home.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 def buildable_backends() -> list[str]:
-    """Names of the backends whose roots or images are built."""
+    """Names of the backends whose roots or images have to be built."""
     return [name for name, row in BACKENDS.items() if row.builder]
 
 
@@ -88,20 +88,20 @@ def open_sandbox(kind: str = AUTO, *, jobs: int = 1) -> Sandbox:
     Args:
         kind: ``docker``, ``bubblewrap``, or ``auto``: Docker if a daemon answers and has the image,
             otherwise bubblewrap. A solution never runs without isolation. In a container that is
-            sealed already, ``sealed-container`` has the judge's own services, and no solutions;
-            ``auto`` takes it where nothing else works.
+            already sealed, ``sealed-container`` runs the judge's own services, but no solutions;
+            ``auto`` selects it if nothing else works.
         jobs: how many sessions will be open at once.
 
     Raises:
-        SandboxError: none is available; the hint names the command to run.
-        UsageError: no such kind.
+        SandboxError: no sandbox is available; the hint names the command to run.
+        UsageError: there is no such kind.
     """
     check_sandbox_kind(kind)
     return _open_first(jobs) if kind == AUTO else BACKENDS[kind].load().open(jobs)
 
 
 def _open_first(jobs: int) -> Sandbox:
-    """The first backend that works; one that runs no solutions comes last."""
+    """The first backend that works; backends that cannot run solutions are tried last."""
     failures: list[tuple[str, SandboxError]] = []
     for runs_solutions in (True, False):
         for row in BACKENDS.values():
@@ -121,15 +121,15 @@ def _open_first(jobs: int) -> Sandbox:
 
 
 def check_runs_solutions(sandbox: Sandbox) -> None:
-    """Checks, before anything is judged, that a sandbox takes solutions.
+    """Checks, before anything is judged, that a sandbox runs solutions.
 
     Raises:
-        SandboxError: it has only the judge's own services.
+        SandboxError: it runs only the judge's own services.
     """
     if not sandbox.info.runs_solutions:
-        sandbox.session()  # raises, and says why
+        sandbox.session()  # raises an error that says why
 
 
 def probe_sandboxes() -> list[BackendFinding]:
-    """Lists this machine's means to run isolated programs, and how to get those it lacks."""
+    """Checks what this machine has to run isolated programs, and how to get what is missing."""
     return [finding for row in BACKENDS.values() for finding in row.load().probe()]

@@ -1,7 +1,7 @@
-"""A short form of the attack corpus, to be run on the current machine.
+"""A short form of the attack corpus, for the current machine.
 
-Each program attacks one property. It prints ``REACHED`` if it reached what it attacks; the result
-that the sandbox reports must be the expected one as well. The long form is in the tests.
+Each program attacks one property. It prints ``REACHED`` if the attack succeeds. The sandbox must
+also report the expected result. The long form is in the tests.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class SelfTest:
         attacked: the property that it attacks, for people.
         program: the program.
         statuses: how the run may end.
-        output: what must be at the output path.
-        survivors: how many of its processes must have been killed at its end; None: any number.
-        wall_s: seconds by the clock, generous for attacks that need not reach them: a busy machine
-            must not look like one that fails.
+        output: the required state of the output path.
+        survivors: how many of its processes must have been killed at its end; None for any number.
+        wall_s: limit of wall-clock seconds, generous for attacks that should not reach it, so that
+            a busy machine does not look like a failure.
     """
 
     name: str
@@ -57,7 +57,7 @@ class AttackOutcome:
         name: the attack.
         attacked: the property that it attacks.
         held: whether it withstood the attack.
-        detail: what happened if it did not.
+        detail: what happened, if it did not withstand the attack.
     """
 
     name: str
@@ -109,7 +109,7 @@ SELF_TESTS = (
     ),
     SelfTest(
         "memory in a child",
-        "a kill for memory is seen under a parent that ends well",
+        "a kill for memory in a child is noticed",
         """
         import os
         if os.fork() == 0:
@@ -122,14 +122,14 @@ SELF_TESTS = (
     ),
     SelfTest(
         "sleep",
-        "time by the clock is bounded",
+        "wall-clock time is bounded",
         "import time; time.sleep(100)",
         (RunStatus.WALL_LIMIT,),
         wall_s=2,
     ),
     SelfTest(
         "disk",
-        "what can be written is bounded",
+        "disk usage is bounded",
         """
         number = 0
         while True:
@@ -151,7 +151,7 @@ SELF_TESTS = (
     ),
     SelfTest(
         "network",
-        "there is no way out, and no socket that bypasses a namespace",
+        "no connection leaves the sandbox, and no socket bypasses a namespace",
         """
         import socket
         for address in (("1.1.1.1", 53), ("169.254.169.254", 80), ("172.17.0.1", 2375)):
@@ -220,7 +220,7 @@ SELF_TESTS = (
     ),
     SelfTest(
         "system files",
-        "nothing of the image can be written",
+        "no file of the image can be changed",
         """
         import openpyxl, os, sys
         for path in (openpyxl.__file__, os.__file__, sys.executable, "/etc/passwd",
@@ -298,10 +298,10 @@ def attack(sandbox: Sandbox) -> Iterator[AttackOutcome]:
         sandbox: the backend to attack.
 
     Yields:
-        Whether it withstood each attack.
+        The outcome of each attack.
 
     Raises:
-        SandboxError: no place is available at all.
+        SandboxError: no session can be opened.
     """
     for test in SELF_TESTS:
         yield _attack_once(sandbox, test)
@@ -341,7 +341,7 @@ def _run(session: SandboxSession, program: str, wall_s: float = _LIMITS.wall_s) 
 
 
 def _reached(result: RunResult) -> str:
-    """Resources that the program reports as reached; empty if there are none."""
+    """The resources that the program reports as reached; often empty."""
     for line in result.stdout.decode(errors="replace").splitlines():
         if line.startswith("REACHED"):
             return line

@@ -1,8 +1,8 @@
-"""Roots of MCP servers: the root of solutions, with the packages or files of one server.
+"""Builds roots of MCP servers: the root of solutions, with the packages or files of one server.
 
-What a user gives is installed inside a sandbox, without a network, and kept under a hash of all
-that went into it. The root of a server holds nothing of another one: two servers that need
-different versions of a package do not meet.
+The user's packages are installed inside a sandbox, without a network, and kept under a hash of
+everything that was used. The root of a server contains nothing of another server, so two servers
+can need different versions of a package.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from judge.sandbox.select import open_sandbox
 from judge.sandbox.warden import frames
 
 WORK = "{work}"
-"""Stands for the folder that an agent works in, in the arguments of a server."""
+"""Placeholder in the arguments of a server for the folder in which an agent works."""
 
 _FORMAT = "1"
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -58,22 +58,22 @@ _MAX_MEMBERS = 100_000
 _MEMORY_BYTES = 3 * GIB
 _STEP_S = 700.0
 _NOT_MAPPED = "failed to map segment from shared object"
-"""The end of an import where files that a program wrote are not executable, as in Docker's /tmp."""
+"""The error of an import if files that a program wrote cannot be executed, as in Docker's /tmp."""
 _PROGRAM = ("judge.sandbox.warden.frames", "judge.sandbox.installer")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSource:
-    """What a server is made of, as a user gives it.
+    """The packages or files of a server, and how to start it, as given by a user.
 
     Attributes:
-        name: as in ``mcp:NAME``.
-        folder: the wheels; or files that are shown as they are.
+        name: its name, as in ``mcp:NAME``.
+        folder: the folder of the wheels, or of files that are shown unchanged.
         entry: module that is run, or ``module:function`` that is called; empty for files.
         command: the command for files, relative to their folder.
-        arguments: the arguments of the server; ``{work}`` stands for the folder that the agent
-            works in.
-        variables: the variables of its environment, as ``NAME=VALUE``; ``{work}`` likewise.
+        arguments: the arguments of the server; ``{work}`` is replaced by the folder in which the
+            agent works.
+        variables: the variables of its environment, as ``NAME=VALUE``; ``{work}`` is replaced too.
     """
 
     name: str
@@ -87,7 +87,7 @@ class ServerSource:
         """Checks what can be checked without a sandbox.
 
         Raises:
-            SandboxError: something is missing, or has a form that it cannot have.
+            SandboxError: something is missing or malformed.
         """
         if not _NAME.fullmatch(self.name):
             raise SandboxError(
@@ -98,13 +98,13 @@ class ServerSource:
             raise SandboxError(f"{self.folder}: there is no such folder")
         if bool(self.entry) == bool(self.command):
             raise SandboxError(
-                "a server has an entry or a command",
+                "a server needs either an entry or a command",
                 hint="--wheels FOLDER --entry MODULE:FUNCTION, or --files FOLDER --command bin/x. "
                 + commands_in(self.folder),
             )
-        for each in self.variables:
-            if not _VARIABLE.match(each):
-                raise SandboxError(f"{visible(each)!r:.80} is not NAME=VALUE")
+        for variable in self.variables:
+            if not _VARIABLE.match(variable):
+                raise SandboxError(f"{visible(variable)!r:.80} is not NAME=VALUE")
         if not re.fullmatch(r"[\w.]*(:[\w.]+)?", self.entry):
             raise SandboxError(
                 f"{visible(self.entry)!r:.80} is not an entry", hint="Write module or module:name."
@@ -125,11 +125,11 @@ class BuiltServer:
     """A server whose root exists.
 
     Attributes:
-        name: as in ``mcp:NAME``.
+        name: its name, as in ``mcp:NAME``.
         digest: hash of packages or files, interpreter, entry and arguments.
         argv: the command that starts it inside; ``{work}`` is not replaced yet.
         packages: package -> version and licence.
-        content: hash of what was installed.
+        content: hash of the installed files.
         environment: variable -> value; ``{work}`` is not replaced yet.
     """
 
@@ -142,14 +142,14 @@ class BuiltServer:
 
     @property
     def root(self) -> str:
-        """The root, as ``Sandbox.service`` takes it."""
+        """The name of its root, for ``Sandbox.service``."""
         return server_root_name(self.digest)
 
     def command(self, work: str) -> list[str]:
         """The command that starts it inside.
 
         Args:
-            work: the folder that the agent works in.
+            work: the folder in which the agent works.
         """
         return [part.replace(WORK, work) for part in self.argv]
 
@@ -157,7 +157,7 @@ class BuiltServer:
         """The variables of its environment.
 
         Args:
-            work: the folder that the agent works in.
+            work: the folder in which the agent works.
         """
         return {name: value.replace(WORK, work) for name, value in self.environment.items()}
 
@@ -172,7 +172,7 @@ def starting(entry: str) -> str:
 
 
 def commands_in(folder: Path) -> str:
-    """A sentence about the commands that the wheels of a folder bring; empty if there are none."""
+    """A sentence about the commands in the wheels of a folder; empty if there are none."""
     commands: dict[str, str] = {}
     for path in sorted(folder.glob("*.whl")):
         broken = contextlib.suppress(zipfile.BadZipFile, OSError, RuntimeError, UnicodeError)
@@ -193,8 +193,8 @@ def build_server(source: ServerSource, sandbox: Sandbox, report: Report) -> Buil
     """Makes the root of a server, unless it exists.
 
     Args:
-        source: what it is made of.
-        sandbox: installs it, inside.
+        source: the server's packages or files.
+        sandbox: the sandbox in which it is installed.
         report: called with each step.
 
     Raises:
@@ -221,10 +221,10 @@ def build_server(source: ServerSource, sandbox: Sandbox, report: Report) -> Buil
 
 
 def build_servers(source: ServerSource, backend: str, report: Report) -> dict[str, str]:
-    """Makes the root of a server for one backend, or for all that this machine has.
+    """Makes the root of a server for one backend, or for all backends that this machine has.
 
     Args:
-        source: what it is made of.
+        source: the server's packages or files.
         backend: as in :func:`judge.sandbox.build.build_all`.
         report: called with each step.
 
@@ -253,7 +253,7 @@ def _fill(
     facts: Mapping[str, Any],
     report: Report,
 ) -> None:
-    """Puts what a server needs into a folder."""
+    """Writes everything that a server needs into a folder."""
     packages: dict[str, Any] = {}
     if source.command:
         for name, path in files.items():
@@ -270,7 +270,7 @@ def _fill(
         _try_entry(source, channel, report)
     document = {
         "argv": source.argv,
-        "environment": dict(each.split("=", 1) for each in source.variables),
+        "environment": dict(variable.split("=", 1) for variable in source.variables),
         "packages": packages,
         "python": facts["python"],
         "content": _content_of(work),
@@ -294,12 +294,14 @@ def _install(
         )
     size = int(made["bytes"])
     if size > _MAX_BYTES:
-        raise SandboxError(f"{source.name}: {size:,} bytes are installed; {_MAX_BYTES:,} may be")
+        raise SandboxError(
+            f"{source.name}: {size:,} bytes are installed; at most {_MAX_BYTES:,} are allowed"
+        )
     data = bytearray()
     while len(data) < size:
         _, parts = _ask(channel, {"op": "read", "offset": len(data)})
         if not parts or not parts[0]:
-            raise SandboxError(f"{source.name}: what was installed cannot be read")
+            raise SandboxError(f"{source.name}: the installed files cannot be read")
         data += parts[0]
     _unpack(source.name, bytes(data), work)
     packages = made["packages"]
@@ -320,7 +322,7 @@ def _try_entry(source: ServerSource, channel: ServiceChannel, report: Report) ->
     tried, _ = _ask(channel, {"op": "try", "program": program})
     if tried["code"] == 0:
         return
-    last = (str(tried["printed"]).strip().splitlines() or ["it is not there"])[-1]
+    last = (str(tried["printed"]).strip().splitlines() or ["it does not exist"])[-1]
     if last.endswith(_NOT_MAPPED):
         report(f"{source.name}: imports machine code; judge tools check mcp:{source.name} tries it")
     else:
@@ -332,7 +334,7 @@ def _try_entry(source: ServerSource, channel: ServiceChannel, report: Report) ->
 
 
 def _unpack(name: str, data: bytes, work: Path) -> None:
-    """Unpacks what a sandbox sends: files and folders only, none of them elsewhere."""
+    """Unpacks an archive from a sandbox: only files and folders, and only inside the target."""
     try:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             if any(number >= _MAX_MEMBERS for number, _ in enumerate(archive)):
@@ -340,11 +342,11 @@ def _unpack(name: str, data: bytes, work: Path) -> None:
             unpack_tar(archive, work)
     except tarfile.TarError as error:
         what = visible(str(error))
-        raise SandboxError(f"{name}: what was installed cannot be unpacked: {what}") from error
+        raise SandboxError(f"{name}: the installed files cannot be unpacked: {what}") from error
 
 
 def _files_of(source: ServerSource) -> dict[str, Path]:
-    """The wheels, or the files, by their name within the folder."""
+    """The wheels or files, by their name within the folder."""
     if source.command:
         paths = [path for path in sorted(source.folder.rglob("*")) if path.is_file()]
         files = {path.relative_to(source.folder).as_posix(): path for path in paths}
@@ -358,14 +360,16 @@ def _files_of(source: ServerSource) -> dict[str, Path]:
                 "FOLDER NAME.",
             )
     if not files or len(files) > _MAX_WHEELS:
-        raise SandboxError(f"{source.folder} holds {len(files)} files; 1 to {_MAX_WHEELS} may be")
+        raise SandboxError(
+            f"{source.folder} holds {len(files)} files; 1 to {_MAX_WHEELS} are allowed"
+        )
     if sum(path.stat().st_size for path in files.values()) > _MAX_BYTES:
         raise SandboxError(f"{source.folder} holds more than {_MAX_BYTES // MIB:,} MiB")
     return files
 
 
 def _digest_of(source: ServerSource, files: Mapping[str, Path], facts: Mapping[str, Any]) -> str:
-    # The whole version: a package that 3.11.3 has no need of may be missing with 3.11.2.
+    # The full version: 3.11.2 may need a package that 3.11.3 does not need.
     python = [str(facts["python"]), str(facts["machine"])]
     parts: list[str] = [_FORMAT, *python, *source.argv, *source.variables]
     for name, path in files.items():
@@ -374,7 +378,7 @@ def _digest_of(source: ServerSource, files: Mapping[str, Path], facts: Mapping[s
 
 
 def _content_of(work: Path) -> str:
-    """A hash of all files of a folder, apart from what Python compiled."""
+    """A hash of all files of a folder, except those that Python compiled."""
     digest = hashlib.sha256()
     for path in sorted(work.rglob("*")):
         if path.is_file() and path.suffix != ".pyc":
@@ -384,10 +388,10 @@ def _content_of(work: Path) -> str:
 
 
 def _pip_archive() -> bytes:
-    """A copy of the pip of this interpreter.
+    """A copy of this interpreter's pip.
 
     Raises:
-        SandboxError: there is none.
+        SandboxError: pip is not installed.
     """
     spec = importlib.util.find_spec("pip")
     if spec is None or not spec.submodule_search_locations:
@@ -407,10 +411,10 @@ def _pip_archive() -> bytes:
 def _ask(
     channel: ServiceChannel, header: dict[str, Any], blob: bytes | None = None
 ) -> tuple[dict[str, Any], list[bytes]]:
-    """Asks the installer.
+    """Sends a request to the installer.
 
     Raises:
-        SandboxError: it failed; the message is the end of what it printed.
+        SandboxError: it failed; the message has the end of its output.
     """
     payload = frames.pack(header, [] if blob is None else [blob])[4:]
     try:
@@ -456,20 +460,20 @@ def server_names() -> list[str]:
 
 
 def find_server(name: str, sandbox: Sandbox) -> BuiltServer:
-    """A server by its name, as it was built for the interpreter of a sandbox.
+    """The server with a name, as built for the interpreter of a sandbox.
 
     Raises:
-        SandboxError: it was not built; the hint names the command.
+        SandboxError: the server was not built; the hint names the command.
     """
     built = _digests(name) if _NAME.fullmatch(name) else {}
     digest = built.get(sandbox.info.python)
     if digest is None or not is_complete(server_folder(digest)):
-        known = ", ".join(server_names()) or "none"
+        names = ", ".join(server_names()) or "none"
         raise SandboxError(
             f"the server {name} was not built for Python {sandbox.info.python}, which "
             f"{sandbox.info.backend} has; built for: {', '.join(sorted(built))}"
             if built
-            else f"there is no server {visible(name)!r:.80}; built: {known}",
+            else f"there is no server {visible(name)!r:.80}; built: {names}",
             hint=f"run: judge sandbox build --mcp {visible(name)[:40]} --wheels FOLDER --entry "
             "MODULE:FUNCTION",
         )

@@ -1,6 +1,6 @@
-"""Answers JSON with JSON: what the judge's small services share.
+"""Answers JSON with JSON: the code that the judge's small services share.
 
-The judge never runs this: :func:`judge.sandbox.bundle.program_text` puts its text into
+The judge never runs this: :func:`judge.sandbox.bundle.program_text` puts its source into
 programs for the sandbox, so it needs only the standard library. A frame is four bytes of length,
 the most significant first, then JSON.
 """
@@ -16,12 +16,12 @@ from typing import IO, Any
 def serve(
     answer_to: Callable[[dict[str, Any]], dict[str, Any]], requests: IO[bytes], answers: IO[bytes]
 ) -> None:
-    """Answers frames; ends the process where there are no more.
+    """Answers frames; ends the process when there are no more.
 
     Args:
         answer_to: makes the answer to a frame.
-        requests: where frames come from.
-        answers: where answers go.
+        requests: the stream of frames.
+        answers: the stream of answers.
     """
     while True:
         (length,) = struct.unpack(">I", read_exactly(requests, 4))
@@ -32,7 +32,7 @@ def serve(
 
 
 def read_exactly(stream: IO[bytes], count: int) -> bytes:
-    """So many bytes; ends the process where there are no more."""
+    """Reads a number of bytes; ends the process when there are no more."""
     data = b""
     while len(data) < count:
         chunk = stream.read(count - len(data))

@@ -1,4 +1,4 @@
-"""The application: which modules have routes, and how every answer of them is made safe.
+"""The application: which modules have routes, and how every response is made safe.
 
 A family of routes is a module with a ``router`` and one line in :data:`API_ROUTES` (under ``/v1``,
 in the OpenAPI document) or :data:`PAGE_ROUTES` (pages, and what is outside ``/v1``).
@@ -63,7 +63,7 @@ BODY_LIMITS = {
     "/v1/suites": max(LIMITS.values()) + _FORM_BYTES,
     "/submit": max(LIMITS.values()) + _FORM_BYTES,
 }
-"""Bytes of a body by path; ``/v1/suites`` stands for revisions of every suite."""
+"""Largest request body in bytes, by path; ``/v1/suites`` covers the revisions of every suite."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
 _HEADERS = {
@@ -72,7 +72,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Content-Security-Policy": POLICY,
-    # Unless a route says otherwise: what an answer holds depends on who asks.
+    # Unless a route says otherwise: the content of a response depends on the caller.
     "Cache-Control": "private, no-cache",
     "Vary": "Authorization, Cookie",
 }
@@ -82,8 +82,8 @@ _HEADERS = {
 def _routes() -> tuple[list[BaseRoute], list[tuple[re.Pattern[str], AbstractSet[str]]]]:
     """The routes of every application, and which methods each path has.
 
-    What they need is worked out at their first request and takes longer than several requests, so
-    applications of one process share them.
+    FastAPI prepares a route at its first request, which takes longer than several requests; so
+    all applications of one process share the routes.
     """
     together = APIRouter(redirect_slashes=False)
     methods: list[tuple[re.Pattern[str], AbstractSet[str]]] = []
@@ -103,7 +103,7 @@ def _routes() -> tuple[list[BaseRoute], list[tuple[re.Pattern[str], AbstractSet[
 
 
 def make_app(server: Server) -> FastAPI:
-    """The application of a server, without dispatcher."""
+    """Makes the application of a server, without a dispatcher."""
     app = FastAPI(
         title="judge serve",
         version=__version__,
@@ -115,7 +115,7 @@ def make_app(server: Server) -> FastAPI:
     )
     app.state.server = server
     app.add_middleware(_EachRequest, server=server)
-    app.add_middleware(BoundedBodies, limits=BODY_LIMITS)  # outermost: what all others read
+    app.add_middleware(BoundedBodies, limits=BODY_LIMITS)  # outermost: bounds what all others read
     handlers: dict[type[Exception], Callable[..., Any]] = {
         Problem: _on_problem,
         HTTPException: _on_http_exception,
@@ -134,12 +134,12 @@ def make_app(server: Server) -> FastAPI:
 
 
 class _EachRequest:
-    """Gives a request its id, and every answer the headers that make it safe; tells no fault.
+    """Gives each request an id and each response its security headers; never shows internal errors.
 
-    ``HEAD`` is answered as ``GET``, without the body; but for streams, which have no end.
+    ``HEAD`` is answered like ``GET``, without the body, except for streams, which have no end.
 
     Args:
-        app: what answers.
+        app: the application that answers.
         server: the server of the application.
     """
 
@@ -190,7 +190,7 @@ class _EachRequest:
 
 
 def _is_host(request: Request, hosts: AbstractSet[str]) -> bool:
-    """Whether the header ``Host`` can be one, and is a name of this server."""
+    """Whether the header ``Host`` is well formed, and is a name of this server."""
     try:
         name = request.url.hostname
     except ValueError:
@@ -221,7 +221,7 @@ def _on_http_exception(request: Request, error: HTTPException) -> Response:
 
 
 def _methods_of(request: Request) -> str:
-    """The methods of all routes of an address; Starlette names those of the first one alone."""
+    """The methods of all routes of an address; Starlette names only those of the first route."""
     path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     methods: set[str] = set()
     for pattern, of_route in request.app.state.methods:

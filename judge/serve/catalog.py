@@ -1,4 +1,4 @@
-"""Suites on the server: revisions by content, splits, phases, and who is named by a suite."""
+"""Suites on the server: revisions by content, splits, phases, authors and reviewers."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ class NewSuite:
     """A suite to add, or to give a new revision.
 
     Attributes:
-        name: for addresses: small letters, digits, and ``. _ -``.
-        source: what :func:`judge.load_suite` loads.
-        corrections: a file of known faults to be corrected, or None.
-        title: for people; empty for the name.
-        description: likewise.
+        name: used in addresses: small letters, digits, and ``. _ -``.
+        source: anything that :func:`judge.load_suite` loads.
+        corrections: a file of corrections of known faults, or None.
+        title: shown on pages; if empty, the name is shown.
+        description: shown on pages.
         owner: id of the account that is its author.
-        visibility: who sees it.
-        hidden: ids of the tasks of the hidden split; the others are public.
-        levels: feedback level by name of split, where it is not the default.
-        options: how it is judged: those of ``judge score`` that decide verdicts.
+        visibility: who can see it.
+        hidden: ids of the tasks of the hidden split; all other tasks are public.
+        levels: feedback level by name of split, if it is not the default.
+        options: how it is judged: the options of ``judge score`` that decide verdicts.
         note: why there is a new revision.
     """
 
@@ -85,11 +85,11 @@ class NewPhase:
         name: unique on the server, in the form of a suite's name.
         suite: name of the suite.
         split: name of the split that is judged.
-        opens: in UTC, ``2026-01-31T00:00:00Z``; None for now.
-        closes: likewise; None for never.
-        per_day: submissions of a team on a day of UTC.
-        in_total: submissions of a team.
-        options: over those of the suite.
+        opens: time in UTC, ``2026-01-31T00:00:00Z``; None for now.
+        closes: time in UTC; None for never.
+        per_day: how many submissions a team may make on one day in UTC.
+        in_total: how many submissions a team may make in the whole phase.
+        options: options of judging that override those of the suite.
     """
 
     name: str
@@ -103,7 +103,7 @@ class NewPhase:
 
 
 class LoadedSuites:
-    """Suites of revisions as the library loads them; the last few stay. Safe to use from threads.
+    """Loads the suites of revisions, and keeps the last few. Safe to use from several threads.
 
     Args:
         folder: the data folder.
@@ -118,7 +118,7 @@ class LoadedSuites:
         """The suite of a revision, with its corrections.
 
         Raises:
-            JudgeError: its files are gone or broken.
+            JudgeError: its files are missing or broken.
         """
         with self._lock:
             suite = self._suites.pop(revision["id"], None)
@@ -141,7 +141,7 @@ def add_revision(server: Server, transaction: Transaction, new: NewSuite) -> dic
         The revision's row.
 
     Raises:
-        UsageError: a name, a task id or an option that cannot be.
+        UsageError: a name, a task id or an option is not valid.
         SuiteError: the suite is missing or broken.
         StoreError: the files cannot be copied.
     """
@@ -152,11 +152,11 @@ def add_revision(server: Server, transaction: Transaction, new: NewSuite) -> dic
         raise UsageError(f"the suite has no task {unknown[0]!r}, which --hidden names")
     folder, corrections = _copy(server.folder, suite, new.corrections)
     row = _suite_row(transaction, new)
-    known = transaction.one(
+    existing = transaction.one(
         sa.select(t.revision).where(t.revision.c.suite == row["id"], t.revision.c.folder == folder)
     )
-    if known is not None:
-        return known
+    if existing is not None:
+        return existing
     number = transaction.execute(
         sa.select(sa.func.coalesce(sa.func.max(t.revision.c.number), 0) + 1).where(
             t.revision.c.suite == row["id"]
@@ -194,7 +194,7 @@ def add_phase(transaction: Transaction, new: NewPhase) -> str:
         Its id.
 
     Raises:
-        UsageError: there is no such suite or split, or the name is taken.
+        UsageError: the suite or the split does not exist, or the name is taken.
     """
     check_name(new.name, "phase")
     suite = suite_named(transaction.connection, new.suite)
@@ -205,7 +205,7 @@ def add_phase(transaction: Transaction, new: NewPhase) -> str:
         if time is not None and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", time) is None:
             raise UsageError(f"{time!r} is not a time", hint="Write it as 2026-01-31T00:00:00Z.")
     if new.per_day < 1 or new.in_total < 1:
-        raise UsageError("a phase takes at least one submission per day and in total")
+        raise UsageError("a phase has to accept at least one submission per day and in total")
     phase = new_id("pha")
     transaction.execute(
         sa.insert(t.phase).values(
@@ -225,10 +225,10 @@ def add_phase(transaction: Transaction, new: NewPhase) -> str:
 
 
 def set_phase_state(transaction: Transaction, name: str, state: PhaseState | None) -> None:
-    """Opens, closes or publishes a phase by hand; None goes back to its times.
+    """Opens, closes or publishes a phase by hand; with None, its opening and closing times count.
 
     Raises:
-        UsageError: there is no such phase.
+        UsageError: the phase does not exist.
     """
     phase = transaction.one(sa.select(t.phase).where(t.phase.c.name == name))
     if phase is None:
@@ -243,15 +243,15 @@ def name_role(transaction: Transaction, suite: str, account: str, role: SuiteRol
     """Names an account as an author or a reviewer of a suite."""
     row = suite_named(transaction.connection, suite)
     values = {"suite": row["id"], "account": account, "role": role}
-    known = [getattr(t.suite_role.c, name) == value for name, value in values.items()]
-    if transaction.one(sa.select(t.suite_role).where(*known)) is None:
+    same = [getattr(t.suite_role.c, name) == value for name, value in values.items()]
+    if transaction.one(sa.select(t.suite_role).where(*same)) is None:
         transaction.execute(sa.insert(t.suite_role).values(**values))
         detail = {"account": account, "role": role}
         transaction.event("suite.role-named", row["id"], detail=detail)
 
 
 def set_reviewers(transaction: Transaction, name: str, reviewers: int) -> None:
-    """Says how many reviewers, one or two, have to agree about a dispute of a suite."""
+    """Sets how many reviewers, one or two, have to agree about a dispute of a suite."""
     row = suite_named(transaction.connection, name)
     transaction.execute(
         sa.update(t.suite).where(t.suite.c.id == row["id"]).values(two_reviewers=reviewers > 1)
@@ -260,10 +260,10 @@ def set_reviewers(transaction: Transaction, name: str, reviewers: int) -> None:
 
 
 def suite_named(connection: sa.Connection, name: str) -> dict[str, Any]:
-    """The suite with a name or an id, for commands of the administrator.
+    """Finds a suite by its name or id, for commands of the administrator.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such suite.
     """
     row = first_row(
         connection, sa.select(t.suite).where((t.suite.c.name == name) | (t.suite.c.id == name))
@@ -274,10 +274,10 @@ def suite_named(connection: sa.Connection, name: str) -> dict[str, Any]:
 
 
 def split_of(connection: sa.Connection, revision: str, name: str) -> dict[str, Any]:
-    """A split of a revision.
+    """The row of a split of a revision.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such split.
     """
     row = first_row(
         connection,
@@ -294,17 +294,19 @@ def revision_of(connection: sa.Connection, revision: str) -> dict[str, Any]:
 
 
 def current_conditions(transaction: Transaction, phase: dict[str, Any]) -> str | None:
-    """The digest of the conditions of a phase now; None before there was a dispatcher."""
+    """The digest of the current conditions of a phase; None if no dispatcher has started yet."""
     environment = environment_of(transaction.connection)
     if environment is None:
         return None
-    # A rejudging that is being applied changes it: whoever submits comes before or after.
-    suite = transaction.one(
-        sa.select(t.suite).where(t.suite.c.id == phase["suite"]).with_for_update(read=True)
-    )
-    assert suite is not None, "a foreign key names it"
+    # Applying a rejudging changes this row: a submission comes either before that or after it.
+    suite = dict(transaction.execute(_SHARED_SUITE, {"suite": phase["suite"]}).mappings().one())
     revision = revision_of(transaction.connection, suite["current_revision"])
     return ensure_conditions(transaction, revision, options_of(suite, phase), environment)
+
+
+_SHARED_SUITE = (
+    sa.select(t.suite).where(t.suite.c.id == sa.bindparam("suite")).with_for_update(read=True)
+)
 
 
 def revisions_of(connection: sa.Connection, suite: str) -> list[dict[str, Any]]:
@@ -316,10 +318,10 @@ def revisions_of(connection: sa.Connection, suite: str) -> list[dict[str, Any]]:
 
 
 def check_name(name: str, kind: str) -> None:
-    """Checks a name for addresses.
+    """Checks that a name can be used in addresses.
 
     Raises:
-        UsageError: it is not one.
+        UsageError: it cannot.
     """
     if _NAME.fullmatch(name) is None:
         raise UsageError(
@@ -377,7 +379,7 @@ def _copy(folder: DataFolder, suite: Suite, corrections: Path | None) -> tuple[s
     """Copies a suite and its corrections under the hash of their content.
 
     Returns:
-        The hash, and that of the corrections.
+        The hash of both, and the hash of the corrections.
     """
     text = None if corrections is None else corrections.read_bytes()
     digest = None if text is None else hashlib.sha256(text).hexdigest()
@@ -408,10 +410,10 @@ def _copy(folder: DataFolder, suite: Suite, corrections: Path | None) -> tuple[s
 
 
 def _verified(source: str, corrections: Path | None) -> list[CaseCheck]:
-    """What ``judge verify`` says; without a sandbox, as the files are saved.
+    """Verifies a suite as ``judge verify`` does; without a sandbox, with the values saved in files.
 
-    A server in a container runs no program and so has no sandbox. A gold with a formula whose
-    value is not saved then counts as one that cannot be read.
+    A server in a container runs no programs and so has no sandbox. A gold that contains a formula
+    without a saved value then counts as unreadable.
     """
     try:
         return api.verify(source, corrections=corrections)
@@ -426,16 +428,16 @@ def check_suite(
     """Checks a suite before it is added.
 
     Args:
-        source: what :func:`judge.load_suite` loads.
-        corrections: a file of known faults, or None.
-        hidden: ids of hidden tasks; ``all`` stands for every task.
+        source: anything that :func:`judge.load_suite` loads.
+        corrections: a file of corrections of known faults, or None.
+        hidden: ids of hidden tasks; ``all`` means every task.
         verify: whether golds, inputs and formulas are checked, as ``judge verify`` does.
 
     Returns:
         The ids of the hidden tasks.
 
     Raises:
-        SuiteError: it is broken, or a gold does not pass against itself.
+        SuiteError: the suite is broken, or a gold does not pass when compared with itself.
     """
     suite = _loaded(source, corrections)
     if verify:
@@ -449,6 +451,6 @@ def check_suite(
             raise SuiteError(
                 f"{source}: {len(faults)} cases cannot be judged",
                 faults=faults[:20],
-                hint="`judge verify` says more; --unchecked adds the suite as it is.",
+                hint="`judge verify` gives details; --unchecked adds the suite without checks.",
             )
     return tuple(task.id for task in suite.tasks) if "all" in hidden else tuple(hidden)

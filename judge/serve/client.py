@@ -1,7 +1,7 @@
-"""The client of ``judge submit``: hands a file in, waits for its result, and tries again safely.
+"""The client of ``judge submit``: submits a file, waits for its result, and retries safely.
 
-The idempotency key comes from the content, so that the same command, sent again after a lost
-connection, finds the submission that it has made.
+The idempotency key is computed from the content, so that the same command, run again after a lost
+connection, finds the submission that it made before.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class ServerAnswerError(JudgeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
-    """What is to be handed in.
+class SubmissionContent:
+    """A submission to be made.
 
     Attributes:
         solutions: a .jsonl, a .py, a .zip, or a folder of finished workbooks.
-        phase: name or id.
-        claims: the statements about it: ``system``, ``model``, ``task``, ``team`` …
-        again: whether it is a new submission though the content is the same.
+        phase: name or id of the phase.
+        claims: what the submitter states about it: ``system``, ``model``, ``task``, ``team`` …
+        again: whether to make a new submission even if the content is the same.
     """
 
     solutions: Path
@@ -55,7 +55,7 @@ def read_token(path: Path | None) -> str:
     """The token from the environment, or from a file that only its user can read.
 
     Raises:
-        UsageError: there is none, or others can read it.
+        UsageError: there is no token, or other users can read the file.
     """
     if path is None:
         token = os.environ.get(TOKEN_VARIABLE, "").strip()
@@ -78,9 +78,9 @@ class Client:
     Args:
         url: the URL of the server, without ``/v1``.
         token: see :func:`read_token`.
-        on_notice: called with what is waited for.
-        transport: for tests.
-        sleep: likewise.
+        on_notice: called with a message about what the client waits for.
+        transport: replaces the network in tests.
+        sleep: replaces ``time.sleep`` in tests.
     """
 
     def __init__(
@@ -104,22 +104,22 @@ class Client:
             follow_redirects=False,
         )
 
-    def submit(self, handed: Handed) -> dict[str, Any]:
-        """Hands a file in.
+    def submit(self, submission: SubmissionContent) -> dict[str, Any]:
+        """Submits a file.
 
         Returns:
-            What the server answers: id, state, place in the queue.
+            The server's answer: id, state, position in the queue.
 
         Raises:
-            SubmissionError: it is not accepted; the message is the server's.
+            SubmissionError: the server does not accept it; the message is the server's.
             ServerAnswerError: the server cannot be reached.
         """
-        content, kind = _content_of(handed.solutions)
-        key = secrets.token_hex(16) if handed.again else _key(content, handed)
+        content, kind = _content_of(submission.solutions)
+        key = secrets.token_hex(16) if submission.again else _key(content, submission)
         answer = self._ask(
             "POST",
             "/v1/submissions",
-            params={"phase": handed.phase, **handed.claims},
+            params={"phase": submission.phase, **submission.claims},
             content=content,
             headers={"Content-Type": kind, "Idempotency-Key": key},
         )
@@ -129,7 +129,7 @@ class Client:
         return made
 
     def status(self, submission: str) -> dict[str, Any]:
-        """A submission as it is now."""
+        """The current state of a submission."""
         return dict(self._ask("GET", f"/v1/submissions/{submission}").json())
 
     def wait(
@@ -179,7 +179,7 @@ class Client:
                 if attempt == _TRIES - 1:
                     raise ServerAnswerError(
                         f"{self._url} cannot be reached: {error}",
-                        hint="The same command again makes no second submission.",
+                        hint="Repeating the same command does not make a second submission.",
                     ) from error
                 self._notice(f"{self._url} does not answer; trying again")
                 self._sleep(pause)
@@ -216,7 +216,7 @@ def _problem(answer: httpx.Response) -> dict[str, Any]:
 
 
 def _content_of(path: Path) -> tuple[bytes, str]:
-    """The body for a file, or for a folder of finished workbooks, and its content type."""
+    """The request body for a file or a folder of finished workbooks, and its content type."""
     try:
         if path.is_dir():
             return _zipped(path), _TYPES[".zip"]
@@ -232,8 +232,8 @@ def _content_of(path: Path) -> tuple[bytes, str]:
 
 
 def _zipped(folder: Path) -> bytes:
-    """The files of a folder as an archive that is the same whenever it is made."""
-    import io  # noqa: PLC0415  for folders alone
+    """Packs the files of a folder into an archive; the same files always give the same bytes."""
+    import io  # noqa: PLC0415  needed only for folders
 
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
@@ -244,8 +244,8 @@ def _zipped(folder: Path) -> bytes:
     return buffer.getvalue()
 
 
-def _key(content: bytes, handed: Handed) -> str:
+def _key(content: bytes, submission: SubmissionContent) -> str:
     digest = hashlib.sha256(content)
-    for part in (handed.phase, repr(sorted(handed.claims.items()))):
+    for part in (submission.phase, repr(sorted(submission.claims.items()))):
         digest.update(b"\0" + part.encode())
     return digest.hexdigest()[:40]

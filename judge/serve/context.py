@@ -1,12 +1,15 @@
-"""What every route of one server needs: database, data folder, options, and who asks."""
+"""What every route of one server needs: database, data folder, options, and the caller."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import shlex
+import shutil
+import sys
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 import sqlalchemy as sa
@@ -21,7 +24,7 @@ from judge.serve.store.database import Database
 from judge.serve.store.folder import DataFolder
 
 ADDRESS = "address"
-"""The setting with the address at which the server was last started, for links on a terminal."""
+"""Name of the setting that has the server's last address, for links printed on a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,10 @@ class ServeOptions:
     """Options of a server.
 
     Attributes:
-        public_url: where people reach it, with a path prefix if there is one, without a slash at
-            its end; empty on the loopback address.
-        secure: whether cookies are for HTTPS alone.
-        hosts: names under which it answers, against pages that point a name of theirs at it; none
-            for every name.
+        public_url: the URL at which people reach it, with its path prefix, if any, and without a
+            final slash; empty on the loopback address.
+        secure: whether cookies are sent only over HTTPS.
+        hosts: host names that it answers to, against DNS rebinding; if empty, it answers to any.
         max_queue: how many judgings may wait before submissions are refused.
     """
 
@@ -50,8 +52,8 @@ class Server:
     Attributes:
         database: open, with the current schema.
         folder: its data folder.
-        options: see there.
-        shared: what parts of the server keep between requests, under their module's name.
+        options: the options of the server.
+        shared: what parts of the server keep between requests, by name.
     """
 
     database: Database
@@ -65,8 +67,16 @@ class Server:
         return "__Host-judge" if self.options.secure else "judge"
 
     @property
+    def program(self) -> str:
+        """How people call the judge here, in commands to copy: by its path if it is on no PATH."""
+        called, found = Path(sys.argv[0]), shutil.which("judge")
+        if called.name != "judge" or (found and Path(found).resolve() == called.resolve()):
+            return "judge"
+        return shlex.quote(str(called))
+
+    @property
     def where(self) -> str:
-        """The options with which `judge serve admin` finds this server; no password among them."""
+        """The options with which `judge serve admin` finds this server, without passwords."""
         options = ["--data", str(self.folder.path)]
         if not self.database.is_sqlite:
             options += ["--database", self.database.url.render_as_string()]
@@ -78,7 +88,7 @@ class Server:
         return hmac.new(secret, session.encode("ascii"), hashlib.sha256).hexdigest()
 
     def setting(self, name: str) -> Any:
-        """A setting of the whole server; None if it is not set."""
+        """The value of a setting of the whole server; None if it is not set."""
         with self.database.reading() as connection:
             return connection.scalar(sa.select(t.setting.c.value).where(t.setting.c.name == name))
 
@@ -90,7 +100,7 @@ def server_of(request: Request) -> Server:
 
 
 async def viewer_of(request: Request) -> Viewer:
-    """Who asks: by token, or in a reading request by the cookie of a session of the pages.
+    """The caller: identified by a token or, if the request only reads, by the session cookie.
 
     Raises:
         Problem: 401, the token is not valid.
@@ -117,7 +127,7 @@ async def viewer_of(request: Request) -> Viewer:
 
 
 async def session_of(request: Request) -> Session | None:
-    """The session of the pages in which a request is made; None for visitors."""
+    """The page session that a request belongs to; None for visitors."""
     server = server_of(request)
     cookie = request.cookies.get(server.cookie)
     if cookie is None:

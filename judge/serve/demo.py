@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 import sqlalchemy as sa
 
@@ -33,19 +35,19 @@ _FIELDS = ("id", "solution", "input_path", "output_path")
 
 
 def add_demo(server: Server) -> Iterator[str]:
-    """Adds the sample suites once; yields lines that say where they are.
+    """Adds the sample suites, unless they exist; yields lines that say where they are.
 
     Args:
-        server: whose dispatcher is ready, so that a board knows its conditions.
+        server: the server; its dispatcher is ready, so that the conditions of a board are known.
     """
     with server.database.reading() as connection:
-        known = connection.scalar(sa.select(t.board.c.id).where(t.board.c.name == _BOARD))
+        existing = connection.scalar(sa.select(t.board.c.id).where(t.board.c.name == _BOARD))
         operator = connection.scalar(
             sa.select(t.account.c.id).where(
                 sa.cast(t.account.c.roles, sa.Text).contains(Role.OPERATOR.value)
             )
         )
-    if known is None:
+    if existing is None:
         with server.database.writing(_ACTOR) as transaction:
             for name, title in _SUITES.items():
                 add_revision(server, transaction, NewSuite(name, name, str(operator), title=title))
@@ -57,12 +59,20 @@ def add_demo(server: Server) -> Iterator[str]:
             _submit(server, team, place)
     address = server.setting(ADDRESS)
     yield f"A board of {len(_TEAMS)} sample submissions: {address}/boards/{_BOARD}"
-    yield f"A token: export JUDGE_TOKEN=$(judge serve admin token operator {server.where})"
-    yield f"Submit to it: judge submit solutions.jsonl --to {address} --phase {_BOARD}-open --wait"
+    program = server.program
+    yield f"A token: export JUDGE_TOKEN=$({program} serve admin token operator {server.where})"
+    answers = shlex.quote(str(_short(data_folder() / "sample-typed" / "answers.jsonl")))
+    yield f"Submit: {program} submit {answers} --to {address} --phase sample-typed-open --wait"
+
+
+def _short(path: Path) -> Path:
+    """A path as people write it who are in one of the folders above."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _submit(server: Server, team: str, place: int) -> None:
-    """One answer of each task of the sample suite, another one for each team."""
+    """One answer to each task of the sample suite; different teams get different answers."""
     by_task: dict[str, list[dict[str, object]]] = {}
     path = data_folder() / _BOARD / "submissions.jsonl"
     suite = load_suite(_BOARD)

@@ -1,7 +1,7 @@
-"""Taking a submission in: its body onto the disk and checked, then into the queue with the quota.
+"""Accepts submissions: stores and checks the body, then queues it and counts it in the quota.
 
 JSON lines and programs become one file of solutions; archives of workbooks are unpacked next to it.
-All readers are the library's own. What the messages say has no path of the server in it.
+All readers are those of the library. No message contains a path of the server.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from judge.errors import JudgeError, StoreError, SubmissionError
+from judge.errors import JudgeError, StoreError, SubmissionError, SuiteError
 from judge.files.json_lines import read_placed_json_lines
 from judge.files.writing import folder_beside, naming_what_is_written, sync_folder
 from judge.serve.access.rights import (
@@ -73,7 +73,7 @@ LINES = "application/x-ndjson"
 PROGRAM = "text/x-python"
 ARCHIVE = "application/zip"
 LIMITS = {LINES: MAX_LINES_BYTES, PROGRAM: MAX_PROGRAM_BYTES, ARCHIVE: MAX_ARCHIVE_BYTES}
-"""The content types of bodies, and how many bytes each may have."""
+"""Content type -> size of the largest accepted body, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ class Checked:
     """A request body that can be judged.
 
     Attributes:
-        kind: what it holds.
-        body: where it is kept.
+        kind: what it contains.
+        body: the stored body.
         cases: how many cases there are to judge.
-        samples: the largest number of answers to any one task.
+        samples: the largest number of answers to a single task.
     """
 
     kind: Kind
@@ -101,19 +101,19 @@ def take_in(
     tasks: Collection[str],
     task: str | None,
 ) -> Checked:
-    """Checks a body that has arrived, and keeps it.
+    """Checks a body that was received, and stores it.
 
     Args:
         folder: the data folder.
         received: the body.
         content_type: one of :data:`LIMITS`.
-        suite: which it answers.
+        suite: the suite that it answers.
         tasks: ids of the tasks that may be answered.
-        task: which a single program answers.
+        task: id of the task that a single program answers.
 
     Raises:
-        Problem: 422, it cannot be judged; the errors say in which line.
-        StoreError: it cannot be kept.
+        Problem: 422, it cannot be judged; the errors name the lines.
+        StoreError: it cannot be stored.
     """
     received.flush()
     if content_type == ARCHIVE:
@@ -132,7 +132,7 @@ def _lines(received: ReceivedBody, suite: Suite, tasks: Collection[str]) -> Chec
     cases, samples, count = 0, 0, 0
     per_task: dict[str, int] = {}
     errors: list[dict[str, Any]] = []
-    with _telling(received.path):
+    with _as_problems(received.path):
         for _, _, submission in iterate_submissions(received.path, suite):
             count += 1
             if submission.task_id not in tasks:
@@ -145,25 +145,25 @@ def _lines(received: ReceivedBody, suite: Suite, tasks: Collection[str]) -> Chec
     if errors:
         raise Problem("invalid", f"{len(errors)} lines answer other tasks", errors[:20])
     if not count:
-        raise Problem("invalid", "The file holds no solution of a task of this suite.")
+        raise Problem("invalid", "The file has no solution of a task of this suite.")
     is_typed = not any(suite.task(task).answer.is_file for task in per_task)
     kind = Kind.ANSWERS if is_typed else Kind.PROGRAMS
     return Checked(kind, received.keep(), cases, samples)
 
 
 def _check_lines(path: Path) -> None:
-    """Bounds on lines, and no files of another results directory."""
-    with _telling(path):
+    """Checks the limits on lines, and that no line refers to files of a results directory."""
+    with _as_problems(path):
         for number, _, length, record in read_placed_json_lines(path, SubmissionError):
             if number > MAX_LINES:
                 raise Problem("invalid", f"The file has more than {MAX_LINES:,} lines.")
             if length > MAX_LINE_BYTES:
                 raise _at_line(number, f"the line is longer than {MAX_LINE_BYTES >> 20} MiB")
             if "outputs" in record:
-                raise _at_line(number, "finished workbooks are sent as a ZIP archive")
+                raise _at_line(number, "send finished workbooks as a ZIP archive")
             sample = record.get("sample")
             if isinstance(sample, int) and sample > _MAX_SAMPLE:
-                raise _at_line(number, f"a sample has a number up to {_MAX_SAMPLE}")
+                raise _at_line(number, f"sample numbers go up to {_MAX_SAMPLE}")
 
 
 def _at_line(number: int, detail: str) -> Problem:
@@ -193,7 +193,7 @@ def _archive(
         inside = scratch / "files"
         inside.mkdir()
         _unpack(received, inside)
-        with _telling(inside):
+        with _as_problems(inside):
             outputs = find_outputs(inside, suite)
         others = sorted(outputs.attempted - set(tasks))
         if others:
@@ -205,14 +205,14 @@ def _archive(
         )
         body = received.keep()
         if target.exists():
-            os.utime(target)  # younger than what a sweep takes away
+            os.utime(target)  # so that no sweep removes it
         else:
             _put(inside, target)
     return Checked(Kind.WORKBOOKS, body, cases, samples)
 
 
 def _unpack(received: ReceivedBody, inside: Path) -> None:
-    """Unpacks an archive that has arrived, with bounds, into an empty folder.
+    """Unpacks an archive that was received into an empty folder, within limits.
 
     Raises:
         Problem: 422, it cannot be trusted.
@@ -231,27 +231,35 @@ def _put(inside: Path, target: Path) -> None:
     try:
         inside.rename(target)
     except OSError:
-        if not target.is_dir():  # otherwise another request has just put the same files there
+        if not target.is_dir():  # otherwise another request has just stored the same files
             raise
         shutil.rmtree(inside, ignore_errors=True)
     sync_folder(target.parent)
 
 
 @contextmanager
-def _telling(path: Path) -> Iterator[None]:
-    """Raises what the library says of a body as a problem, without the server's paths."""
+def _as_problems(path: Path, what: str = "the submission") -> Iterator[None]:
+    """Raises the library's errors about a body as a problem, without the server's paths."""
     try:
         yield
     except StoreError:
         raise
     except JudgeError as error:
-        text = error.message
-        for place in (str(path), str(path.resolve()), str(path.parent)):
-            text = text.replace(place, "the submission")
+        faults = error.faults if isinstance(error, SuiteError) else ()
+        text, *details = (_without_places(one, path, what) for one in (error.message, *faults))
         hint = "" if error.hint is None else f" ({error.hint})"
         lines = re.findall(r"\bline (\d{1,6})\b:? ?([^\n]*)", text)[:_MAX_ERRORS]
-        errors = [{"line": int(line), "detail": detail[:300]} for line, detail in lines]
+        errors: list[dict[str, Any]] = [
+            {"line": int(line), "detail": detail[:300]} for line, detail in lines
+        ]
+        errors += [{"detail": detail[:300]} for detail in details[:_MAX_ERRORS]]
         raise Problem("invalid", (text + hint)[:_SHOWN], errors) from error
+
+
+def _without_places(text: str, path: Path, what: str) -> str:
+    for place in (str(path), str(path.resolve()), str(path.parent)):
+        text = text.replace(place, what)
+    return text
 
 
 _J, _S, _I = t.judging.c, t.submission.c, t.idempotency.c
@@ -259,16 +267,16 @@ _J, _S, _I = t.judging.c, t.submission.c, t.idempotency.c
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a submitter says of a submission; all of it is a claim, and optional.
+    """What a submitter states about a submission; all of it is unchecked and optional.
 
     Attributes:
-        system: what made it, for boards.
+        system: the system that made it, as boards show it.
         model: the chat model.
-        setting: how it was used.
+        setting: how the model was used.
         url: address of more information.
-        cost_usd: what it cost.
-        tokens: how many it took.
-        cutoff: the day up to which the model was trained, ``2026-01-31``.
+        cost_usd: the cost in US dollars.
+        tokens: how many tokens were used.
+        cutoff: the last day of the model's training data, ``2026-01-31``.
         note: anything else.
     """
 
@@ -284,13 +292,13 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """That somebody may submit to a phase now.
+    """Permission to submit to a phase now.
 
     Attributes:
         account: id of the team whose quota counts.
-        phase: its row.
-        suite: its row.
-        revision: the row of the suite's current revision.
+        phase: row of the phase.
+        suite: row of the suite.
+        revision: row of the suite's current revision.
         tasks: ids of the tasks of the phase's split.
     """
 
@@ -301,11 +309,21 @@ class Admission:
     tasks: frozenset[str]
 
 
-def admit(server: Server, viewer: Viewer, phase_name: str, team: str | None) -> Admission:
+def admit(
+    server: Server, viewer: Viewer, phase_name: str, team: str | None, key: str | None = None
+) -> Admission:
     """Checks what can be checked before a body is read.
 
+    Args:
+        server: this one.
+        viewer: who submits.
+        phase_name: to which phase.
+        team: for which of their teams.
+        key: the idempotency key, if one was sent. A client that missed the answer and sends it
+            again gets that answer also if the phase has closed since, or the queue is full.
+
     Raises:
-        Problem: the caller may not, the phase is not open, or the server takes nothing in.
+        Problem: the caller may not submit, the phase is not open, or the server accepts nothing.
     """
     require(viewer, Scope.SUBMIT)
     check_open(server)
@@ -313,25 +331,26 @@ def admit(server: Server, viewer: Viewer, phase_name: str, team: str | None) -> 
         phase = find(connection, viewer, t.phase, phase_name)
         now = str(connection.scalar(sa.select(t.Now())))
         state = phase_state(phase, now)
-        if state is not PhaseState.OPEN:
+        account = _team(connection, viewer, team)
+        is_known = key is not None and connection.scalar(_known_key(account, key)) is not None
+        if state is not PhaseState.OPEN and not is_known:
             raise Problem("conflict", f"The phase {phase['name']} is {state}.")
         suite = row_of(connection, t.suite, phase["suite"])
         revision = revision_of(connection, suite["current_revision"])
         split = split_of(connection, revision["id"], phase["split"])
-        account = _team(connection, viewer, team)
         waiting = connection.scalar(
             sa.select(sa.func.coalesce(sa.func.sum(t.account.c.waiting), 0))
         )
-    if int(waiting or 0) >= server.options.max_queue:
+    if int(waiting or 0) >= server.options.max_queue and not is_known:
         raise Problem("unavailable", "The queue is full.", headers={"Retry-After": "60"})
     return Admission(account, phase, suite, revision, frozenset(split["tasks"]))
 
 
 def check_open(server: Server) -> None:
-    """Checks that the server takes something in.
+    """Checks that the server accepts new content.
 
     Raises:
-        Problem: 503 in maintenance, 507 without space.
+        Problem: 503 during maintenance, 507 if the disk is full.
     """
     notice = server.setting(MAINTENANCE)
     if notice is not None:
@@ -352,18 +371,18 @@ def submit(
     """Records a submission and queues its judging.
 
     Args:
-        server: this one.
-        viewer: who submits.
-        admission: what :func:`admit` gave.
-        checked: the body, which is kept already.
-        described: the statements about it.
+        server: the server.
+        viewer: the submitter.
+        admission: the result of :func:`admit`.
+        checked: the body, which is already stored.
+        described: what the submitter states about it.
         key: the idempotency key, if one was sent.
 
     Returns:
-        The answer, and whether it is a replay.
+        The answer, and whether it repeats the answer to an earlier request.
 
     Raises:
-        Problem: 429 beyond the quota, 422 for a key that was used for something else.
+        Problem: 429 if the quota is used up, 422 if the key was used for another request.
     """
     phase = admission.phase
     fingerprint = digest_of(
@@ -381,24 +400,23 @@ def submit(
         if conditions is None:
             raise Problem(
                 "unavailable",
-                "No dispatcher has started yet: nobody knows what would judge this.",
+                "No dispatcher has started yet, so it is not known how this would be judged.",
                 headers={"Retry-After": "15"},
             )
         submission = new_id("sub")
-        transaction.execute(
-            sa.insert(t.submission).values(
-                id=submission,
-                account=admission.account,
-                made_by=viewer.account,
-                phase=phase["id"],
-                kind=checked.kind,
-                sha256=checked.body.sha256,
-                bytes=checked.body.size,
-                samples=checked.samples,
-                idempotency_key=key,
-                **asdict(described),
-            )
-        )
+        row = {
+            "id": submission,
+            "account": admission.account,
+            "made_by": viewer.account,
+            "phase": phase["id"],
+            "kind": checked.kind,
+            "sha256": checked.body.sha256,
+            "bytes": checked.body.size,
+            "samples": checked.samples,
+            "idempotency_key": key,
+            **asdict(described),
+        }
+        transaction.execute(_INSERT, row)
         judging = enqueue(
             transaction,
             submission=submission,
@@ -406,9 +424,7 @@ def submit(
             conditions=conditions,
             cases=checked.cases,
         )
-        transaction.execute(
-            sa.update(t.submission).where(_S.id == submission).values(current_judging=judging)
-        )
+        transaction.execute(_COUNTS_FIRST, {"submission": submission, "judging": judging})
         transaction.event("submission.accepted", submission, after=JudgingState.QUEUED)
         answer = {
             "id": submission,
@@ -431,12 +447,20 @@ def submit(
     return answer, False
 
 
+_INSERT = sa.insert(t.submission)
+_COUNTS_FIRST = (
+    sa.update(t.submission)
+    .where(_S.id == sa.bindparam("submission"))
+    .values(current_judging=sa.bindparam("judging"))
+)
+
+
 def may_upload(server: Server, viewer: Viewer, name: str) -> None:
-    """Checks, before an archive is read, that somebody may give a suite a revision.
+    """Checks, before an archive is read, that the caller may add a revision to a suite.
 
     Raises:
-        Problem: 404 for a suite that is not for them, 403 for one that they only see, and for a new
-            one without the role; 503 or 507 if nothing is taken in.
+        Problem: 404 for a suite that they cannot see, 403 for one that they can only see, and for
+            a new one without the role; 503 or 507 if the server accepts nothing.
     """
     with server.database.reading() as connection:
         row = first_row(connection, sa.select(t.suite.c.id).where(t.suite.c.name == name))
@@ -458,14 +482,14 @@ def take_in_suite(
     hidden: Collection[str] | None,
     note: str,
 ) -> tuple[dict[str, Any], bool]:
-    """Makes a revision of an archive that has arrived; :func:`may_upload` was asked.
+    """Makes a revision from an archive that was received, after a call of :func:`may_upload`.
 
     Returns:
         The revision's row, and whether it is new.
 
     Raises:
         Problem: 422, the archive or the suite in it cannot be used.
-        StoreError: it cannot be kept.
+        StoreError: it cannot be stored.
     """
     assert viewer.account is not None
     received.flush()
@@ -476,7 +500,7 @@ def take_in_suite(
         inside = sorted(root.iterdir())
         if len(inside) == 1 and inside[0].is_dir():
             root = inside[0]
-        with _telling(root):
+        with _as_problems(root, "the suite"):
             before = _last_revision(server, name)
             split = _hidden_of(server, before, root, hidden)
             check_suite(str(root), None, split, verify=True)
@@ -500,10 +524,10 @@ def _last_revision(server: Server, name: str) -> dict[str, Any] | None:
 def _hidden_of(
     server: Server, before: dict[str, Any] | None, root: Path, named: Collection[str] | None
 ) -> tuple[str, ...]:
-    """The hidden tasks of a new revision: those that are named, or those of the one before.
+    """The hidden tasks of a new revision: the named ones, or those of the revision before.
 
     Raises:
-        Problem: 422, a suite with a hidden split has a new task, and nobody says which it is.
+        Problem: 422, a suite with a hidden split has a new task, and no hidden tasks are named.
     """
     if named is not None or before is None:
         return tuple(named or ())
@@ -523,7 +547,7 @@ def _hidden_of(
 
 
 def place_in_queue(connection: sa.Connection, judging: str) -> dict[str, int]:
-    """How many judgings wait before one, itself included, and how many cases they have."""
+    """The position of a judging in the queue, from 1, and how many cases wait before it."""
     row = connection.execute(
         sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(_J.cases), 0)).where(
             _J.state == JudgingState.QUEUED, _J.id < judging
@@ -533,40 +557,45 @@ def place_in_queue(connection: sa.Connection, judging: str) -> dict[str, int]:
 
 
 def quota_left(connection: sa.Connection, phase: Mapping[str, Any], account: str) -> dict[str, int]:
-    """How many submissions of an account a phase still takes today, and in total."""
-    counted = sa.and_(_S.phase == phase["id"], _S.account == account, _S.counts.is_(True))
-    today = sa.func.substr(_S.created, 1, 10) == sa.func.substr(t.Now(), 1, 10)
-    row = connection.execute(
-        sa.select(
-            sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((today, 1), else_=0)), 0)
-        ).where(counted)
-    ).one()
+    """How many more submissions a phase accepts from an account today, and in total."""
+    used = connection.execute(_USED, {"phase": phase["id"], "account": account}).one()
     return {
-        "today": max(0, phase["per_day"] - int(row[1])),
-        "in_total": max(0, phase["in_total"] - int(row[0])),
+        "today": max(0, phase["per_day"] - int(used.today)),
+        "in_total": max(0, phase["in_total"] - int(used.in_total)),
     }
 
 
+_TODAY = sa.func.substr(_S.created, 1, 10) == sa.func.substr(t.Now(), 1, 10)
+_USED = sa.select(
+    sa.func.count().label("in_total"),
+    sa.func.coalesce(sa.func.sum(sa.case((_TODAY, 1), else_=0)), 0).label("today"),
+).where(
+    _S.phase == sa.bindparam("phase"), _S.account == sa.bindparam("account"), _S.counts.is_(True)
+)
+
+
 def _check_unchanged(transaction: Transaction, admission: Admission) -> None:
-    """Checks that what a body was checked against still holds, as it may have come slowly.
+    """Checks phase and revision again, as they may have changed while the body was uploaded.
 
     Raises:
-        Problem: 409, the phase is not open any more, or the suite has another revision.
+        Problem: 409, the phase is not open any more, or the suite has a new revision.
     """
-    row = transaction.one(
-        sa.select(t.phase, t.suite.c.current_revision, t.Now().label("now"))
-        .join(t.suite, t.suite.c.id == t.phase.c.suite)
-        .where(t.phase.c.id == admission.phase["id"])
-    )
-    assert row is not None
-    state = phase_state(row, row["now"])
+    row = transaction.execute(_PHASE_NOW, {"phase": admission.phase["id"]}).mappings().one()
+    state = phase_state(dict(row), row["now"])
     if state is not PhaseState.OPEN:
         raise Problem("conflict", f"The phase {row['name']} is {state}.")
     if row["current_revision"] != admission.revision["id"]:
         raise Problem(
             "conflict",
-            f"The suite {admission.suite['name']} has a new revision by now: submit again.",
+            f"The suite {admission.suite['name']} has got a new revision meanwhile: submit again.",
         )
+
+
+_PHASE_NOW = (
+    sa.select(t.phase, t.suite.c.current_revision, t.Now().label("now"))
+    .join(t.suite, t.suite.c.id == t.phase.c.suite)
+    .where(t.phase.c.id == sa.bindparam("phase"))
+)
 
 
 def _check_quota(transaction: Transaction, admission: Admission) -> None:
@@ -575,26 +604,26 @@ def _check_quota(transaction: Transaction, admission: Admission) -> None:
         which = "today" if left["in_total"] else "in total"
         raise Problem(
             "quota-exceeded",
-            f"The phase {admission.phase['name']} takes no more submissions of this team {which}.",
+            f"The phase {admission.phase['name']} accepts no more of this team's submissions "
+            f"{which}.",
             headers={"Retry-After": "3600"},
         )
     most = admission.suite["per_day"]
     if most:
-        # Of all teams: two that submit at once must not both take the last turn.
+        # Shared by all teams: of two simultaneous submissions, only one may take the last turn.
         transaction.execute(
             sa.select(t.suite.c.id).where(t.suite.c.id == admission.suite["id"]).with_for_update()
         )
         phases = sa.select(t.phase.c.id).where(t.phase.c.suite == admission.suite["id"])
-        today = sa.func.substr(_S.created, 1, 10) == sa.func.substr(t.Now(), 1, 10)
         count = transaction.execute(
             sa.select(sa.func.count())
             .select_from(t.submission)
-            .where(_S.phase.in_(phases), today, _S.counts.is_(True))
+            .where(_S.phase.in_(phases), _TODAY, _S.counts.is_(True))
         ).scalar_one()
         if count >= most:
             raise Problem(
                 "quota-exceeded",
-                "The suite takes no more submissions today.",
+                "The suite accepts no more submissions today.",
                 headers={"Retry-After": "3600"},
             )
 
@@ -602,7 +631,7 @@ def _check_quota(transaction: Transaction, admission: Admission) -> None:
 def _replayed(
     transaction: Transaction, account: str, key: str, fingerprint: str
 ) -> dict[str, Any] | None:
-    row = transaction.one(sa.select(t.idempotency).where(_I.account == account, _I.key == key))
+    row = transaction.one(_known_key(account, key))
     if row is None:
         return None
     if row["sha256"] != fingerprint:
@@ -611,8 +640,12 @@ def _replayed(
     return response
 
 
+def _known_key(account: str, key: str) -> sa.Select[Any]:
+    return sa.select(t.idempotency).where(_I.account == account, _I.key == key)
+
+
 def _team(connection: sa.Connection, viewer: Viewer, team: str | None) -> str:
-    """The account whose quota counts: the caller's team, if there is one."""
+    """The account whose quota is used: the caller's team, if they have one."""
     assert viewer.account is not None
     others = sorted(viewer.teams - {viewer.account})
     if team is None:
@@ -627,5 +660,7 @@ def _team(connection: sa.Connection, viewer: Viewer, team: str | None) -> str:
         ),
     )
     if row is None:
-        raise Problem("invalid", "You are not a member of this team, or submit as your team.")
+        raise Problem(
+            "invalid", "You are not a member of this team. Members of a team submit as that team."
+        )
     return str(row["id"])

@@ -1,4 +1,4 @@
-"""Options of ``judge serve`` and its parts, declared once; light to import."""
+"""Options of ``judge serve`` and its parts, declared once; importing this module is fast."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PACKAGES = ("fastapi", "sqlalchemy", "alembic", "multipart", "prometheus_client
 
 
 def check_installed() -> None:
-    """Checks that the packages of the server are there.
+    """Checks that the packages of the server are installed.
 
     Raises:
         UsageError: one of them is missing; the hint names the extra.
@@ -31,7 +31,7 @@ def check_installed() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceOptions:
-    """Where a server keeps things.
+    """Where a server stores its data.
 
     Attributes:
         data: the data folder.
@@ -55,11 +55,11 @@ class ListenOptions(PlaceOptions):
 
     Attributes:
         listen: host and port.
-        public_url: where people reach it.
-        behind_proxy: address of the proxy whose ``X-Forwarded-*`` headers count.
+        public_url: the URL at which people reach it.
+        behind_proxy: address of the proxy whose ``X-Forwarded-*`` headers are trusted.
         certificate: file of a TLS certificate, with its chain.
-        key: file of its key.
-        metrics: host and port of ``/metrics`` for Prometheus; None for none.
+        key: file of the private key.
+        metrics: host and port of ``/metrics`` for Prometheus; None for no metrics.
     """
 
     listen: Annotated[
@@ -73,16 +73,14 @@ class ListenOptions(PlaceOptions):
     public_url: Annotated[
         str,
         Option(
-            "Where people reach it, such as https://judge.example.org.",
+            "URL at which people reach it, such as https://judge.example.org.",
             Section.ELSEWHERE,
             metavar="URL",
         ),
     ] = ""
     behind_proxy: Annotated[
         str | None,
-        Option(
-            "Address of the proxy in front, which ends TLS.", Section.ELSEWHERE, metavar="ADDRESS"
-        ),
+        Option("Address of the proxy that terminates TLS.", Section.ELSEWHERE, metavar="ADDRESS"),
     ] = None
     certificate: Annotated[
         Path | None,
@@ -93,7 +91,9 @@ class ListenOptions(PlaceOptions):
     ] = None
     metrics: Annotated[
         str | None,
-        Option("Where Prometheus reads metrics [nowhere].", Section.ELSEWHERE, metavar="HOST:PORT"),
+        Option(
+            "Address of the metrics for Prometheus [none].", Section.ELSEWHERE, metavar="HOST:PORT"
+        ),
     ] = None
 
     def __post_init__(self) -> None:
@@ -113,10 +113,10 @@ class ListenOptions(PlaceOptions):
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port.
+        """Host and port to listen on.
 
         Raises:
-            UsageError: it is not an address.
+            UsageError: the option is not an address.
         """
         return address_of(self.listen, "--listen")
 
@@ -126,15 +126,15 @@ def address_of(text: str, option: str) -> tuple[str, int]:
 
     Args:
         text: the address.
-        option: the option that it was given for.
+        option: the option that has it as its value.
 
     Raises:
-        UsageError: it is not one.
+        UsageError: it is not an address.
     """
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise UsageError(f"{option}: {text!r} is not HOST:PORT")
-    return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104  as it was asked for
+    return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104  the user requested it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +160,4 @@ class SlotOptions:
     sandbox: SandboxName = "auto"
     cluster: ClusterName = None
     insecure_cluster: InsecureCluster = False
-    name: Annotated[
-        str, Option("Name of this dispatcher; no two have the same.", Section.ISOLATION)
-    ] = "main"
+    name: Annotated[str, Option("Unique name of this dispatcher.", Section.ISOLATION)] = "main"

@@ -1,7 +1,7 @@
-"""Errors of the server as RFC 9457 problem details: each kind once, with its page.
+"""Errors of the server as RFC 9457 problem details: each kind is declared once, with its page.
 
-No answer tells more than these titles and the details that routes give: never a stack trace, never
-what a statement of the database said.
+An answer shows only these titles and the details that routes give: never a stack trace, never a
+message of the database.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class ProblemKind:
     """A kind of problem.
 
     Attributes:
-        status: the status of the answer.
-        title: the same for each of its kind.
-        explanation: for its page, ``/problems/NAME``.
+        status: the HTTP status of the answer.
+        title: the same for every problem of this kind.
+        explanation: shown on its page, ``/problems/NAME``.
     """
 
     status: int
@@ -44,16 +44,18 @@ KINDS: dict[str, ProblemKind] = {
         403, "This is not permitted", "The token lacks the scope, or the account lacks the role."
     ),
     "not-found": ProblemKind(
-        404, "There is nothing here", "It does not exist, or is not for the account that asks."
+        404, "There is nothing here", "It does not exist, or the caller may not see it."
     ),
     "method-not-allowed": ProblemKind(
         405, "This address has no such method", "The header `Allow` lists the methods."
     ),
     "not-acceptable": ProblemKind(
-        406, "There is no such representation", "Ask for one of the documented media types."
+        406, "There is no such representation", "Request one of the documented media types."
     ),
     "conflict": ProblemKind(
-        409, "The state does not permit this", "It has changed, or another request is under way."
+        409,
+        "The state does not permit this",
+        "It has changed, or another request is still running.",
     ),
     "precondition-failed": ProblemKind(
         412, "It has changed meanwhile", "Read it again, and send its new ETag as `If-Match`."
@@ -78,37 +80,38 @@ KINDS: dict[str, ProblemKind] = {
     "quota-exceeded": ProblemKind(
         429,
         "The quota of the phase is used up",
-        "A phase takes a number of submissions from each team per day and in total.",
+        "A phase accepts a limited number of submissions from each team per day and in total; the "
+        "day begins at 00:00 UTC.",
     ),
     "too-many-requests": ProblemKind(
-        429, "Too many requests", "`Retry-After` says when the next one is taken."
+        429, "Too many requests", "`Retry-After` says when the next one is accepted."
     ),
     "headers-too-large": ProblemKind(
         431, "The headers are too large", "Send fewer or shorter headers."
     ),
     "internal": ProblemKind(
-        500, "The server failed", "The fault is on record under the id in `instance`."
+        500, "The server failed", "The error is logged under the id in `instance`."
     ),
     "unavailable": ProblemKind(
         503,
-        "The server does not take this now",
-        "Maintenance, a full queue, or a database out of reach; `Retry-After` says when to ask.",
+        "The server does not accept this now",
+        "Maintenance, a full queue, or no database; `Retry-After` says when to try again.",
     ),
     "no-space": ProblemKind(
-        507, "The server has no space for this", "Its operator has to make room."
+        507, "The server has no space for this", "Its operator has to free some space."
     ),
 }
 
 
 @dataclass
 class Problem(Exception):  # noqa: N818  the RFC's word
-    """Ends a request with one of :data:`KINDS`.
+    """Ends a request with a problem of one of the :data:`KINDS`.
 
     Attributes:
-        name: its kind.
+        name: the name of its kind.
         detail: what happened, and what to do.
         errors: one for each fault: ``detail`` with ``pointer`` or ``line``.
-        headers: the headers of the answer, such as ``Retry-After``.
+        headers: additional headers of the answer, such as ``Retry-After``.
     """
 
     name: str
@@ -118,7 +121,7 @@ class Problem(Exception):  # noqa: N818  the RFC's word
 
     @property
     def kind(self) -> ProblemKind:
-        """Status and words of its kind."""
+        """The kind: status, title and explanation."""
         return KINDS[self.name]
 
     def document(self, instance: str, prefix: str = "") -> dict[str, Any]:
@@ -149,7 +152,7 @@ class Problem(Exception):  # noqa: N818  the RFC's word
 
 
 def not_found() -> Problem:
-    """The same answer for what does not exist and for what is not for the caller."""
+    """The same answer whether an object does not exist or the caller may not see it."""
     return Problem("not-found")
 
 

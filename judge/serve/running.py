@@ -42,19 +42,22 @@ CHORES = (
     "judge.serve.operations.upkeep:send_webhooks",
     "judge.serve.operations.upkeep:sweep_hourly",
 )
-"""Functions that the serving process calls within a second after a change, and from time to time
-without one."""
+"""Functions that the serving process calls within a second after a change, and otherwise from time
+to time."""
 
 _CHORE_S = 1.0
 _CHORE_ANYWAY_S = 5.0
-_PAUSES, _MAX_PAUSE_S = 19, 10.0  # after a chore, so many times the processor time that it took
+_PAUSES, _MAX_PAUSE_S = (
+    19,
+    10.0,
+)  # pause after a chore: this many times the processor time that it took
 _STOP_S = 25
 _OPERATOR = "operator"
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A server that is open, and the link to sign in if it was made just now."""
+    """An open server, and the code of the link to sign in if this start created the operator."""
 
     server: Server
     code: str | None
@@ -66,7 +69,7 @@ def opened(place: PlaceOptions, options: ServeOptions | None = None) -> Iterator
 
     Raises:
         StoreError: they cannot be made, or a newer version of the judge wrote them.
-        UsageError: the URL names no such database.
+        UsageError: the URL is not that of a supported database.
     """
     folder = DataFolder(place.data.expanduser())
     folder.make()
@@ -85,18 +88,18 @@ def serve(
     on_listening: Callable[[Server, str | None, str], None],
     after_opening: Callable[[Server], None] = lambda _: None,
 ) -> None:
-    """Serves until the main thread is interrupted; with a dispatcher, if there are slots.
+    """Serves until the main thread is interrupted; with a dispatcher, if slots are given.
 
     Args:
         listen: how it is reached.
-        slots: how it judges; None if other processes do.
+        slots: how it judges; None if other processes judge.
         on_listening: called with the server, the code of a link to sign in (at the first start),
             and the address.
         after_opening: called on a thread once the dispatcher is ready.
 
     Raises:
         JudgeError: it cannot be opened, or has failed.
-        KeyboardInterrupt: it was asked to end, and has ended in order.
+        KeyboardInterrupt: it was interrupted, and has shut down in order.
     """
     host, port = listen.address
     scheme = "http" if listen.certificate is None else "https"
@@ -149,7 +152,7 @@ def dispatch(place: PlaceOptions, slots: SlotOptions, *, on_ready: Callable[[], 
 
     Raises:
         JudgeError: it cannot be opened, or has failed.
-        KeyboardInterrupt: it was asked to end; its leases are returned.
+        KeyboardInterrupt: it was interrupted, and has returned its leases.
     """
     with opened(place) as made, contextlib.ExitStack() as stack:
         dispatcher = _dispatcher(made.server, slots)
@@ -161,10 +164,10 @@ def dispatch(place: PlaceOptions, slots: SlotOptions, *, on_ready: Callable[[], 
 
 
 class _Parts:
-    """Threads of which each is needed: where one ends, all are stopped.
+    """Threads that all have to run: when one ends, all are stopped.
 
     Args:
-        stack: stops them.
+        stack: stops them when it is closed.
     """
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
@@ -182,7 +185,7 @@ class _Parts:
         stop: Callable[[], None] = lambda: None,
         once: bool = False,
     ) -> None:
-        """Starts a part; with ``once``, the others continue after it has ended."""
+        """Starts a thread; with ``once``, the others continue after it has ended."""
 
         def run() -> None:
             try:
@@ -199,15 +202,15 @@ class _Parts:
         thread.start()
 
     def check(self) -> None:
-        """Raises what a part has failed with."""
+        """Raises the error of a thread that has failed."""
         if self._failure is not None:
             raise self._failure
 
     def wait(self) -> None:
-        """Waits for the end of a part.
+        """Waits until one of the threads ends.
 
         Raises:
-            JudgeError: a part has failed.
+            JudgeError: a thread has failed.
         """
         while not self.ended.wait(0.5):
             pass
@@ -222,10 +225,10 @@ class _Parts:
 
 
 class _PromptHeads(H11Protocol):
-    """Ends a connection that sends no whole head of a request in time, however it drips.
+    """Closes a connection that sends no complete request head in time, even if it sends slowly.
 
-    uvicorn's own time-out is for connections that have had an answer and are silent. All others
-    would count against ``limit_concurrency`` for as long as a stranger likes.
+    uvicorn's own time-out applies only to silent connections that already got an answer. Without
+    this one, a client could occupy a slot of ``limit_concurrency`` for as long as it likes.
     """
 
     head_s = 30.0
@@ -237,7 +240,7 @@ class _PromptHeads(H11Protocol):
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        """Goes on to wait, until there is a request."""
+        """Keeps waiting until there is a request."""
         super().data_received(data)
         self._watch()
 
@@ -264,7 +267,7 @@ class _WebServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Captures none."""
+        """Captures no signals."""
         yield
 
 
@@ -303,7 +306,7 @@ def _wait_until_started(web: _WebServer, parts: _Parts) -> None:
 
 
 def _reached_at(address: str, web: _WebServer) -> str:
-    """The address, with the port that the system chose in place of port 0."""
+    """The address; if port 0 was requested, with the port that the system chose."""
     if web.config.port != 0 or not address.endswith(":0"):
         return address
     port: int = web.servers[0].sockets[0].getsockname()[1]
@@ -336,7 +339,7 @@ def _when(ready: threading.Event, server: Server, act: Callable[[Server], None])
 
 
 def tell_service_manager(state: str) -> None:
-    """Tells systemd that a process is ready, or that it lives, if it asked for that.
+    """Tells systemd that this process is ready or alive, if systemd requested that.
 
     Args:
         state: ``READY=1`` or ``WATCHDOG=1``; see sd_notify(3).
@@ -352,9 +355,9 @@ def tell_service_manager(state: str) -> None:
 
 
 def _do_chores(server: Server, ended: threading.Event, names: Iterable[str] = CHORES) -> None:
-    """Does the chores when something was committed, and otherwise once in a while.
+    """Does the chores after each commit, and otherwise once in a while.
 
-    A chore that takes much processor time, as large boards do, takes a twentieth of it all.
+    An expensive chore, such as a large board, gets at most a twentieth of the processor time.
     """
     chores: list[Callable[[Server], Any]] = []
     for name in names:
@@ -365,7 +368,7 @@ def _do_chores(server: Server, ended: threading.Event, names: Iterable[str] = CH
     waiting: set[Callable[[Server], Any]] = set()
     while not ended.wait(_CHORE_S):
         tell_service_manager("WATCHDOG=1")
-        with contextlib.suppress(JudgeError):  # the chores say so
+        with contextlib.suppress(JudgeError):  # the chores report it
             if changes.happened() or time.monotonic() - last >= _CHORE_ANYWAY_S:
                 waiting, last = set(chores), time.monotonic()
         for chore in [one for one in chores if one in waiting and due[one] <= time.monotonic()]:
@@ -382,7 +385,7 @@ def _do_chores(server: Server, ended: threading.Event, names: Iterable[str] = CH
 
 
 def _first_operator(database: Database) -> str | None:
-    """Makes the operator's account if there is no account at all; the code to sign in."""
+    """Makes the operator's account if there are no accounts yet; returns the code to sign in."""
     with database.writing(Actor("first start")) as transaction:
         if transaction.one(sa.select(t.account.c.id)) is not None:
             return None

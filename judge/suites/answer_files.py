@@ -1,6 +1,6 @@
-"""An answer that is not one file: a folder, or a recorded response with files next to it.
+"""Reads answers of several files: a folder, or a recorded response with files next to it.
 
-It is judged and stored as one file, a zip that :mod:`judge.files.packed_folder` makes.
+Such an answer is judged and stored as one file, a zip that :mod:`judge.files.packed_folder` makes.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from judge.files.packed_folder import MAX_BYTES, files_below, packed
 from judge.suites.folders import is_plain_name
 
 REPLY = "reply.json"
-"""The file of the folder that holds the typed reply."""
+"""Name of the file, in an answer's folder, that holds the typed reply."""
 
 _PARSED = "parsed_response"
 _RECORD = frozenset({"task_id", "raw_response", "stop_reason"})
-"""Fields of a response as IB-bench records it, besides its parsed reply."""
+"""Fields that a response recorded by IB-bench has in addition to its parsed reply."""
 
 
 def read_answer(
     path: Path, error: type[JudgeError], *, most_bytes: int = MAX_BYTES
 ) -> bytes | None:
-    """The bytes that an answer is judged by.
+    """Reads an answer, as the bytes that are judged.
 
     Args:
-        path: a file, a folder, or a response of IB-bench that names workbooks next to it.
-        error: what to raise.
-        most_bytes: the most bytes of a file.
+        path: a file, a folder, or an IB-bench response that names workbooks next to it.
+        error: class of the error to raise.
+        most_bytes: size limit of each file.
 
     Returns:
         None if there is no such file.
@@ -58,7 +58,7 @@ def read_answer(
 
 
 def _record(data: bytes) -> dict[str, object] | None:
-    """A response as IB-bench records it; None for other files."""
+    """Parses a response recorded by IB-bench; None for other files."""
     try:
         record = parse_json(data)
     except MalformedError:

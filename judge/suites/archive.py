@@ -1,7 +1,7 @@
 """Unpacks a suite's archive once, safely: nothing in it can reach outside its folder.
 
-Tar and zip files are read, packed or plain. What they claim about themselves is bounded before it
-is believed.
+Reads zip files, and tar files with or without compression. The sizes that an archive claims are
+checked against limits before anything relies on them.
 """
 
 from __future__ import annotations
@@ -26,42 +26,42 @@ from judge.files.writing import folder_beside
 
 
 class ZipRefusedError(Exception):
-    """The archive is made to be slow, large, or to reach outside its folder; says how."""
+    """The archive would be slow or huge to unpack, or reaches outside its folder; says how."""
 
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip")
-"""Endings of the archives that are read."""
+"""Suffixes of the archives that can be read."""
 
 MAX_UNPACKED_BYTES = 8 * 1024**3
-"""An archive that would unpack to more is refused (the largest published suite takes 0.2 GB)."""
+"""Largest unpacked size of an archive (the largest published suite takes 0.2 GB)."""
 
 MAX_MEMBERS = 200_000
-"""An archive with more files than that is refused (the largest published suite has 5,464)."""
+"""How many files and folders an archive may have (the largest published suite has 5,464)."""
 
 MAX_HEADER_BYTES = 64 * 1024
-"""A header of one member that claims more is refused before it is read; a path takes 4 KiB."""
+"""Largest header of one member; a larger one is refused unread. The longest path takes 4 KiB."""
 
 MAX_HEADERS_BYTES = 64 * 1024**2
-"""What all long headers of an archive may take together (the largest published suite has none)."""
+"""Largest total size of an archive's long headers (the largest published suite has none)."""
 
 _MAX_FAULTS = 20
 _MAX_READS = 64
-"""What may be read between one member and the next: stacked headers, and maps of sparse files."""
+"""How many reads are allowed between two members: stacked headers, and maps of sparse files."""
 
 _BLOCK_BYTES = 512
 _GZIP_MAGIC = b"\x1f\x8b"
-# Python's own reader of headers takes quadratic time on long runs of digits.
+# Python's tarfile takes quadratic time to read long runs of digits in a header.
 _ENDLESS_NUMBER = re.compile(rb"[0-9]{200}")
 
 
 class _RefusedError(Exception):
-    """The archive is made to be slow or large; says how."""
+    """The archive would be slow or huge to unpack; says how."""
 
 
 class _Headers:
-    """The file of an archive; while its members are listed, what their headers claim is bounded.
+    """An archive file whose headers are limited in size while its members are listed.
 
-    Listing reads only headers: blocks, and as many bytes as a block says.
+    Listing reads only headers: blocks, and the number of bytes that a block gives.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -71,17 +71,17 @@ class _Headers:
         self._is_listing = True
 
     def member(self, size: int) -> None:
-        """A member was listed: the next one has its own headers."""
+        """Notes that a member was listed; reads for the headers of the next one count afresh."""
         self._reads_left = _MAX_READS
         if size < 0:
             raise _RefusedError("a member has a negative size")
 
     def listed(self) -> None:
-        """All members were listed: what is read from here is what they hold."""
+        """Notes that all members were listed: from here on, their contents are read."""
         self._is_listing = False
 
     def read(self, size: int = -1) -> bytes:
-        """Bytes from the current position."""
+        """Reads bytes from the current position."""
         if not self._is_listing:
             return self._file.read(size)
         self._reads_left -= 1
@@ -98,7 +98,7 @@ class _Headers:
         return data
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Goes to a place."""
+        """Moves to a position."""
         return self._file.seek(offset, whence)
 
     def tell(self) -> int:
@@ -107,7 +107,7 @@ class _Headers:
 
 
 def unpack_once(archive: Path, folder: Path) -> Path:
-    """Unpacks an archive into a folder that is named by its content; a second call is free.
+    """Unpacks an archive into a folder named after its hash; a second call unpacks nothing.
 
     Args:
         archive: the ``.tar.gz``.
@@ -164,7 +164,7 @@ def _unpack_into(archive: Path, scratch: Path, target: Path) -> None:
         raise SuiteError(
             f"{archive} cannot be unpacked into {target.parent}: {error.strerror or error}",
             faults=(f"{archive.name}: {error}",),
-            hint="is it a whole .tar.gz, and is there space? JUDGE_CACHE names another place",
+            hint="is the archive complete, and the disk not full? JUDGE_CACHE names another folder",
         ) from error
 
 
@@ -184,12 +184,12 @@ def _extract(archive: Path, scratch: Path) -> None:
         else:
             file.seek(0)
             headers = _Headers(file)
-        # What it reads from needs to be no more than that: read, seek, tell.
+        # tarfile needs only three methods: read, seek and tell.
         tar = stack.enter_context(tarfile.open(fileobj=headers, mode="r:"))  # type: ignore[call-overload]
         members = _members(archive, tar, headers)
         headers.listed()
-        # Python 3.11.2, which Debian 12 has, knows no extraction filters; none is needed for
-        # plain files and folders below the scratch folder.
+        # Python 3.11.2 (Debian 12) has no extraction filters; plain files and folders below the
+        # scratch folder do not need one.
         tar.extractall(scratch, members=members)  # noqa: S202
 
 
@@ -201,10 +201,10 @@ def _members(archive: Path, tar: tarfile.TarFile, headers: _Headers) -> list[tar
     total = 0
     for seen, member in enumerate(tar, 1):
         headers.member(member.size)
-        # Headers for all members that follow would be kept again with each of them.
+        # Otherwise every later member would keep its own copy of the global headers.
         member.pax_headers = {}
         total += member.size
-        # Asked on the way: a bomb must not be read to its end.
+        # Checked while listing: a tar bomb must not be read to its end.
         if total > MAX_UNPACKED_BYTES or seen > MAX_MEMBERS:
             raise _too_much(archive, total, seen)
         is_litter = _is_litter(member.name)
@@ -221,7 +221,7 @@ def _members(archive: Path, tar: tarfile.TarFile, headers: _Headers) -> list[tar
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """The member with our own owner and mode, whatever the archive says."""
+    """The member with our user as owner and a plain mode, whatever the archive states."""
     member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
     member.mode = 0o755 if member.isdir() else 0o644
     return member
@@ -244,11 +244,11 @@ def _problem(member: tarfile.TarInfo) -> str | None:
 _MAX_NAME_BYTES = 255
 
 _MAX_DEPTH = 100
-"""Folders around a member; making more of them reaches the bounds of Python and of paths."""
+"""How deep a member may be; deeper folders reach the limits of Python and of path lengths."""
 
 
 def _problem_of_path(path: PurePosixPath) -> str | None:
-    """Why a file cannot have this path on every file system, or None."""
+    """Why some file systems cannot store a file of this path; None if all can."""
     if len(path.parts) > _MAX_DEPTH:
         return f"is in more than {_MAX_DEPTH} folders"
     if any(len(part.encode("utf-8", "replace")) > _MAX_NAME_BYTES for part in path.parts):
@@ -307,7 +307,7 @@ _LOCATOR_64_BYTES = 20
 _LOCATOR_64_MAGIC = b"PK\x06\x07"
 _MAX_COMMENT = 1 << 16
 _MAX_DIRECTORY = 32 << 20
-"""A list of members takes eight times as much memory; 200,000 with long names have 30 MB."""
+"""Largest list of members, in bytes: 200,000 long names take 30 MB, and 8 times that in memory."""
 _ENCRYPTED = 0x1
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _MAX_FOLDERS = 400_000
@@ -316,10 +316,10 @@ _MAX_FOLDERS = 400_000
 class MemberNames:
     """The names of an archive's members; two files may not have the same name.
 
-    Of two files of the same name the last would be unpacked, while programs that list an archive
-    may show the other. So a person might check one file, and the judge would read the other. Two
-    names are the same if they differ only in case, in how accents are written, or in dots and
-    slashes: some file system takes them for one.
+    Of two files with the same name, the last would be unpacked, but programs that list an archive
+    may show the other: a person might check one file, and the judge would read the other. Two names
+    count as the same if they differ only in case, in how accents are encoded, or in dots and
+    slashes, because some file systems treat them as the same.
     """
 
     def __init__(self) -> None:
@@ -327,12 +327,12 @@ class MemberNames:
         self._folders = 0
 
     def problem(self, name: str, *, is_folder: bool) -> str | None:
-        """Why a further member is refused, or None. A folder may be in the archive twice."""
+        """Why a further member is refused; None if it is accepted. Folders may occur twice."""
         parts = [part for part in PurePosixPath(name).parts if part != "."]
         parts = [unicodedata.normalize("NFC", part).casefold() for part in parts]
         self._folders += len(parts)
         if self._folders > _MAX_FOLDERS:
-            return f"is in more than {_MAX_FOLDERS:,} folders, with those before it"
+            return f"is in more than {_MAX_FOLDERS:,} folders, counting those of earlier members"
         folder = self._root
         for number, part in enumerate(parts, 1):
             if number == len(parts) and not is_folder:
@@ -365,7 +365,7 @@ def extract_zip(file: BinaryIO, scratch: Path, *, most_bytes: int, most_members:
         with zipfile.ZipFile(file) as archive:
             _extract_members(archive, scratch, most_bytes=most_bytes, most_members=most_members)
     except (ValueError, EOFError, NotImplementedError, struct.error, zlib.error) as error:
-        # Python's own reader lets these through: names that are no UTF-8, data that is cut.
+        # zipfile raises these for names that are not UTF-8, and for truncated data.
         raise zipfile.BadZipFile(str(error) or "it is cut") from error
 
 
@@ -391,7 +391,7 @@ def _extract_members(
             target.mkdir(parents=True, exist_ok=True)
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
-        # No more is read of a member than the size that was counted above.
+        # zipfile reads no more of a member than the size that was counted above.
         with archive.open(member) as packed, target.open("xb") as plain:
             shutil.copyfileobj(packed, plain)
 
@@ -399,7 +399,7 @@ def _extract_members(
 def check_directory(file: BinaryIO) -> None:
     """Refuses a list of members that is too long to be read into memory.
 
-    Its size is in the end record, or in that of 64 bits before it.
+    Its size is in the end record, or in the 64-bit end record in front of that.
     """
     file.seek(0, 2)
     size = file.tell()
@@ -410,7 +410,7 @@ def check_directory(file: BinaryIO) -> None:
         raise zipfile.BadZipFile("it has no list of members")
     directory_bytes = _END.unpack_from(tail, end)[5]
     locator = end - _LOCATOR_64_BYTES
-    wide = locator - _END_64.size  # zipfile looks nowhere else for it
+    wide = locator - _END_64.size  # the only position that zipfile checks
     if (
         wide >= 0
         and tail.startswith(_LOCATOR_64_MAGIC, locator)
@@ -435,4 +435,4 @@ def _problem_of_zip_member(member: zipfile.ZipInfo) -> str | None:
         return "is neither a file nor a folder (links and devices are refused)"
     if member.flag_bits & _ENCRYPTED:
         return "is encrypted"
-    return None if member.compress_type in _METHODS else "is packed in an unknown way"
+    return None if member.compress_type in _METHODS else "is compressed by an unknown method"

@@ -34,8 +34,8 @@ from judge.suites.locate import data_folder
 DEFINITION = "benchmark.csv"
 NAME = "babelbench"
 COLUMNS = ("tag", "prompt", "imgs", "attachments", "prompt_type", "eval_info", "difficulty")
-"""The columns that are read. Those that say where the files come from are not: an address often
-names what a picture shows, which is the question."""
+"""The columns that are read. Those with the source of a file are left out: such an address often
+names what the picture shows, and so gives the answer away."""
 
 
 PAPER_TABLE = ScoreTable(
@@ -52,13 +52,13 @@ PAPER_TABLE = ScoreTable(
         ScoreColumn("Hard", "paper_difficulty", "Hard", "Difficulty"),
     ),
 )
-"""Its denominators are 247; 236 and 11; 132 and 115; 121; 59, 103 and 85."""
+"""The columns count 247; 236 and 11; 132 and 115; 121; 59, 103 and 85 questions."""
 
 _MAX_HEADER_BYTES = 4096
 
 
 class BabelBench(SuiteFormat):
-    """A ``benchmark.csv`` next to ``000-csvs`` and ``000-imgs``."""
+    """The format with a ``benchmark.csv`` next to ``000-csvs`` and ``000-imgs``."""
 
     names: tuple[str, ...] = (NAME,)
     definition = DEFINITION
@@ -75,19 +75,19 @@ class BabelBench(SuiteFormat):
         return set(COLUMNS) <= set(names)
 
     def load(self, root: Path) -> Contents:
-        """Reads a suite; files that are not there are named in their cases."""
+        """Reads a suite; each case names its missing files."""
         tasks, faults = read_suite(root)
         return Contents(format=NAME, tasks=tasks, faults=faults, tables=(PAPER_TABLE,))
 
     def alias_of(self, record: Mapping[str, object]) -> str | None:
-        """The published key: question and pictures, as the results files repeat them."""
+        """The published key of a record: its question and pictures, which results files repeat."""
         prompt, images = record.get("prompt"), record.get("imgs")
         if not isinstance(prompt, str) or not isinstance(images, str | list):
             return None
         return alias(prompt, str(images))
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The first file under its own name."""
+        """The first file keeps its own name."""
         files = question.inputs[0].files if question.inputs else ()
         name = files[0].path.name if files else "input"
         return SolutionPaths(f"{folder}/{name}", f"{folder}/answer.json")
@@ -97,19 +97,19 @@ FORMAT = BabelBench()
 
 
 def alias(prompt: str, images: str) -> str:
-    """The published key of a question; line ends do not count."""
+    """The published key of a question; the kind of line ends does not matter."""
     return f"{prompt}_{images}".replace("\r\n", "\n")
 
 
 SOURCE = "github.com/FFD8FFE/babelbench at commit 3204319"
 CHECKSUMS = "babelbench-files.txt"
-"""In ``dataset/``: lines of ``SHA-1  path``, where the SHA-1 is that of git's blob."""
+"""A file of ``dataset/`` with lines ``SHA-1  path``; the SHA-1 is the hash of the git blob."""
 
 _LINE = re.compile(r"(?P<blob>[0-9a-f]{40})  (?P<path>[^\n]+)")
 
 
 def blob_of(path: str) -> str | None:
-    """The checksum by which git knows a published file; None if it is not on the list.
+    """The git blob hash of a published file; None if it is not on the list.
 
     Args:
         path: the file, relative to the folder ``data``.
@@ -156,8 +156,8 @@ def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
         root: the folder with the ``benchmark.csv``.
 
     Returns:
-        The tasks without faults; and all faults, each with its record and field. A file that is
-        not there is no fault: answers are graded without it.
+        The tasks without faults; and all faults, each with its record and field. A missing file is
+        not a fault: answers are graded without it.
 
     Raises:
         SuiteError: the ``benchmark.csv`` cannot be read as a table with the published columns.
@@ -217,7 +217,7 @@ def _task(number: int, record: Mapping[str, str], boundary: Boundary) -> Task:
 
 
 def _groups(record: Mapping[str, str], *, has_image: bool, has_table: bool) -> dict[str, str]:
-    """The divisions of the paper's table, and those of the published columns."""
+    """The groups of a task: those of the paper's table, and those of the published columns."""
     difficulty = record["difficulty"]
     return {
         "tag": record["tag"],
@@ -227,13 +227,13 @@ def _groups(record: Mapping[str, str], *, has_image: bool, has_table: bool) -> d
         "image": "yes" if has_image else "no",
         "table": "yes" if has_table else "no",
         "image_and_table": "yes" if has_image and has_table else "no",
-        # Published with upper and lower case mixed.
+        # The published column mixes upper and lower case.
         "prompt_type": record["prompt_type"].capitalize(),
     }
 
 
 def _names(record: Mapping[str, str], field: str) -> list[str]:
-    """Names of files, out of a Python list in a string."""
+    """The names of files in a field, which holds a Python list as a string."""
     text = record[field].strip()
     try:
         names, end = read_literal(text)
@@ -248,7 +248,7 @@ def _names(record: Mapping[str, str], field: str) -> list[str]:
 
 
 def _expected(text: str) -> tuple[dict[str, object], dict[str, object]]:
-    """The rules of the variables, and their right values."""
+    """The rules of the variables, and their correct values."""
     try:
         document = as_object(parse_json(text))
     except MalformedError as error:
@@ -292,7 +292,7 @@ def _head(path: Path) -> bytes:
 
 
 def _advice(folder: str, name: str) -> str:
-    """Advice on the file to fetch in place of a missing one."""
+    """Advice on how to fetch a missing file."""
     blob = blob_of(f"{folder}/{name}")
     checksum = f"git blob {blob}" if blob else "its checksum is not known to the judge"
     return f"fetch data/{folder}/{name} of {SOURCE} ({checksum})"

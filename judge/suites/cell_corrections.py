@@ -1,6 +1,6 @@
-"""Cells of a gold that are known to be wrong, as a correction names them.
+"""The wrong cells of a gold, and their right values, as a correction lists them.
 
-:mod:`judge.suites.gold_corrections` sets them.
+:mod:`judge.suites.gold_corrections` writes the right values into the gold.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from judge.workbook.editing.contents import (
 
 
 class UnfitCellsError(Exception):
-    """The cells of a correction are faulty, or do not fit a file."""
+    """The cells of a correction are not valid, or do not match a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellCorrection:
-    """One cell of a gold.
+    """One corrected cell of a gold.
 
     Attributes:
-        ref: the cell; the sheet by its real name.
+        ref: the cell, with the real name of its sheet.
         was: the value that the file holds; None if the cell is blank.
         now: the right value; None for a blank cell.
     """
@@ -43,7 +43,7 @@ class CellCorrection:
         return f"{address(self.ref)} is {shown_value(self.now)} instead of {shown_value(self.was)}"
 
     def to_json(self) -> dict[str, object]:
-        """The cell as a correction writes it."""
+        """The cell as it is written in a correction."""
         return {
             "sheet": self.ref.sheet,
             "cell": cell_name(self.ref.row, self.ref.column),
@@ -53,10 +53,10 @@ class CellCorrection:
 
 
 def read_cells(entries: object) -> tuple[CellCorrection, ...]:
-    """The cells of a correction, as YAML or JSON has them.
+    """Reads the cells of a correction from parsed YAML or JSON.
 
     Raises:
-        UnfitCellsError: says what is wrong.
+        UnfitCellsError: the cells are not valid; says what is wrong.
     """
     if not isinstance(entries, list) or not entries:
         raise UnfitCellsError(f"field 'cells' must be a list of cells, not {written(entries)}")
@@ -98,14 +98,14 @@ def _value(number: int, name: str, value: object) -> CellValue:
 
 
 def same_value(first: CellValue, second: CellValue) -> bool:
-    """Whether two values are the same; a truth value is never a number."""
+    """Whether two values are the same; a Boolean never equals a number."""
     if isinstance(first, bool) is not isinstance(second, bool):
         return False
     return bool(first == second) or content_to_json(first) == content_to_json(second)
 
 
 def shown_value(value: CellValue) -> str:
-    """A value for people."""
+    """A value as messages show it."""
     if value is None:
         return "blank"
     content = content_to_json(value)

@@ -1,8 +1,8 @@
-"""What careful readers say of the golds of a published suite: its certified tasks.
+"""The certified tasks of a published suite: grades that careful readers gave to its golds.
 
-A file of ``dataset/certified`` grades the tasks of one suite, with reasons. A grade belongs to the
-workbooks that were read, and does not hold for others. From the grades follow corrections
-(:meth:`Certification.corrections`) and the scores over certified tasks.
+A file of ``dataset/certified`` grades the tasks of one suite, with reasons. A grade is valid only
+for the workbooks that were read. The grades lead to corrections
+(:meth:`Certification.corrections`) and to scores over certified tasks.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from judge.suites.suite import Suite, file_digest
 
 
 class Grade(enum.StrEnum):
-    """What a task's gold is worth."""
+    """How far a task's gold can be relied on."""
 
     SOUND = "sound"
-    """Question and input give the gold's values, and any right answer passes."""
+    """The gold's values follow from question and input, and any right answer passes."""
     WEAK = "weak"
-    """Right so far: the untouched input passes, or part of the answer is not compared."""
+    """The gold is right, but the untouched input passes, or part of the answer is not compared."""
     AMBIGUOUS = "ambiguous"
-    """Readings that competent people follow give different values, and nothing decides."""
+    """Reasonable readings of the question give different values, and nothing decides which."""
     FAULTY = "faulty"
     """The gold, or the answer position, contradicts the question, the input or itself."""
 
@@ -44,12 +44,13 @@ class Grade(enum.StrEnum):
 
 
 class GradedTask(TypedDict):
-    """One task of a file of grades.
+    """One graded task.
 
-    ``readers`` are the grades of the readers, who did not see each other's, before they were
-    reconciled. ``readings`` are those of an ambiguous question, ``unscored`` is what was asked and
-    is not compared, ``reports`` are public reports about the task. ``corrections`` are in the form
-    of ``dataset/corrections``; a faulty task that has one is judged with it.
+    ``readers`` are the grades that the readers gave independently, before they were reconciled.
+    ``readings`` are the possible readings of an ambiguous question, ``unscored`` is the part of the
+    request that is not compared, and ``reports`` are public reports about the task.
+    ``corrections`` are written as in ``dataset/corrections``; a faulty task that has one is judged
+    with it.
     """
 
     task: TaskId
@@ -96,9 +97,9 @@ class Certification:
         return {task_id: self._corrections_of(task) for task_id, task in self.tasks.items()}
 
     def corrections(self) -> tuple[Correction, ...]:
-        """What puts the suite right: corrected golds and positions; other faults are left out.
+        """The corrections of the suite: right golds and positions, and tasks to leave out.
 
-        An ambiguous task is left out, and so is a faulty one that has no correction.
+        An ambiguous task is left out, and so is a faulty one without a correct gold or position.
         """
         return tuple(
             correction
@@ -132,13 +133,13 @@ class Certification:
         )
 
     def is_corrected(self, task_id: str) -> bool:
-        """Whether a faulty task has a correction that it can be judged with."""
+        """Whether a task is faulty and has a correction with which it can be judged."""
         return any(
             correction.field != "exclude" for correction in self._corrections_by_task[task_id]
         )
 
     def grades_of(self, suite: Suite) -> dict[str, Grade]:
-        """Task id -> grade, of the suite's tasks whose workbooks are those that were read.
+        """Task id -> grade, for the suite's tasks that have the workbooks that were read.
 
         Raises:
             SuiteError: a workbook cannot be read.
@@ -155,7 +156,7 @@ class Certification:
     def identity(
         self, suite: Suite, corrections: Iterable[Mapping[str, object]]
     ) -> CertifiedIdentity:
-        """What run.json says of the grades.
+        """The entry of run.json about the grades.
 
         Args:
             suite: the suite that the run answers.
@@ -197,7 +198,7 @@ def certified_folder() -> Path:
 
 
 def certification_of(suite: Suite) -> Certification | None:
-    """The grades that ship with the judge for a suite's format; None where there are none.
+    """The grades that ship with the judge for a suite's format; None if there are none.
 
     Raises:
         SuiteError: the file cannot be read.
@@ -212,7 +213,7 @@ def certification_of(suite: Suite) -> Certification | None:
 def certified_identity(
     suite: Suite, corrections: Iterable[Mapping[str, object]]
 ) -> CertifiedIdentity | None:
-    """What run.json says of the grades of a suite's tasks; None where nobody graded them.
+    """The entry of run.json about the grades of a suite's tasks; None if nobody graded them.
 
     Args:
         suite: the suite that the run answers.
@@ -238,7 +239,7 @@ def read_certification(path: Path) -> Certification:
 
 
 def certification_in(document: object, path: Path) -> Certification:
-    """The grades in a document of YAML.
+    """Reads the grades from a parsed YAML document.
 
     Args:
         document: the document.
@@ -280,7 +281,7 @@ def _by_id(document: _Document) -> dict[str, GradedTask]:
 
 
 def _with_grades(task: GradedTask) -> GradedTask:
-    """The task with grades instead of the names of grades."""
+    """The task with the names of grades turned into :class:`Grade` values."""
     return {
         **task,
         "grade": Grade(task["grade"]),

@@ -1,4 +1,4 @@
-"""Known faults of published suites: written down with reason and source, applied on request."""
+"""Corrections of known faults in published suites, with reasons; applied only on request."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from judge.suites.suite import Suite
 from judge.workbook.position import parse_position
 
 FIELDS = ("answer_position", "answer_sheet", "style", "exclude", "gold")
-"""What can be corrected: fields of a task; ``gold`` is cells of the gold of one case."""
+"""The fields of a task that can be corrected; ``gold`` stands for cells of one case's gold."""
 
 _OF_CASES = {"exclude", "gold"}
-"""What can be corrected in a single case, which requires the hash of its gold."""
+"""The fields that can be corrected in a single case; this requires the hash of its gold."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """One known fault of a suite, and what is right.
+    """One known fault of a suite, and its correction.
 
     Attributes:
         format: the format of the suites that have the fault.
         task: the task's id as text.
         field: one of :data:`FIELDS`.
-        was: the field's value as published; where a suite has another one, the correction is not
-            applied. None where the suite has no such field.
+        was: the field's value as published; the correction is not applied to a suite that has
+            another value. None if the suite has no such field.
         now: the corrected value; for ``exclude`` the reason, for ``gold`` nothing.
-        reason: what is wrong, for people; of a case, what a reader sees in the question.
-        source: where it can be seen.
-        evidence: what the cells show; empty if nobody says.
-        case: number of the case, if it is about a single one.
+        reason: what is wrong, for people; for a case, what a reader sees in the question.
+        source: where the fault can be seen.
+        evidence: what the cells show; empty if not stated.
+        case: number of the case, if the correction is about a single one.
         gold_sha256: hash of the gold of that case, as published.
-        input_sha256: hash of its first input, if the correction follows from it.
-        cells: for ``gold``, the cells that are wrong.
-        by: who reviewed it; empty if that is not known.
-        at: when, in ISO format; empty if that is not known.
+        input_sha256: hash of the case's first input, if the correction depends on it.
+        cells: for ``gold``, the wrong cells and their right values.
+        by: who reviewed the correction; empty if unknown.
+        at: when it was reviewed, in ISO format; empty if unknown.
     """
 
     format: str
@@ -69,7 +69,7 @@ class Correction:
 
     @property
     def key(self) -> tuple[str, str, int | None, str]:
-        """Key that may be corrected once: format, task, case and field."""
+        """Format, task, case and field, which may be corrected only once."""
         return (self.format, self.task, self.case, self.field)
 
     def __str__(self) -> str:
@@ -147,8 +147,8 @@ class CorrectedSuite:
     Attributes:
         suite: the suite; its digest is that of its files.
         applied: the corrections that were applied, in suite order.
-        unfit: corrections of tasks that the suite has, but with a value other than the one that
-            was found wrong.
+        unfit: corrections that were not applied, because the task does not have the value that
+            they correct.
     """
 
     suite: Suite
@@ -164,11 +164,11 @@ class CorrectedSuite:
 def apply_corrections(suite: Suite, corrections: Iterable[Correction]) -> CorrectedSuite:
     """Corrects the tasks of a suite.
 
-    Corrections of other formats and of tasks that the suite does not have are passed over. Golds
-    that hold the right values already are left as they are.
+    Ignores corrections of other formats and of tasks that the suite does not have. Does not change
+    golds that already hold the right values.
 
     Raises:
-        SuiteError: a correction was made for a file with another content; each is named.
+        SuiteError: corrections were made for files with other contents; all are named.
     """
     by_task: dict[str, list[Correction]] = {}
     for correction in corrections:
@@ -199,7 +199,7 @@ def apply_corrections(suite: Suite, corrections: Iterable[Correction]) -> Correc
 
 
 def _corrected(task: Task, correction: Correction) -> Task | None:
-    """The task with one correction; None where it does not have the fault.
+    """The task with one correction; None if it does not have the fault.
 
     Raises:
         UnfitCellsError: it was made for another file.
@@ -219,7 +219,7 @@ def _corrected(task: Task, correction: Correction) -> Task | None:
 
 
 def _corrected_in_case(task: Task, correction: Correction) -> Task | None:
-    from judge.suites.gold_corrections import (  # noqa: PLC0415  edits workbooks: seldom needed
+    from judge.suites.gold_corrections import (  # noqa: PLC0415  edits workbooks: rarely needed
         GoldCorrection,
         corrected_case,
     )
@@ -287,14 +287,14 @@ _ENTRY_FIELDS = {
 
 
 def correction_of(suite_format: str, entry: object) -> Correction:
-    """Reads one correction, as YAML or JSON has it.
+    """Reads one correction from parsed YAML or JSON.
 
     Args:
         suite_format: the format of the suites that have the fault.
         entry: the correction.
 
     Raises:
-        CorrectionFaultError: says what is wrong with it.
+        CorrectionFaultError: it is not valid; says what is wrong.
     """
     if not isinstance(entry, dict):
         raise CorrectionFaultError(f"must be an object, not {written(entry)}")
@@ -330,7 +330,7 @@ def correction_of(suite_format: str, entry: object) -> Correction:
 
 
 def _whole(made: Correction, entry: Mapping[object, object]) -> Correction:
-    """A correction of a whole task, which has nothing that belongs to a case."""
+    """A correction of a whole task, checked to have no field that belongs to a case."""
     for name in ("gold_sha256", "input_sha256", "cells"):
         if name in entry:
             raise CorrectionFaultError(f"field {name!r} is only for corrections of a case")
@@ -352,7 +352,7 @@ def _of_case(made: Correction, entry: Mapping[object, object]) -> Correction:
         raise CorrectionFaultError("field 'evidence' must say what the cells show")
     if (made.field == "gold") is not ("cells" in entry):
         raise CorrectionFaultError(
-            "field 'cells' is what the field 'gold' needs, and nothing else has"
+            "field 'cells' is required if 'field' is 'gold', and not allowed otherwise"
         )
     try:
         cells = read_cells(entry["cells"]) if made.field == "gold" else ()
@@ -411,7 +411,7 @@ def _new_value(field: str, now: object) -> str | tuple[str, ...]:
 
 
 def describe_corrections(corrections: Sequence[Correction]) -> list[dict[str, object]]:
-    """Corrections as they are written into run.json and the report."""
+    """The corrections as run.json and the report show them."""
     return [_described(correction) for correction in corrections]
 
 
@@ -436,7 +436,7 @@ def _described(correction: Correction) -> dict[str, object]:
 
 
 def write_corrections(path: Path, suite_format: str, corrections: Sequence[Correction]) -> None:
-    """Writes a file of corrections, as :func:`load_corrections` reads it; a whole file or none.
+    """Writes a file of corrections for :func:`load_corrections`, either completely or not at all.
 
     Args:
         path: the file, in an existing folder.

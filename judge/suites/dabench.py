@@ -37,27 +37,27 @@ TABLE = ScoreTable(
         *(ScoreColumn(level, "level", level, "Level") for level in ("easy", "medium", "hard")),
     ),
 )
-"""The published script's accuracy, where questions without a reply count as failed."""
+"""The accuracy of the published script, which counts questions without a reply as failed."""
 
 
 class DABench(SuiteFormat):
-    """A ``da-dev-questions.jsonl`` with its labels next to ``da-dev-tables``."""
+    """The format with ``da-dev-questions.jsonl`` and its labels next to ``da-dev-tables``."""
 
     names: tuple[str, ...] = (NAME,)
     definition = DEFINITION
     file_suffixes = (".csv",)
 
     def recognises(self, root: Path) -> bool:
-        """Whether there are questions and labels."""
+        """Whether a folder holds the questions and their labels."""
         return (root / DEFINITION).is_file() and (root / LABELS).is_file()
 
     def load(self, root: Path) -> Contents:
-        """Reads a suite; tables that are not there are named in their cases."""
+        """Reads a suite; each case names its missing table."""
         tasks, faults = read_suite(root)
         return Contents(format=NAME, tasks=tasks, faults=faults, tables=(TABLE,))
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The table under its own name."""
+        """The table keeps its own name."""
         files = question.inputs[0].files if question.inputs else ()
         name = files[0].path.name if files else "input.csv"
         return SolutionPaths(f"{folder}/{name}", f"{folder}/answer.txt")
@@ -67,7 +67,7 @@ FORMAT = DABench()
 
 
 _TOLERANCE = 1e-6
-"""How close a number has to be: questions say how it is rounded."""
+"""How far a number may be off; it is small, as questions say how to round."""
 
 
 def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
@@ -77,7 +77,7 @@ def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
         root: the folder with the questions and the labels.
 
     Returns:
-        The tasks without faults; and all faults. A table that is not there is not a fault.
+        The tasks without faults; and all faults. A missing table is not a fault.
 
     Raises:
         SuiteError: a file is not JSON lines.
@@ -142,7 +142,7 @@ def _task(record: Mapping[str, object], labels: Mapping[str, object], boundary: 
 
 
 def _values(answers: object) -> dict[str, object]:
-    """The right values: numbers if they are finite, text otherwise."""
+    """The correct values: as numbers if they are finite, otherwise as text."""
     if not isinstance(answers, list) or not answers:
         raise FieldError(f"there is no label with common_answers in {LABELS}")
     values: dict[str, object] = {}

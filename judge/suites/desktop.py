@@ -1,7 +1,7 @@
-"""The published formats of Spider2-V and OSWorld, as far as their tasks are about workbooks.
+"""The published formats of Spider2-V and OSWorld, for their tasks about workbooks.
 
-Each task is a JSON file. Its field ``evaluator`` decides which checker judges the task; where a
-finished file cannot decide it, the task is left out with the reason.
+Each task is a JSON file. Its field ``evaluator`` decides which checker judges the task. A task that
+cannot be decided from a finished file is left out, with the reason.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ SUFFIXES = (
     ".sqlite",
     ".db",
 )
-"""What a task may ask for; the first is what most do."""
+"""Suffixes of the files that a task may ask for; most ask for the first."""
 
 _OUTPUT = re.compile(
     rf"(?:(?P<number>\d{{1,6}})_)?(?P<id>[0-9A-Za-z-]{{1,80}})_output"
     rf"(?:{'|'.join(map(re.escape, SUFFIXES))})"
 )
-ASKED_FILE = "file"
-"""Name of the detail of a task that says which file it asks for, if that is not a workbook."""
+REQUESTED_FILE = "file"
+"""Name of the task detail with the file that the task asks for, if that is not a workbook."""
 
 DESKTOP_FOLDER = "folder"
-"""Name of the detail that says which folder of the home folder a task is about.
+"""Name of the task detail with the folder, below the home folder, that the task works in.
 
-A desktop has the task's files there, and brings the whole folder back.
+The task's files are placed there on a desktop, and the whole folder is brought back.
 """
 
 _TITLE = "Success by difficulty, feasibility and instruction"
@@ -81,16 +81,16 @@ _COLUMNS = (
     ScoreColumn("Abstract", "instruction", "abstract", "Instruction"),
     ScoreColumn("Verbose", "instruction", "verbose", "Instruction"),
 )
-"""As in Table 4 of the Spider2-V paper and Table 15 of the OSWorld paper."""
+"""The columns of Table 4 of the Spider2-V paper and of Table 15 of the OSWorld paper."""
 
 
 class DesktopFormat(SuiteFormat):
-    """A folder with ``evaluation_examples``, as the repository has it.
+    """The format of a folder with ``evaluation_examples``, as in the published repository.
 
     Args:
         name: the name of the format, and of the evaluator that its rules were written for.
-        folder: the folder of the tasks, below that of the examples.
-        before: another such folder; where it exists as well, the suite is of the other format.
+        folder: the tasks' folder, below ``examples``.
+        before: the tasks' folder of another format, which a suite has if this folder exists too.
         examples: the folder of the examples.
     """
 
@@ -108,12 +108,12 @@ class DesktopFormat(SuiteFormat):
         self._before = before
 
     def recognises(self, root: Path) -> bool:
-        """Whether the folder of the tasks is there."""
+        """Whether a folder holds tasks of this format, and none of the format that goes first."""
         other = self._before is not None and (root / self.examples / self._before).is_dir()
         return (root / self.definition).is_dir() and not other
 
     def load(self, root: Path) -> Contents:
-        """Reads a suite; tasks that cannot be judged without a desktop say why."""
+        """Reads a suite; tasks that cannot be judged without a desktop give the reason."""
         tasks, faults = read_suite(root, self)
         present = {group for task in tasks for group in task.groups.items()}
         columns = [
@@ -125,7 +125,7 @@ class DesktopFormat(SuiteFormat):
         return Contents(self.name, tasks, self._notes(root), faults, tables)
 
     def _notes(self, root: Path) -> tuple[str, ...]:
-        """A note that there are tasks of the other format as well, and how those are judged."""
+        """A note if the folder also holds tasks of the other format; says how to judge them."""
         other = "" if self._before is not None else SPIDER2V.definition
         if not other or not (root / other).is_dir():
             return ()
@@ -136,27 +136,30 @@ class DesktopFormat(SuiteFormat):
         return (f"{other}: {reason}; name that folder to judge them: {root / other}",)
 
     def output_of(self, file_name: str) -> tuple[str, int] | None:
-        """Reads ``{id}_output.xlsx`` or the like, perhaps with the number of the case, 1."""
+        """Reads ``{id}_output.xlsx`` or another suffix; ``1_``, the case number, may precede it."""
         match = _OUTPUT.fullmatch(file_name)
         return None if match is None else (match["id"], int(match["number"] or 1))
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The workbook under its own name, and the output next to it."""
+        """The workbook keeps its own name, and the output is next to it."""
         files = question.inputs[0].files if question.inputs else ()
         name = PurePath(files[0].path.name if files else "input.xlsx")
-        suffix = PurePath(question.details.get(ASKED_FILE, "output.xlsx")).suffix
+        suffix = PurePath(question.details.get(REQUESTED_FILE, "output.xlsx")).suffix
         return SolutionPaths(f"{folder}/{name}", f"{folder}/{name.stem}_output{suffix}")
 
 
 SPIDER2V = DesktopFormat("spider2v", "excel", before="libreoffice_calc")
 OSWORLD = DesktopFormat("osworld", "libreoffice_calc")
-"""Where both repositories are in one folder, OSWorld's tasks find Spider2-V's workbooks."""
+"""OSWorld's format; its tasks also find the workbooks of Spider2-V in the same folder."""
 
 
 # -- the field evaluator --------------------------------------------------------------------------
 
 FindGold = Callable[[Any], Gold | str | None]
-"""Makes a gold of a metric's field ``expected``: the name of one that is not there, or None."""
+"""Makes a gold of a metric's field ``expected``.
+
+Returns the name if the file is missing, and None if the field names no file.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +169,10 @@ class Evaluation:
     Attributes:
         spec: the checker.
         answer: what a submission leaves.
-        golds: the golds that are there.
-        missing: names of those that are not.
+        golds: the golds that exist.
+        missing: names of the missing golds.
         reason: why a finished file does not decide the task; None if it does.
-        context: details of the task to state with it.
+        context: details to add to the task.
     """
 
     spec: CheckerSpec
@@ -181,11 +184,11 @@ class Evaluation:
 
 
 def read_evaluation(evaluator: Mapping[str, Any], name: str, find: FindGold) -> Evaluation:
-    """Reads the field.
+    """Reads the field ``evaluator`` of a task.
 
     Args:
         evaluator: the field.
-        name: whose evaluator the task was written for.
+        name: the evaluator that the task was written for.
         find: finds golds.
     """
     function = evaluator.get("func")
@@ -216,7 +219,7 @@ def _gold_elsewhere(expected: Any) -> str | None:
 
 
 def _listed(evaluator: Mapping[str, Any], name: str, count: int) -> list[Any]:
-    """A field for each of the metrics; one that is not a list is for the only metric."""
+    """The value of a field for each metric; a value that is not a list is for the first metric."""
     value = evaluator.get(name)
     values = value if isinstance(value, list) else [value]
     return [*values, *[None] * count][:count]
@@ -253,7 +256,7 @@ def _of_metrics(evaluator: Mapping[str, Any], name: str, find: FindGold) -> Eval
         metrics.append(call)
     files = {metric["result"] for metric in metrics}
     if not reasons and len(files) > 1:
-        reasons.append(f"the evaluator looks at {len(files)} files: {', '.join(sorted(files))}")
+        reasons.append(f"the evaluator reads {len(files)} files: {', '.join(sorted(files))}")
     if reasons:
         return Evaluation(CheckerSpec("unjudged"), reason="; ".join(dict.fromkeys(reasons)))
     (file,) = files
@@ -265,21 +268,19 @@ def _of_metrics(evaluator: Mapping[str, Any], name: str, find: FindGold) -> Eval
         AnswerForm.WORKBOOK if is_workbook else AnswerForm.FILES,
         tuple(golds.values()),
         tuple(missing),
-        context={} if is_workbook else {ASKED_FILE: file},
+        context={} if is_workbook else {REQUESTED_FILE: file},
     )
 
 
 def _reason(func: Any, result: Any, expected: Any) -> str | None:
     """Why a metric cannot be judged here; None if it can."""
     if func not in METRIC_NAMES or func == INFEASIBLE:
-        return f"the evaluator {func} needs the desktop, or is not one that is known here"
+        return f"the evaluator {func} needs the desktop, or is unknown to the judge"
     kind = result.get("type") if isinstance(result, dict) else None
     if kind not in {"vm_file", "local_file"}:
-        return f"the evaluator {func} looks at {kind}, which only the desktop has"
+        return f"the evaluator {func} reads {kind}, which only the desktop has"
     if not _file_of(result).lower().endswith(SUFFIXES):
-        return (
-            f"the evaluator {func} looks at {_file_of(result)!r}, which is not a known kind of file"
-        )
+        return f"the evaluator {func} reads {_file_of(result)!r}, which is not a known kind of file"
     return _gold_elsewhere(expected)
 
 
@@ -294,7 +295,7 @@ _WINDOWS = re.compile(r"[A-Za-z]:\\")
 
 
 def _last(path: str) -> str:
-    """The name at the end of a path, which may be one of Windows."""
+    """The last name of a path, which may be a Windows path."""
     return (PureWindowsPath(path) if _WINDOWS.match(path) else PurePosixPath(path)).name
 
 
@@ -305,7 +306,7 @@ _COPIES = {"download", "copyfile_from_host_to_guest"}
 _PLAN_FILE = "verbose_instruction.txt"
 _PHRASINGS = ("abstract", "verbose")
 _DIFFICULTIES = ((5, "easy"), (15, "medium"))
-"""Most actions of a task -> its class in the Spider2-V paper; what takes more is hard."""
+"""Upper limit of actions -> difficulty in the Spider2-V paper; a task with more is hard."""
 _MAX_PLAN_BYTES = MIB
 
 
@@ -314,11 +315,11 @@ def read_suite(root: Path, chosen: DesktopFormat) -> tuple[tuple[Task, ...], tup
 
     Args:
         root: the folder with ``evaluation_examples``.
-        chosen: which of the formats it is.
+        chosen: the format of the suite.
 
     Returns:
-        The tasks; and all faults, each with its file and field. Tasks that a file alone cannot
-        decide, and those whose workbooks are not there, are left out with the reason.
+        The tasks; and all faults, each with its file and field. A task that cannot be decided from
+        a file, or whose workbooks are missing, is left out with the reason.
 
     Raises:
         SuiteError: a task's file cannot be read.
@@ -347,7 +348,7 @@ def read_suite(root: Path, chosen: DesktopFormat) -> tuple[tuple[Task, ...], tup
 
 
 def _with_pairs(tasks: Sequence[Task], counterparts: Mapping[str, object]) -> tuple[Task, ...]:
-    """The tasks; those that are two phrasings of one task have the id of the first in common."""
+    """The tasks; two phrasings of the same task both refer to the id of the first."""
     phrased = {task.id: task.phrasing for task in tasks if task.phrasing is not None}
     joined = []
     for task in tasks:
@@ -363,7 +364,7 @@ def _with_pairs(tasks: Sequence[Task], counterparts: Mapping[str, object]) -> tu
 
 
 def _grouped_by_feasibility(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """The tasks, grouped by whether they can be done unless all of them can."""
+    """The tasks, grouped into feasible and infeasible; unchanged if all are feasible."""
     feasible = [task.answer is not AnswerForm.TEXT for task in tasks]
     if all(feasible):
         return tuple(tasks)
@@ -374,14 +375,14 @@ def _grouped_by_feasibility(tasks: Sequence[Task]) -> tuple[Task, ...]:
 
 
 def _difficulty(actions: object) -> str | None:
-    """The class of a task by the actions that its authors count; None where they count none."""
+    """The difficulty of a task by its number of actions; None if its authors give no number."""
     if not isinstance(actions, int) or isinstance(actions, bool) or actions < 0:
         return None
     return next((name for most, name in _DIFFICULTIES if actions <= most), "hard")
 
 
 def task_files(folder: Path) -> Iterator[Path]:
-    """The JSON files of tasks: in the folder itself, or in a folder of the task's name each.
+    """The JSON files of tasks: in the folder itself, or each in a folder named after its task.
 
     Raises:
         SuiteError: the folder cannot be listed, or has too many entries.
@@ -410,15 +411,15 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
     evaluator = record.get("evaluator")
     if not isinstance(evaluator, dict):
         raise fields.error("evaluator", "must be an object")
-    folders = _places(boundary, task_id, chosen)
+    folders = _folders_of(boundary, task_id, chosen)
     inputs, absent = _inputs(record.get("config"), boundary, folders)
     evaluation = read_evaluation(
         evaluator, chosen.name, lambda expected: _gold(expected, boundary, folders)
     )
     reason = evaluation.reason
-    lacking = [file.name for file in absent] + list(evaluation.missing)
-    if reason is None and lacking:
-        reason = f"the files are not there: {', '.join(lacking)}"
+    missing = [file.name for file in absent] + list(evaluation.missing)
+    if reason is None and missing:
+        reason = f"the files are not there: {', '.join(missing)}"
         if evaluation.answer is AnswerForm.TEXT:
             reason = f"infeasible, so that the answer FAIL is right; {reason}"
     spec = evaluation.spec
@@ -457,8 +458,8 @@ def _plan(path: Path) -> str:
 # -- files ----------------------------------------------------------------------------------------
 
 
-def _places(boundary: Boundary, task_id: str, chosen: DesktopFormat) -> list[Path]:
-    """Folders in which the workbooks of a task may be, those of Spider2-V and of a cache too."""
+def _folders_of(boundary: Boundary, task_id: str, chosen: DesktopFormat) -> list[Path]:
+    """The folders that may hold the workbooks of a task, including Spider2-V's and the cache."""
     examples = boundary.root / chosen.examples
     folders = dict.fromkeys((chosen.folder, "excel", "libreoffice_calc"))
     return [*(examples / folder / task_id for folder in folders), boundary.root / "cache" / task_id]
@@ -499,19 +500,19 @@ def _inputs(
     return inputs, absent
 
 
-def _gold(expected: Any, boundary: Boundary, places: Sequence[Path]) -> Gold | str | None:
-    """The gold of a metric, its name if it is not there, or None if the metric names none."""
+def _gold(expected: Any, boundary: Boundary, folders: Sequence[Path]) -> Gold | str | None:
+    """The gold of a metric; its name if the file is missing, None if the metric names no file."""
     if not isinstance(expected, dict) or expected.get("type") not in {"local_file", "cloud_file"}:
         return None
     written, placed = (_first(expected.get(key)) for key in ("path", "dest"))
     name = _name(unquote(urlsplit(str(written)).path), "evaluator")
     names = [name] if placed is None else [name, _name(placed, "evaluator")]
-    path = next((found for name in names if (found := _find(name, boundary, places))), None)
+    path = next((file for name in names if (file := _find(name, boundary, folders))), None)
     return name if path is None else Gold(path)
 
 
 def _first(written: Any) -> Any:
-    """The workbook of a list of files, which comes first."""
+    """The workbook of a list of files: the first file."""
     return written[0] if isinstance(written, list) and written else written
 
 

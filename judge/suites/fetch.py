@@ -1,4 +1,4 @@
-"""Downloads a published suite: resumes, checks, unpacks as a whole or not at all."""
+"""Downloads a published suite: resumes, checks, and unpacks completely or not at all."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from judge.suites.locate import PublishedSuite, fetched_folder
 from judge.version import __version__
 
 MAX_ARCHIVE_BYTES = 4 * 1024**3
-"""A download of unknown size is given up beyond this (the largest published one is 0.1 GB)."""
+"""Largest download if its size is not known (the largest published archive has 0.1 GB)."""
 
 MIN_BYTES = 64 * 1024
-"""What a server has to send within each :data:`PATIENCE_S`; a slower one is given up."""
+"""How many bytes a server has to send every :data:`PATIENCE_S`; slower servers are dropped."""
 
 PATIENCE_S = 120.0
 
@@ -45,7 +45,7 @@ _CHUNK_BYTES = 256 * 1024
 _CHECKSUMS = "checksums.json"
 
 OnProgress = Callable[[int, int | None], None]
-"""Called with the bytes so far and with the whole size, if it is known."""
+"""Called with the number of bytes so far, and with the total size if it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +66,22 @@ class Fetched:
 
 
 class _AddressError(Exception):
-    """An address did not give the archive; what was received so far is kept."""
+    """An address did not give the archive; the part that was received is kept."""
 
 
 class _TooSlowError(_AddressError):
-    """An address sends too little for too long."""
+    """The server at an address sends too slowly."""
 
     def __init__(self) -> None:
         super().__init__(f"it sends less than {MIN_BYTES:,} bytes in {PATIENCE_S:g} s")
 
 
 class _TooMuchError(_AddressError):
-    """An address sends more than the archive has; nothing of it is kept."""
+    """The server sends more bytes than the archive has; nothing is kept."""
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to other hosts, which publishers use, but never from https to http."""
+    """Follows redirects, which publishers use, to other hosts too, but never from https to http."""
 
     def redirect_request(
         self,
@@ -92,7 +92,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         headers: HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
-        """The request that follows, or an error if the new address is not allowed."""
+        """Returns the redirected request; raises an error if the new address is not allowed."""
         scheme = urllib.parse.urlsplit(newurl).scheme.lower()
         allowed = {"https"} if req.type == "https" else {"http", "https"}
         if scheme not in allowed:
@@ -175,7 +175,7 @@ def _fetch(
 
 
 def _only_one(lock: Path, source: PublishedSuite) -> FileLock:
-    """Keeps two fetches of one suite from writing into the same file."""
+    """Prevents two fetches of the same suite from writing to the same file."""
     try:
         return take_lock(lock)
     except HeldError as error:
@@ -192,7 +192,7 @@ def _download(
     timeout_s: float,
     on_progress: OnProgress,
 ) -> None:
-    """Tries one address after the other."""
+    """Tries the addresses in order."""
     problems = []
     for url in urls:
         if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
@@ -231,11 +231,11 @@ def _download_from(
         url: the address.
         part: the file.
         timeout_s: how long the server may be silent.
-        expected_bytes: size of the archive, if it is known; no more than that is accepted.
+        expected_bytes: size of the archive, if it is known; a larger download is refused.
         on_progress: called with the progress of the download.
 
     Raises:
-        _AddressError: no connection, an answer other than the archive, or a connection cut off.
+        _AddressError: there was no connection, it was cut off, or the reply is not the archive.
         OSError: the file cannot be written.
     """
     note = part.with_name(f"{part.name}.json")
@@ -248,13 +248,13 @@ def _download_from(
         if response.status != HTTPStatus.PARTIAL_CONTENT:
             done = 0
         elif not _continues(response, done):
-            _forget(part)  # the next try starts again
+            _forget(part)  # the next try starts from the beginning
             raise _AddressError("it continues from a position other than the requested one")
         length = response.headers.get("Content-Length")
         size = done + int(length) if length and length.isdigit() and len(length) < 20 else None
         most = expected_bytes or MAX_ARCHIVE_BYTES
         if size is not None and size > most:
-            raise _TooMuchError(f"it has {size:,} bytes, and the archive no more than {most:,}")
+            raise _TooMuchError(f"it has {size:,} bytes, but the archive at most {most:,}")
         fresh_tag = response.headers.get("ETag")
         write_whole(note, json.dumps({"url": url, "etag": fresh_tag}).encode())
         how = os.O_APPEND if done else os.O_TRUNC
@@ -274,10 +274,10 @@ def _download_from(
 def _opened(
     request: urllib.request.Request, part: Path, timeout_s: float, pace: _Pace
 ) -> HTTPResponse:
-    """The answer to a request, its headers read.
+    """The response to a request, with its headers read.
 
     Raises:
-        _AddressError: there is none, or one without an archive.
+        _AddressError: there is no response, or it has no archive.
     """
     try:
         response: HTTPResponse = urllib.request.build_opener(
@@ -286,7 +286,7 @@ def _opened(
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            _forget(part)  # there is nothing after what we have: the next try starts again
+            _forget(part)  # no bytes follow ours: the next try starts from the beginning
         raise _AddressError(f"HTTP {error.code} {error.reason}") from error
     except (OSError, HTTPException) as error:
         pace.check()
@@ -295,16 +295,16 @@ def _opened(
 
 
 def _continues(response: HTTPResponse, done: int) -> bool:
-    """Whether a partial answer begins where the existing file ends."""
+    """Whether a partial response begins where the existing file ends."""
     unit, _, span = response.headers.get("Content-Range", "").partition(" ")
     return unit.strip().lower() == "bytes" and span.strip().startswith(f"{done}-")
 
 
 class _Pace:
-    """Gives up a server that sends a byte now and then; time that the machine slept counts.
+    """Drops a server that sends only a byte now and then; time in standby counts too.
 
-    Headers, the sizes of chunks and the beginning of TLS are read in many small steps, each with a
-    time limit of its own. So a thread keeps watch, and shuts the connection down.
+    Headers, chunk sizes and the TLS handshake are read in many small steps, and the time limit of
+    the socket applies to each step. So a thread watches the total, and shuts the connection down.
     """
 
     def __init__(self) -> None:
@@ -327,10 +327,10 @@ class _Pace:
             connection.close()
 
     def connect(self, *arguments: Any, **named: Any) -> socket.socket:
-        """A connection that is shut down when its server is given up."""
+        """Opens a connection that is shut down if its server is too slow."""
         connection = socket.create_connection(*arguments, **named)
         with self._lock:
-            self._connections.append(connection.dup())  # TLS takes the connection itself over
+            self._connections.append(connection.dup())  # TLS takes over the original
         return connection
 
     def received(self, count: int) -> None:
@@ -346,10 +346,10 @@ class _Pace:
             raise _TooSlowError
 
     def check(self) -> None:
-        """Distinguishes a connection that was shut down here from one that ended.
+        """Checks that a failed connection was not shut down by this class.
 
         Raises:
-            _TooSlowError: it was.
+            _TooSlowError: it was, because the server is too slow.
         """
         if self._expired:
             raise _TooSlowError
@@ -375,7 +375,7 @@ class _Watched(urllib.request.AbstractHTTPHandler):
         self._pace = pace
 
     def do_open(self, http_class: Any, req: Any, **http_conn_args: Any) -> Any:
-        """Opens a connection that is watched."""
+        """Sends a request over a connection that is watched."""
 
         def connection(*arguments: Any, **named: Any) -> Any:
             made = http_class(*arguments, **named)
@@ -395,7 +395,7 @@ class _Https(_Watched, urllib.request.HTTPSHandler):
 
 def _next_chunk(response: HTTPResponse, pace: _Pace) -> bytes:
     try:
-        # Takes what has arrived: a full chunk may take forever.
+        # read1 returns what has arrived; waiting for a full chunk could take forever.
         chunk = response.read1(_CHUNK_BYTES)
     except (OSError, HTTPException) as error:
         pace.check()
@@ -405,19 +405,19 @@ def _next_chunk(response: HTTPResponse, pace: _Pace) -> bytes:
 
 
 def _resumable(url: str, part: Path, note: Path) -> tuple[int, str]:
-    """How many bytes of exactly this content exist, and the tag that proves it."""
+    """How many bytes were received before, and the ETag that proves that the file is the same."""
     try:
         recorded = read_kept(note)
         facts = part.lstat()
     except OSError:
         return 0, ""
     if not stat.S_ISREG(facts.st_mode):
-        _forget(part)  # nothing is written through a link
+        _forget(part)  # a link must not be written through
         return 0, ""
     if not isinstance(recorded, dict) or recorded.get("url") != url:
         return 0, ""
     tag = recorded.get("etag")
-    # A weak tag does not promise the same bytes.
+    # A weak ETag does not guarantee the same bytes.
     if not isinstance(tag, str) or tag.startswith("W/"):
         return 0, ""
     return facts.st_size, tag
@@ -437,7 +437,7 @@ def _sha256(path: Path) -> str:
 
 
 def _check(source: PublishedSuite, archive: Path, sha256: str, record: Path) -> bool:
-    """Checks an archive against what is known of it; records a checksum that is not published.
+    """Checks an archive against its known size and checksum; records an unpublished checksum.
 
     Returns:
         Whether there was a checksum to compare it with.
@@ -482,7 +482,7 @@ def _unpack(archive: Path, target: Path) -> None:
     fresh = target.with_name(f".{target.name}.fresh")
     old = target.with_name(f".{target.name}.old")
     if old.is_dir() and not target.is_dir():
-        old.rename(target)  # ended between the two moves below, the last time
+        old.rename(target)  # the last run was interrupted between the two moves below
     for leftover in (fresh, old):
         shutil.rmtree(leftover, ignore_errors=True)
     unpack(archive, fresh)

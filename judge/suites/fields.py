@@ -1,7 +1,7 @@
-"""Reads typed fields out of a record that somebody else wrote, and says what is wrong with them.
+"""Reads typed fields from a record that somebody else wrote, and reports what is wrong with them.
 
-Every suite format reads its records with :class:`Fields`. It either notes each fault, so that a
-person hears all of them at once, or raises the first. Pure.
+Every suite format reads its records with :class:`Fields`. It either collects the faults, so that
+all are reported together, or raises the first one. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MAX_SHOWN = 60
 
 
 class FieldError(Exception):
-    """A field of a record is faulty: one line that names the field."""
+    """A field of a record is not valid; the message is one line that names the field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Fields:
 
     Attributes:
         values: the object.
-        place: where it is, such as ``cases[0].``; field names are added to it.
-        faults: what is wrong, one line each, shared by all objects of a record. None to raise
+        place: the path of the object, such as ``cases[0].``; field names are appended to it.
+        faults: collects the faults, one line each, of all objects of a record. None to raise
             :class:`FieldError` at the first fault.
     """
 
@@ -49,13 +49,13 @@ class Fields:
         self.faults.append(str(error))
 
     def only(self, *names: str) -> None:
-        """Finds fault with every field that has another name."""
+        """Notes a fault for every field whose name is not among these."""
         for name in self.values:
             if name not in names:
                 self.fault(name, f"is unknown; there are {', '.join(names)}")
 
     def text(self, name: str, *, blank: bool = False) -> str:
-        """Text that has to be there; where ``blank`` is false, it has to say something."""
+        """The text of a required field; it may be blank only if ``blank`` is true."""
         value = self.values.get(name)
         if isinstance(value, str):
             if not blank and not value.strip():
@@ -66,11 +66,11 @@ class Fields:
         return ""
 
     def optional_text(self, name: str) -> str | None:
-        """Text that says something, or None where the field is missing or null."""
+        """Text that is not blank; None if the field is missing or null."""
         return None if self.values.get(name) is None else self.text(name)
 
     def choice(self, name: str, default: _Choice) -> _Choice:
-        """One of the values of an enumeration; the default where the field is missing."""
+        """One of the values of an enumeration; the default if the field is missing."""
         if name not in self.values:
             return default
         value, choices = self.values[name], type(default)
@@ -93,7 +93,7 @@ class Fields:
         return texts
 
     def mapping(self, name: str) -> Mapping[str, object]:
-        """An object; empty where the field is missing."""
+        """An object; empty if the field is missing."""
         value = self.values.get(name, {})
         if isinstance(value, dict):
             return value
@@ -101,7 +101,7 @@ class Fields:
         return {}
 
     def items(self, name: str, *, required: bool) -> list[object]:
-        """A list; empty where the field is missing."""
+        """A list; empty if the field is missing."""
         if name not in self.values:
             if required:
                 self.fault(name, "is missing")
@@ -113,18 +113,18 @@ class Fields:
         return []
 
     def objects(self, name: str, *, required: bool, short: str = "") -> Iterator[Fields]:
-        """The objects of a list, each with its place.
+        """The fields of each object in a list.
 
         Args:
             name: the field.
             required: whether it must be present.
-            short: the field that a string stands for if it is given instead of an object; empty
-                if a string is not allowed.
+            short: a string in the list is read as an object with only this field; empty if strings
+                are not allowed.
         """
         for index, item in enumerate(self.items(name, required=required)):
             item_place = f"{name}[{index}]"
             if short and isinstance(item, str):
-                item = {short: item}  # noqa: PLW2901 - the long way of writing the same
+                item = {short: item}  # noqa: PLW2901 - the long form of the same item
             if isinstance(item, dict):
                 yield Fields(item, f"{self.place}{item_place}.", self.faults)
             else:
@@ -133,11 +133,11 @@ class Fields:
 
 
 def shown(value: object) -> str:
-    """A value of JSON for a message, shortened if it is long."""
+    """A JSON value as messages show it, shortened if it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
 
 
 def _other_type(value: object) -> str:
-    """A value where a container of another type is needed: its type tells more than its content."""
+    """The type of a container, or the value itself if it is not one, for a message."""
     return json_type(value) if isinstance(value, dict | list) else shown(value)

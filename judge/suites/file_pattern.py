@@ -1,4 +1,4 @@
-"""Patterns of paths, such as ``{task}/{case}/*.xlsx``: which file answers which case."""
+"""Path patterns, such as ``{task}/{case}/*.xlsx``, that say which file answers which case."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_LENGTH = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PathFields:
-    """Fields in the path of a file; None for those that the pattern does not have."""
+    """The values of the fields in a file's path; None for fields that the pattern does not have."""
 
     task: str | None
     case: int | None
@@ -35,15 +35,15 @@ class PathFields:
 class FilePattern:
     """Matches paths relative to a folder.
 
-    ``*`` and ``?`` stand for characters of one name, ``[…]`` for one of several, ``**`` as a whole
-    name for any number of folders. ``{case}`` and ``{sample}`` are numbers.
+    ``*``, ``?`` and ``[…]`` match characters of one name, as in a shell; a name that is just ``**``
+    matches any number of folders. ``{case}`` and ``{sample}`` are numbers.
 
     Args:
         text: the pattern.
         tasks: ids of the tasks that the field ``{task}`` may name.
 
     Raises:
-        UsageError: it is absolute, leaves the folder, or has fields that there are not.
+        UsageError: the pattern is absolute, leaves the folder, or has unknown fields.
     """
 
     def __init__(self, text: str, tasks: Collection[str] = ()) -> None:
@@ -52,7 +52,7 @@ class FilePattern:
         unknown = self.fields - set(_FIELDS)
         if unknown:
             raise UsageError(
-                f"the pattern {text!r} has the field {{{min(unknown)}}}, which there is not",
+                f"the pattern {text!r} has the unknown field {{{min(unknown)}}}",
                 hint=_EXAMPLE,
             )
         names = text.split("/")
@@ -71,9 +71,9 @@ class FilePattern:
             raise UsageError(f"the pattern {text!r} cannot be read: {error}") from error
 
     def match(self, path: str) -> PathFields | None:
-        """Fields in a path with slashes, or None if it does not match.
+        """The fields in a path with slashes; None if the path does not match.
 
-        A task that is not among the known ones is taken from the path all the same.
+        A task that the suite does not have is returned as well, if no known task matches.
         """
         match = self._known.fullmatch(path) or self._any.fullmatch(path)
         if match is None:
@@ -90,9 +90,9 @@ class FilePattern:
         """The number of the case that a file answers; the task's only one if the path has none.
 
         Args:
-            fields: what the path says.
+            fields: the fields of the path.
             task: the task that the file answers.
-            error: what to raise.
+            error: class of the error to raise.
 
         Raises:
             JudgeError: the task has several cases, and the pattern does not say which.
@@ -103,17 +103,16 @@ class FilePattern:
             raise error(
                 f"the pattern {self.text!r} does not say which case a file answers, and task "
                 f"{task.id} has {len(task.cases)} cases",
-                hint="Give the place of {case} in it.",
+                hint="Put the field {case} into the pattern.",
             )
         return task.cases[0].number
 
 
 def folder_and_pattern(given: str) -> tuple[Path, str]:
-    """The folder that the first names of a path lead to, and the pattern that the others are.
+    """Splits a path at the first name with a field or wildcard: a folder, and a pattern below it.
 
     Args:
-        given: a path in which names may have fields and wildcards; the last name is always part of
-            the pattern.
+        given: the path; its last name is always part of the pattern.
     """
     names = Path(given).parts
     plain = [not set(name) & set("{}*?[]") for name in names[:-1]]
@@ -134,7 +133,7 @@ def _expression(names: list[str], task: str) -> str:
 
 
 def _name(name: str, task: str, seen: set[str]) -> str:
-    """One name of a path as a regular expression."""
+    """The regular expression for one name of a pattern."""
     parts: list[str] = []
     position = 0
     while position < len(name):
@@ -169,7 +168,7 @@ def _field(field: str, task: str, seen: set[str]) -> str:
 
 
 class ByPattern(LayoutKind):
-    """Outputs or programs that are found by a pattern of their paths."""
+    """The layout whose outputs or programs are found by a path pattern."""
 
     def fits(self, folder: Path, pattern: str | None) -> bool:
         """Whether a pattern was given."""
@@ -177,7 +176,7 @@ class ByPattern(LayoutKind):
         return pattern is not None and bool(FilePattern(pattern).text)
 
     def outputs(self, folder: Path, suite: Suite, pattern: str | None) -> FoundOutputs:
-        """The workbooks that match."""
+        """The workbooks that match the pattern."""
         assert pattern is not None
         file_pattern = FilePattern(pattern, [task.id for task in suite.tasks])
         outputs: dict[tuple[str, int, int], Path] = {}
@@ -197,7 +196,7 @@ class ByPattern(LayoutKind):
     def trajectories(
         self, folder: Path, suite: Suite, pattern: str
     ) -> dict[tuple[str, int, int], Path]:
-        """The files that match; one that names no case stands for the first of its task."""
+        """The matching files; a file whose path has no case belongs to its task's first case."""
         file_pattern = FilePattern(pattern, [task.id for task in suite.tasks])
         files: dict[tuple[str, int, int], Path] = {}
         for path, fields, task in _matching_files(folder, suite, file_pattern):
@@ -209,7 +208,7 @@ class ByPattern(LayoutKind):
         return files
 
     def programs(self, folder: Path, suite: Suite, pattern: str) -> Iterator[Submission]:
-        """The programs that match, as submissions."""
+        """The programs that match the pattern, as submissions."""
         file_pattern = FilePattern(pattern, [task.id for task in suite.tasks])
         programs: dict[tuple[str, int], Path] = {}
         for path, fields, task in _matching_files(folder, suite, file_pattern):
@@ -230,12 +229,12 @@ BY_PATTERN = ByPattern()
 def _matching_files(
     folder: Path, suite: Suite, pattern: FilePattern
 ) -> Iterator[tuple[Path, PathFields, Task]]:
-    """The files that match, each with what its path says and with its task."""
+    """The matching files, with the fields of their paths and their tasks."""
     only = suite.tasks[0].id if len(suite.tasks) == 1 else None
     if "task" not in pattern.fields and only is None:
         raise UsageError(
             f"the pattern {pattern.text!r} does not say which task a file answers",
-            hint="Give the place of {task} in it.",
+            hint="Put the field {task} into the pattern.",
         )
     unknown: list[str] = []
     for path in regular_files(folder):
@@ -257,5 +256,5 @@ def _ambiguous(folder: Path, what: str, first: Path, second: Path) -> Submission
     return SubmissionError(
         f"{folder}: {what} has two files that match: {first.relative_to(folder)} and "
         f"{second.relative_to(folder)}",
-        hint="Give a pattern that only one of them matches, or the place of {sample} in it.",
+        hint="Give a pattern that only one of them matches, or put the field {sample} into it.",
     )

@@ -1,4 +1,4 @@
-"""Files of folders that somebody else wrote: links are not followed out, the amount is bounded."""
+"""Lists folders that somebody else wrote, with size limits, and follows no links out of them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from judge.errors import SubmissionError
 
 MAX_DEPTH = 32
-"""How many folders down; what is deeper is left out."""
+"""How many levels of folders are searched; deeper files are ignored."""
 
 MAX_ENTRIES = 500_000
-"""Of 912 tasks with three cases and ten attempts, with everything that agents log."""
+"""How many files a folder may hold; 912 tasks x 3 cases x 10 attempts fit, with agents' logs."""
 
 
 class Boundary:
-    """The folder of a suite as it really is: what the suite names must not lead out of it.
+    """The real folder of a suite, which no path that the suite names may leave.
 
     Args:
         root: the folder.
@@ -31,12 +31,12 @@ class Boundary:
         self._is_inside: dict[Path, bool] = {}
 
     def holds(self, path: Path) -> bool:
-        """Whether a path is in the suite once its links are followed; it need not exist.
+        """Whether a path is in the suite after its links are followed; it need not exist.
 
         Args:
             path: a path below :attr:`root`, without ``..``.
         """
-        # Nearly all files of a folder share it: only that and links are worth resolving.
+        # Resolving is slow: it is done once for each folder, and for links.
         resolved = path if path.is_symlink() else path.parent
         if resolved not in self._is_inside:
             real = Path(os.path.realpath(resolved))
@@ -52,17 +52,17 @@ class Boundary:
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether a name is that of a file, and no path that leads elsewhere."""
+    """Whether a name is a plain file name, and not a path."""
     if name in {"", ".", ".."} or "\\" in name or "\0" in name:
         return False
     return name == Path(name).name
 
 
 def regular_files(folder: Path) -> Iterator[Path]:
-    """Every regular file of a folder and of the folders in it, in a fixed order.
+    """Yields every regular file below a folder, in a fixed order.
 
     Args:
-        folder: where to begin; it may be a link itself.
+        folder: the folder; it may itself be a link.
 
     Raises:
         SubmissionError: a folder cannot be listed, or there are too many entries.
@@ -89,7 +89,7 @@ def regular_files(folder: Path) -> Iterator[Path]:
 
 
 def is_regular(path: Path) -> bool:
-    """Whether there is a regular file of that name, and no link to one."""
+    """Whether a path is a regular file, and not a link to one."""
     try:
         return stat.S_ISREG(path.lstat().st_mode)
     except (OSError, ValueError):
@@ -97,7 +97,7 @@ def is_regular(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder of that name, and no link to one."""
+    """Whether a path is a folder, and not a link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except (OSError, ValueError):

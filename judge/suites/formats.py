@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from judge.suites.suite import Suite
 
 DATA_FOLDER = "/mnt/data"
-"""Where a program finds its input and leaves its output inside the sandbox, by default."""
+"""Folder in the sandbox where a program finds its input and leaves its output by default."""
 
 
 class Row(NamedTuple):
-    """A format, which is imported for suites that may be of it.
+    """A format, whose module is imported only for suites that may have this format.
 
     Attributes:
         names: its :attr:`SuiteFormat.names`.
         definition: its :attr:`SuiteFormat.definition`.
-        home: the module, and the name of the format in it; or the format itself.
-        markers: paths below the folder, perhaps with ``*``, of which every suite of the format has
-            one; none if that is the definition.
+        home: the module and the name of the format in it, or the format itself.
+        markers: paths below the folder, perhaps with ``*``; every suite of the format has at least
+            one of them. Empty if the definition is the only marker.
     """
 
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ class Row(NamedTuple):
         return suite_format
 
     def may_be_in(self, root: Path) -> bool:
-        """Whether a folder has a marker; one that cannot be listed has none."""
+        """Whether a folder has a marker; False if the folder cannot be listed."""
         try:
             return any(_is_there(root, marker) for marker in self.markers or (self.definition,))
         except OSError:
@@ -111,14 +111,14 @@ class Contents:
     """The contents of a suite's folder.
 
     Attributes:
-        format: which of the format's names the suite goes by.
+        format: the one of the format's names that applies to the suite.
         tasks: the tasks, in the order of the suite.
-        notes: liberties taken (a misnamed workbook, an unknown field), one line each, with the
-            file.
+        notes: irregularities that were tolerated (a misnamed workbook, an unknown field), one line
+            each, with the file.
         faults: everything that is wrong, one line each, with the file. A suite with faults is not
             used.
-        tables: the tables of scores that reports on the suite show, as its paper prints them.
-        definitions: the files that define the tasks, if that is not only the one that
+        tables: the tables of scores for reports on the suite, as in its paper.
+        definitions: the files that define the tasks, if there are others than the one that
             :attr:`SuiteFormat.definition` names.
     """
 
@@ -139,26 +139,26 @@ class SolutionPaths:
 
 
 class FileRole(enum.Enum):
-    """The role of a file for a program."""
+    """The role that a file has for a program."""
 
     INPUT = "input"
     OUTPUT = "output"
 
 
 class SuiteFormat(ABC):
-    """How suites of one kind are written, and how their files are named.
+    """How suites of one format are written, and how their files are named.
 
-    The defaults are those of a suite that is only read, has files with names of their own, and no
-    finished outputs.
+    The defaults are for a format that is read but not written, has no naming scheme for files, and
+    has no finished outputs.
 
     Attributes:
-        names: the names that its suites go by in run.json, in corrections and in messages; more
-            than one where published suites of the format differ.
+        names: the names of the format in run.json, in corrections and in messages; more than one if
+            published suites of the format differ.
         definition: name of the file in a suite's folder that defines its tasks. If there are
             several, a pattern for messages; :attr:`Contents.definitions` names them.
-        file_suffixes: how names of inputs and outputs end, such as ``.xlsx``; in lower case.
-        output_pattern: how finished outputs are named, for messages.
-        has_folder_answers: whether :meth:`folder_answers` may find any.
+        file_suffixes: suffixes of inputs and outputs, such as ``.xlsx``; in lower case.
+        output_pattern: naming scheme of finished outputs, for messages.
+        has_folder_answers: whether :meth:`folder_answers` may return any.
     """
 
     names: tuple[str, ...]
@@ -169,14 +169,14 @@ class SuiteFormat(ABC):
 
     @abstractmethod
     def recognises(self, root: Path) -> bool:
-        """Whether a folder is a suite of this format. Cheap, because whole caches are searched."""
+        """Whether a folder is a suite of this format. Has to be fast: whole caches are searched."""
 
     @abstractmethod
     def load(self, root: Path) -> Contents:
         """Reads a suite.
 
         Args:
-            root: a folder that it recognises.
+            root: a folder that :meth:`recognises` accepts.
 
         Returns:
             The tasks, and everything that is wrong with them.
@@ -187,7 +187,7 @@ class SuiteFormat(ABC):
 
     @abstractmethod
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The paths of a program about which nothing else is known; the same for every case.
+        """The default paths of a program, which apply if none are given; the same for every case.
 
         Args:
             question: the task.
@@ -195,16 +195,16 @@ class SuiteFormat(ABC):
         """
 
     def alias_of(self, record: Mapping[str, object]) -> str | None:  # noqa: ARG002
-        """Name of a task in a record of answers without an id; None if it has none."""
+        """The name of the task in an answer record without an id; None if the record has none."""
         return None
 
     def output_of(
         self,
         file_name: str,  # noqa: ARG002
     ) -> tuple[str, int] | tuple[str, int, int] | None:
-        """Task id and case number of which a file is an output by its name; None for others.
+        """Task id and case number in the name of an output; None if the name is not an output's.
 
-        Where names tell several outputs of a case apart, the number of the sample, from 0, follows.
+        If names distinguish several samples of a case, the sample number follows, counted from 0.
         """
         return None
 
@@ -213,14 +213,15 @@ class SuiteFormat(ABC):
         folder: Path,  # noqa: ARG002
         tasks: Mapping[str, str],  # noqa: ARG002
     ) -> Mapping[str, Path]:
-        """Answers in a folder of finished outputs that are not one file each, by task id.
+        """Finds the answers of several files in a folder of finished outputs, by task id.
 
         Args:
             folder: where to look.
-            tasks: what answers name a task by -> its id.
+            tasks: a task's name in answers -> its id.
 
         Returns:
-            Folders, or files that :func:`judge.suites.answer_files.read_answer` reads with others.
+            Task id -> a folder, or the file from which
+            :func:`judge.suites.answer_files.read_answer` finds the other files.
 
         Raises:
             SubmissionError: the folder cannot be listed.
@@ -228,26 +229,26 @@ class SuiteFormat(ABC):
         return {}
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:  # noqa: ARG002
-        """The role of a file for programs of the task, by its name; None if none of them uses it.
+        """The role of a file for programs of the task, by its name; None if it has none.
 
-        Prompts and programs of other people name their files; this says which to look for.
+        Prompts and programs of other people mention file names; this recognises them.
         """
         return None
 
     def new_case_names(self, task_id: str, number: int) -> tuple[str, str] | None:  # noqa: ARG002
-        """File names of the input and the gold workbook of a case that is added to a task.
+        """File names for the input and the gold workbook of a case that is added to a task.
 
-        They make a case wherever they are put into the folder of the task's other cases. None
-        where cases are listed in the definition instead.
+        Files with these names become a case when they are put into the folder of the task's other
+        cases. None if the definition lists the cases instead.
         """
         return None
 
     def definition_of(self, root: Path, tasks: Sequence[Task]) -> str:  # noqa: ARG002
-        """The text of a definition file that describes tasks of a suite as they are now.
+        """The text of a new definition file for tasks of a suite.
 
         Args:
             root: the folder of the suite.
-            tasks: its tasks, of which checkers may have changed; their files are in the folder.
+            tasks: its tasks, whose checkers may have changed; their files are in the folder.
 
         Raises:
             SuiteError: the suite's own definition cannot be read.
@@ -264,7 +265,7 @@ class SuiteFormat(ABC):
         folder: Path,  # noqa: ARG002
         accepted: Mapping[tuple[str, int], bool],  # noqa: ARG002
     ) -> list[PublishedFigures]:
-        """The figures of the suite's own evaluation, taken from the logs in a results folder.
+        """The figures that the suite's own evaluation reports, from the logs in a results folder.
 
         Args:
             suite: the suite that was answered.
@@ -272,7 +273,7 @@ class SuiteFormat(ABC):
             accepted: task and sample -> whether its output was accepted.
 
         Returns:
-            The figures of each repetition; none if the folder has no logs.
+            The figures of each repetition; empty if the folder has no logs.
 
         Raises:
             SubmissionError: the folder cannot be listed.
@@ -312,19 +313,19 @@ def unregister(name: str) -> None:
 
 
 def format_rows() -> Iterator[Row]:
-    """Every format once, without importing it: those of the judge, then registered ones."""
+    """The rows of all formats, none of which is imported: the judge's, then registered ones."""
     yield from ROWS
     for suite_format in {id(row): row for row in _REGISTERED.values()}.values():
         yield Row(suite_format.names, suite_format.definition, suite_format)
 
 
 def suite_formats() -> Iterator[SuiteFormat]:
-    """Every format once: those of the judge, then those that were registered."""
+    """All formats: those of the judge, then those that were registered."""
     return (row.load() for row in format_rows())
 
 
 def format_named(name: str) -> SuiteFormat:
-    """The format that goes by a name.
+    """The format that has a name.
 
     Raises:
         UsageError: there is no such format.
@@ -337,7 +338,7 @@ def format_named(name: str) -> SuiteFormat:
 
 
 def definition_names() -> tuple[str, ...]:
-    """Names of the files that define suites, over all formats."""
+    """Names of the files that define suites, for all formats."""
     return tuple(row.definition for row in format_rows())
 
 
@@ -358,11 +359,11 @@ def format_of_folder(root: Path) -> SuiteFormat | None:
             faults=tuple(
                 f"{suite_format.definition}: {suite_format.names[0]}" for suite_format in formats
             ),
-            hint=f"Give the file that is meant: {root / formats[0].definition}",
+            hint=f"Give the definition of one of them: {root / formats[0].definition}",
         )
     return formats[0] if formats else None
 
 
 def is_output_name(file_name: str) -> bool:
-    """Whether a file is a finished output of some format, by its name."""
+    """Whether a file has the name of a finished output in any format."""
     return any(suite_format.output_of(file_name) is not None for suite_format in suite_formats())

@@ -1,10 +1,9 @@
-"""Golds with the cells set that are known to be wrong.
+"""Writes corrected golds, in which known wrong cells have their right values.
 
-A correction of cells belongs to one file: it names the SHA-256 of the gold that it was made for
-(and, if the right values follow from the input, that of the input). The file of the suite stays as
-it is. The corrected gold is a file of its own in the cache folder, under the hash of its content,
-so that everything that reads golds reads the corrected one, and verdicts on the published gold are
-never reused for it.
+A correction of cells belongs to one file: it names the SHA-256 of the gold that it was made for,
+and that of the input if the right values depend on it. The suite's file is not changed. The
+corrected gold is a separate file in the cache folder, named after its hash. So everything that
+reads golds reads the corrected one, and verdicts on the published gold are never reused for it.
 """
 
 from __future__ import annotations
@@ -34,17 +33,18 @@ from judge.workbook.editing.contents import (
 from judge.workbook.reader import Workbook, open_workbook
 
 CORRECTED_FOLDER = "corrected-golds"
-"""Below the cache folder: ``<SHA-256 of the content>/<name of the gold>``."""
+"""Folder in the cache folder that holds ``<SHA-256 of the content>/<name of the gold>``."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldCorrection:
-    """The cells of one gold, and the files that they belong to.
+    """The corrected cells of one gold, and the files that they belong to.
 
     Attributes:
-        gold_sha256: of the gold that is corrected.
-        input_sha256: of the first input of the case; None if the correction does not depend on it.
-        cells: what is right; nothing if only the files are to be checked.
+        gold_sha256: SHA-256 of the gold that is corrected.
+        input_sha256: SHA-256 of the case's first input; None if the correction does not depend on
+            it.
+        cells: the corrected cells; empty if only the files are to be checked.
     """
 
     gold_sha256: str
@@ -53,7 +53,7 @@ class GoldCorrection:
 
 
 def corrected_case(case: TestCase, correction: GoldCorrection) -> TestCase | None:
-    """The case with its corrected gold; None if the gold holds the right values already.
+    """The case with its corrected gold; None if the gold already holds the right values.
 
     Raises:
         UnfitCellsError: a file is not the one that the correction was made for, or a cell cannot
@@ -81,7 +81,7 @@ def corrected_case(case: TestCase, correction: GoldCorrection) -> TestCase | Non
 
 
 def _matching_gold(case: TestCase, correction: GoldCorrection) -> tuple[int, Path, bytes] | None:
-    """Place, file and content of the gold that is meant; None if it is corrected already."""
+    """Index, file and content of the gold to correct; None if it already has the right values."""
     files = [(index, gold.path) for index, gold in enumerate(case.golds) if gold.path is not None]
     hashes = []
     for index, path in files:
@@ -129,7 +129,7 @@ def _check_was(workbook: Workbook, cell: CellCorrection) -> None:
     stored = stored_value(workbook, cell.ref)
     if not same_value(stored, cell.was):
         raise WorkbookError(
-            f"{address(cell.ref)} holds {shown_value(stored)}, and the correction says that it was "
+            f"{address(cell.ref)} holds {shown_value(stored)}, but the correction says that it was "
             f"{shown_value(cell.was)}"
         )
 
@@ -148,7 +148,7 @@ def stored_value(workbook: Workbook, ref: CellRef) -> CellValue:
 
 
 def _kept(name: str, data: bytes) -> Path:
-    """The file of a corrected gold; the same content is the same file."""
+    """Writes a corrected gold, unless it already exists, and returns its path."""
     path = cache_folder() / CORRECTED_FOLDER / hashlib.sha256(data).hexdigest() / name
     if path.is_file() and path.read_bytes() == data:
         return path

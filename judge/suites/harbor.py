@@ -1,9 +1,9 @@
-"""Harbor jobs: their trials, what each one used, and the outputs and programs that they left.
+"""Reads Harbor jobs: the trials, their usage, and the outputs and programs that they left.
 
 A job is a folder with a folder for each trial. A trial has a ``config.json``, and a ``result.json``
-once it has ended; what the agent left is in ``artifacts``. Written for the files of Harbor 0.25.
+once it has ended; the files that the agent left are in ``artifacts``. Written for Harbor 0.25.
 
-All of them were written by others: sizes are bounded, links are not followed, and a field whose
+Other people wrote these files: their sizes are limited, links are not followed, and a field whose
 type is not the one that Harbor writes counts as unknown.
 """
 
@@ -38,7 +38,7 @@ _SEPARATORS = "-_."
 
 
 def folder_name(task_id: str) -> str:
-    """The name of the folder of a task; another one for each id."""
+    """The name of a task's folder, which differs for every id."""
     if _PLAIN.fullmatch(task_id):
         return task_id
     plain = _OTHER.sub("-", task_id).strip("-_") or "task"
@@ -46,17 +46,17 @@ def folder_name(task_id: str) -> str:
 
 
 def find_tasks(names: Sequence[Sequence[str]], task_ids: Iterable[str]) -> list[str | None]:
-    """The tasks that the names stand for.
+    """Finds the task of each trial by its names.
 
-    Adapters put the name of their benchmark before the id (``spreadsheetbench-59196``). One such
-    prefix has to fit all names, or the ``1`` of ``13-1`` could be taken for a task.
+    Adapters put the name of their benchmark before the id (``spreadsheetbench-59196``). The same
+    prefix has to fit all names; otherwise the ``1`` of ``13-1`` could be taken for a task.
 
     Args:
-        names: for each trial, names that its task goes by.
-        task_ids: ids of the tasks that there are.
+        names: for each trial, the possible names of its task.
+        task_ids: ids of the existing tasks.
 
     Returns:
-        For each trial the id of its task, or None if there is none.
+        For each trial the id of its task; None if no task fits.
     """
     by_name = {folder_name(task_id): task_id for task_id in task_ids}
     options = [_options(name, by_name) for name in names]
@@ -67,7 +67,7 @@ def find_tasks(names: Sequence[Sequence[str]], task_ids: Iterable[str]) -> list[
 
 
 def _options(names: Sequence[str], by_name: dict[str, str]) -> dict[str, str]:
-    """Prefix -> the id of the task whose name follows it."""
+    """The possible readings of a trial's names: prefix -> id of the task that follows it."""
     options: dict[str, str] = {}
     for name in names:
         cuts = [0, *(index + 1 for index, character in enumerate(name) if character in _SEPARATORS)]
@@ -81,7 +81,7 @@ def _options(names: Sequence[str], by_name: dict[str, str]) -> dict[str, str]:
 
 ARTIFACTS = "artifacts"
 CONVENTION = "logs/artifacts"
-"""What an agent publishes on its own account, in the artifacts of a trial."""
+"""Folder, in the artifacts of a trial, for files that the agent publishes on its own."""
 
 _RESULT = "result.json"
 _CONFIG = "config.json"
@@ -95,16 +95,16 @@ class Trial:
     Attributes:
         folder: its folder.
         name: its name.
-        task_names: names that its task goes by.
+        task_names: the possible names of its task.
         agent: the agent, with its version.
         model: the model that the agent used, if known.
-        started: when it began, as Harbor writes it; sorts as text.
+        started: start time as Harbor writes it; sorts as text.
         seconds: how long the agent worked; None if unknown.
-        prompt_tokens: tokens that went in; None if unknown.
+        prompt_tokens: tokens of the prompts; None if unknown.
         completion_tokens: tokens of the replies; None if unknown.
-        cost_usd: what it cost; None if unknown.
-        exception: type of the exception that ended it, if one did.
-        rewards: what its own verifier found; empty if there was none.
+        cost_usd: cost in US dollars; None if unknown.
+        exception: type of the exception that ended the trial, if one did.
+        rewards: rewards from Harbor's own verifier; empty if it gave none.
     """
 
     folder: Path
@@ -126,8 +126,8 @@ class Job:
     """The trials of a job.
 
     Attributes:
-        trials: those that have ended, by the time at which they began.
-        unfinished: names of the folders of those that have not.
+        trials: the trials that have ended, in the order of their start times.
+        unfinished: folder names of the trials that have not ended.
     """
 
     trials: tuple[Trial, ...]
@@ -135,7 +135,7 @@ class Job:
 
 
 def is_job(folder: Path) -> bool:
-    """Whether a folder is a job: one in which at least one folder is a trial."""
+    """Whether a folder is a job, which holds the folder of at least one trial."""
     return any(_is_trial(trial_folder) for trial_folder in _folders(folder))
 
 
@@ -179,7 +179,7 @@ def _is_trial(folder: Path) -> bool:
             try:
                 document = read_json(folder / name, SubmissionError)
             except JudgeError:
-                continue  # whoever reads the job will hear why
+                continue  # reading the job reports the reason
             if isinstance(document, dict) and "trial_name" in document:
                 return "task" in document or "task_name" in document
     return False
@@ -215,7 +215,7 @@ def _trial(folder: Path, document: Mapping[str, object]) -> Trial:
 
 
 def _task_names(document: Mapping[str, object]) -> tuple[str, ...]:
-    """Names of the folder and of the package of the task."""
+    """The possible names of a task: those of its folder and of its package."""
     task_id = _object(document, "task_id")
     paths = [_text(task_id, "path"), _text(task_id, "name"), _text(document, "task_name")]
     names = (name.replace("\\", "/").rstrip("/").rpartition("/")[2] for name in paths)
@@ -238,7 +238,7 @@ def _text(document: Mapping[str, object], name: str) -> str:
 
 
 def _amount(value: object) -> float | None:
-    """A number that is not negative."""
+    """The value if it is a finite number that is not negative; otherwise None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if value >= 0 and math.isfinite(value) else None
@@ -265,15 +265,15 @@ _MAX_SHOWN = 5
 
 
 class HarborJob:
-    """A job, as answers to the tasks of a suite.
+    """A job whose trials answer the tasks of a suite.
 
-    The trials of a task are its samples, in the order in which they began.
+    The trials of a task are its samples, in the order of their start times.
 
     Args:
         folder: the folder of the job.
-        suite: whose tasks it answers.
-        pattern: where the files are, relative to the folder of each trial; None for workbooks with
-            the names of outputs among the artifacts.
+        suite: the suite whose tasks it answers.
+        pattern: where the files are, relative to the folder of each trial; None for the artifacts
+            that are named like output workbooks.
     """
 
     def __init__(self, folder: Path, suite: Suite, pattern: str | None = None) -> None:
@@ -283,7 +283,7 @@ class HarborJob:
 
     @cached_property
     def _trials(self) -> list[tuple[Trial, Task, int]]:
-        """Each trial that has ended, with its task and its sample."""
+        """The trials that have ended, with their tasks and sample numbers."""
         job = read_job(self._folder)
         if not job.trials:
             raise SubmissionError(f"{self._folder}: no trial of this job has ended yet")
@@ -302,27 +302,27 @@ class HarborJob:
         return trials
 
     def outputs(self) -> FoundOutputs:
-        """The workbooks. A case without one has none: the attempt counts all the same.
+        """The output workbooks. A trial that left none still counts as an attempt.
 
         Raises:
-            SubmissionError: the job cannot be read, is of other tasks, or has two workbooks for a
-                case; or none is named like an output, though there are workbooks.
+            SubmissionError: the job cannot be read, has tasks that the suite lacks, or has two
+                workbooks for a case; or there are workbooks, but none is named like an output.
         """
         workbooks: dict[tuple[str, int, int], Path] = {}
-        strangers: list[str] = []
+        unrecognized: list[str] = []
         for trial, task, sample in self._trials:
-            for case, path in self._workbooks(trial, task, strangers).items():
+            for case, path in self._workbooks(trial, task, unrecognized).items():
                 workbooks[task.id, sample, case] = path
-        if not workbooks and strangers:
+        if not workbooks and unrecognized:
             raise SubmissionError(
                 f"{self._folder}: no workbook among the artifacts is named "
                 f"{self._suite.conventions.output_pattern}; there are "
-                f"{', '.join(strangers[:_MAX_SHOWN])}",
+                f"{', '.join(unrecognized[:_MAX_SHOWN])}",
                 hint="Say where they are in the folder of a trial: "
                 "--outputs 'artifacts/**/{case}.xlsx'",
             )
         attempts = ((task.id, sample) for _, task, sample in self._trials)
-        return FoundOutputs(self._suite, tuple(strangers), workbooks, attempts)
+        return FoundOutputs(self._suite, tuple(unrecognized), workbooks, attempts)
 
     def programs(self) -> Iterator[Submission]:
         """The program of each trial that left one.
@@ -349,7 +349,7 @@ class HarborJob:
             )
 
     def _program(self, matching: list[Path], trial: Trial, task: Task, sample: int) -> Submission:
-        """The program of a trial; one that cannot be read counts as missing, as in a reply."""
+        """The program of a trial; an unreadable one counts as missing, as it does in a reply."""
         facts = _facts_of(trial)
         for path in matching:
             try:
@@ -387,7 +387,7 @@ class HarborJob:
         return files
 
     def records(self) -> list[dict[str, object]]:
-        """Records of the trials; tokens, costs and seconds as ``judge infer`` has them."""
+        """Records of the trials; tokens, costs and seconds are as in records of ``judge infer``."""
         return [
             {
                 "id": task.written_id,
@@ -398,14 +398,14 @@ class HarborJob:
             for trial, task, sample in self._trials
         ]
 
-    def _workbooks(self, trial: Trial, task: Task, strangers: list[str]) -> dict[int, Path]:
+    def _workbooks(self, trial: Trial, task: Task, unrecognized: list[str]) -> dict[int, Path]:
         """Case -> workbook.
 
-        Of several, the one in the fewest folders; what an agent publishes without being asked comes
-        last.
+        If there are several, chooses the one in the fewest folders; files that the agent published
+        on its own come last.
         """
         candidates: dict[int, list[Path]] = defaultdict(list)
-        for path, case in self._named(trial, task, strangers):
+        for path, case in self._named(trial, task, unrecognized):
             candidates[case].append(path)
         workbooks = {}
         for case, paths in sorted(candidates.items()):
@@ -422,7 +422,9 @@ class HarborJob:
         relative = path.relative_to(trial.folder / ARTIFACTS)
         return relative.is_relative_to(CONVENTION), len(relative.parts)
 
-    def _named(self, trial: Trial, task: Task, strangers: list[str]) -> Iterator[tuple[Path, int]]:
+    def _named(
+        self, trial: Trial, task: Task, unrecognized: list[str]
+    ) -> Iterator[tuple[Path, int]]:
         numbers = [case.number for case in task.cases]
         if self._pattern is not None:
             pattern = FilePattern(self._pattern, [task.id])
@@ -441,7 +443,7 @@ class HarborJob:
                 continue
             named = conventions.output_of(path.name)
             if named is None:
-                strangers.append(str(path.relative_to(self._folder)))
+                unrecognized.append(str(path.relative_to(self._folder)))
             elif self._suite.task_id_in(named[0], ()) == task.id and named[1] in numbers:
                 yield path, named[1]
 
@@ -455,7 +457,7 @@ class HarborJob:
 
 
 def _facts_of(trial: Trial) -> dict[str, object]:
-    """Facts about a trial, with the names that records of ``judge infer`` have."""
+    """Facts about a trial, under the field names that records of ``judge infer`` use."""
     tokens = {"prompt": trial.prompt_tokens, "completion": trial.completion_tokens}
     has_tokens = any(token is not None for token in tokens.values())
     return {
@@ -470,7 +472,7 @@ def _facts_of(trial: Trial) -> dict[str, object]:
 
 
 class Jobs(LayoutKind):
-    """Outputs or programs among the artifacts of a job's trials."""
+    """The layout whose outputs or programs are among the artifacts of a job's trials."""
 
     def fits(self, folder: Path, pattern: str | None) -> bool:
         """Whether a folder is a job, and the pattern does not say which task a file answers."""
@@ -491,7 +493,7 @@ class Jobs(LayoutKind):
         return HarborJob(folder, suite, pattern).trajectories()
 
     def attempts(self, folder: Path, suite: Suite, pattern: str | None) -> list[dict[str, object]]:
-        """The cost of each trial."""
+        """The usage of each trial, such as tokens and cost."""
         return HarborJob(folder, suite, pattern).records()
 
 

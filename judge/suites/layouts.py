@@ -1,7 +1,7 @@
-"""Where the outputs of a run are: found by their names, by a pattern, or as Harbor leaves them.
+"""Layouts: how the outputs of a run are found, by their names, by a pattern, or in a Harbor job.
 
-The layout of a run is on record in its run.json: every later reading finds the same outputs. A
-layout is one module with a :class:`LayoutKind`, and one row of :data:`LAYOUTS`.
+The layout of a run is recorded in its run.json, so that every later command finds the same outputs.
+A layout is one module with a :class:`LayoutKind`, and one row of :data:`LAYOUTS`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LAYOUTS = {
     PATTERN: "judge.suites.file_pattern:BY_PATTERN",
     NAMES: "judge.suites.outputs:BY_NAMES",
 }
-"""Name of a layout -> its module, and its name there. The first layout that fits is used."""
+"""Name of a layout -> ``module:attribute``. The first layout that fits is used."""
 
 
 class LayoutKind(ABC):
@@ -70,7 +70,9 @@ class LayoutKind(ABC):
     def trajectories(
         self, folder: Path, suite: Suite, pattern: str
     ) -> dict[tuple[str, int, int], Path]:
-        """Task, sample and case -> the file with what the agent did; of a task's cases the first.
+        """Task, sample and case -> the file with the agent's trajectory.
+
+        A file without a case number belongs to the first case of its task.
 
         Args:
             folder: the folder.
@@ -80,7 +82,7 @@ class LayoutKind(ABC):
         Raises:
             SubmissionError: it is not certain which ones they are.
         """
-        from judge.suites.file_pattern import BY_PATTERN  # noqa: PLC0415  a kind of layout itself
+        from judge.suites.file_pattern import BY_PATTERN  # noqa: PLC0415  imports this module
 
         return BY_PATTERN.trajectories(folder, suite, pattern)
 
@@ -117,9 +119,8 @@ class Layout:
     Attributes:
         kind: ``names``, ``pattern`` or ``harbor``.
         pattern: where the files are, relative to the folder or, in a job, to the folder of each
-            trial; in a job, None stands for the workbooks among the artifacts that are named like
-            outputs.
-        programs: whether the files are programs, which are run, instead of workbooks.
+            trial; in a job, None stands for the artifacts that are named like output workbooks.
+        programs: whether the files are programs to run, and not workbooks.
     """
 
     kind: str = NAMES
@@ -137,7 +138,7 @@ class Layout:
 
     @classmethod
     def of_record(cls, record: LayoutRecord | None) -> Layout:
-        """The layout of a run; runs of earlier versions found their outputs by their names.
+        """The layout of a run; by names, if an earlier version recorded none.
 
         Raises:
             SubmissionError: there is no such layout.
@@ -187,10 +188,11 @@ def outputs_in(folder: Path, suite: Suite, record: LayoutRecord | None) -> Found
 
 
 def attempts_in(folder: Path, suite: Suite, record: LayoutRecord | None) -> list[dict[str, object]]:
-    """The cost of each attempt, in the form of records of ``submissions.jsonl``.
+    """The usage of each attempt, such as tokens, as records of ``submissions.jsonl``.
 
     Raises:
-        SubmissionError: there is no such layout, or the job cannot be read or is of other tasks.
+        SubmissionError: there is no such layout, or the job cannot be read or has tasks that the
+            suite lacks.
     """
     layout = Layout.of_record(record)
     return _load(layout.kind).attempts(folder, suite, layout.pattern)
@@ -199,7 +201,7 @@ def attempts_in(folder: Path, suite: Suite, record: LayoutRecord | None) -> list
 def trajectories_in(
     folder: Path, suite: Suite, record: LayoutRecord | None, pattern: str
 ) -> dict[tuple[str, int, int], Path]:
-    """Task, sample and case -> the file with what the agent did.
+    """Task, sample and case -> the file with the agent's trajectory.
 
     Args:
         folder: where to look.

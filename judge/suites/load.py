@@ -1,7 +1,7 @@
-"""Loads a suite from any place and in any format, and remembers where it was. Opens no workbook.
+"""Loads a suite from any place and in any format, and remembers its place. Opens no workbook.
 
-Logs that others read name a suite by its digest and not by a path. A caller that loads a suite from
-a folder may have the folder remembered, so that the suite is found again.
+Logs for other people name a suite by its digest and not by its path. The place of a loaded suite
+can be remembered, so that the digest leads back to the suite on this machine.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def load_suite(source: Path | str, *, ids: Collection[str] = ()) -> Suite:
         source: a folder, a ``.tar.gz`` (unpacked once into the cache), the file that defines the
             suite (``dataset.json``, ``suite.json``), ``sample`` for the embedded suite, or the
             name of a fetched suite.
-        ids: the tasks that are going to be used; if none of them is at fault, faults of other tasks
-            become notes, and these tasks are left out. Every task counts if none is named.
+        ids: the tasks that will be used; if none of them has a fault, the faults of other tasks
+            become notes, and those tasks are left out. None or empty for all tasks.
 
     Raises:
         SuiteError: there is no suite, or it is broken; ``faults`` names each fault with its file.
@@ -67,7 +67,7 @@ def load_suite(source: Path | str, *, ids: Collection[str] = ()) -> Suite:
 
 
 def _concerns(faults: Collection[str], tasks: Collection[Task], ids: Collection[str]) -> bool:
-    """Whether a fault is, or may be, in one of these tasks."""
+    """Whether one of the requested tasks has a fault, or may have one."""
     whole = {task.id for task in tasks}
     named = {f"(id {task_id})" for task_id in ids} | {f"/{task_id}/" for task_id in ids}
     return not set(ids) <= whole or any(name in fault for fault in faults for name in named)
@@ -79,11 +79,11 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def remember_suite(suite: Suite, source: str) -> None:
-    """Remembers where a suite is. If that cannot be written down, the user has to name it later.
+    """Remembers where a suite is. If that cannot be stored, the user has to name the place later.
 
     Args:
         suite: the suite.
-        source: what it was loaded from.
+        source: the source that it was loaded from.
     """
     whole = whole_source(source)
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
@@ -93,14 +93,14 @@ def remember_suite(suite: Suite, source: str) -> None:
 
 
 def source_of_digest(digest: str, name: str) -> str | None:
-    """A source that the suite can be loaded from on this machine; None if none is known.
+    """A source from which the suite can be loaded on this machine; None if none is known.
 
-    It may have changed since: compare the digests.
+    The suite may have changed there since: compare the digests.
 
     Args:
-        digest: the digest of the suite's content; it may come from anybody.
-        name: what the suite is called; it may come from anybody, and counts only as the name of a
-            suite that ships with the judge or was fetched.
+        digest: the digest of the suite's content; not trusted.
+        name: the suite's name; not trusted, and used only if it is the name of a suite that ships
+            with the judge or was fetched.
     """
     if _DIGEST.fullmatch(digest) is None:
         return None

@@ -1,4 +1,4 @@
-"""Where a suite is: a folder, an archive, a file, the embedded sample, a fetched name.
+"""Finds a suite: in a folder, an archive or a file, or by the name of a shipped or fetched suite.
 
 The file ``sources.yaml`` names the published suites that can be fetched.
 """
@@ -23,18 +23,18 @@ SAMPLE = "sample"
 """Name of the suite that ships with the judge."""
 
 SHIPPED = (SAMPLE, "sample-typed", "sample-rules", "sample-checklist", "sample-desktop")
-"""All suites that ship with it: of cell ranges, of typed answers, of rules, for desktops."""
+"""All suites that ship with the judge: one for each kind of answer or checker."""
 
 CERTIFIED_FOLDER = "certified"
-"""Below ``dataset/``: what readers say of golds; a file's name begins with the suite's format."""
+"""Folder of ``dataset/`` with grades of golds; a file's name begins with the suite's format."""
 
 _MAX_DEPTH = 2
-"""How many folders that hold only one folder are opened."""
+"""How many nested folders are entered if each holds only one folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Where a suite is.
+    """A suite that was found.
 
     Attributes:
         name: its name for people.
@@ -48,7 +48,7 @@ class Located:
 
 
 def data_folder() -> Path:
-    """The folder that people edit without touching code: ``dataset/`` of the checkout.
+    """The folder with the judge's data, which people can edit: ``dataset/`` of the checkout.
 
     In an installed package it is ``judge/data/dataset``.
 
@@ -77,10 +77,10 @@ def fetched_folder(name: str) -> Path:
     return cache_folder() / "suites" / name
 
 
-def said_source(root: Path) -> str:
-    """The name that a person types for the suite in a folder: its name if the judge knows it.
+def shown_source(root: Path) -> str:
+    """What a person would type for the suite in a folder: its name if it has one, else the path.
 
-    Nobody would recognise a folder inside the installation or the cache.
+    Suites in the installation or in the cache have a name; nobody would recognise their paths.
     """
     for name in SHIPPED:
         if root == data_folder() / name:
@@ -90,7 +90,7 @@ def said_source(root: Path) -> str:
 
 
 def whole_source(source: str | Path) -> str:
-    """The source of a suite as records have it: a full path, or a name as it is."""
+    """The source of a suite as records hold it: an absolute path, or a name unchanged."""
     path = Path(source)
     return str(path.resolve() if path.exists() else source)
 
@@ -98,17 +98,17 @@ def whole_source(source: str | Path) -> str:
 def locate_suite(source: Path | str) -> Located:
     """Finds the folder of a suite, unpacking an archive if necessary.
 
-    What exists on disk takes precedence over a name, so ``./sample`` is never mistaken.
+    A folder or file takes precedence over a suite's name, so ``./sample`` is always the folder.
 
     Raises:
         SuiteError: nothing exists there, or no format recognises it.
     """
     path = Path(source).expanduser()
     if path.is_dir():
-        # A folder called "sample" that is not a suite: the name is meant.
+        # The folder happens to be called "sample" and is not a suite: the shipped suite is meant.
         if str(source) in SHIPPED and format_of_folder(path) is None:
             return _in_folder(data_folder() / str(source), str(source))
-        # A folder that defines a suite stands for that one, whatever else is next to it.
+        # A folder of definitions leads to its suite, whatever other suites are in the same folder.
         for row in format_rows():
             root = _root_of(path, row.definition)
             if root is not None:
@@ -133,12 +133,12 @@ def locate_suite(source: Path | str) -> Located:
     raise SuiteError(
         f"there is no suite at {source}: no such folder, archive or fetched suite{nearest}",
         faults=(f"{source}: does not exist",),
-        hint=f"`judge dataset list` names the suites; always here are {', '.join(SHIPPED)}",
+        hint=f"`judge dataset list` names the suites; the judge ships with {', '.join(SHIPPED)}",
     )
 
 
 def _root_of(folder: Path, definition: str) -> Path | None:
-    """The folder of the suite that a folder defines; None if it is not such a definition."""
+    """The suite that a folder of definitions belongs to; None if the folder is not one."""
     parts = PurePath(definition).parts
     real = folder.resolve()
     is_definition = len(parts) > 1 and real.parts[-len(parts) :] == parts
@@ -146,7 +146,7 @@ def _root_of(folder: Path, definition: str) -> Path | None:
 
 
 def _in_file(path: Path) -> Located:
-    # A definition stands for its own folder; a file with another name is not a definition.
+    # The definition file stands for its folder.
     for row in format_rows():
         if path.name == row.definition:
             return Located(path.resolve().parent.name, path.parent, row.load())
@@ -164,14 +164,14 @@ def _in_file(path: Path) -> Located:
 
 
 def _name_of(folder: Path) -> str:
-    """The name of a folder; that of its parent if its own is just ``data`` or ``dataset``."""
+    """The name of a folder, or of its parent if the folder is called ``data`` or ``dataset``."""
     path = folder.resolve()
     holds_data = path.name in {"data", "dataset"} and path.parent.name
     return path.parent.name if holds_data else path.name
 
 
 def _in_folder(folder: Path, name: str | None = None, depth: int = 0) -> Located:
-    """The folder itself, or the only folder in it that is a suite."""
+    """Finds the suite in a folder: the folder itself, or the only folder in it that is a suite."""
     own = format_of_folder(folder)
     if own is not None:
         return Located(name or _name_of(folder), folder, own)
@@ -181,7 +181,7 @@ def _in_folder(folder: Path, name: str | None = None, depth: int = 0) -> Located
         raise SuiteError(f"{folder} cannot be listed: {error.strerror}") from error
     folders = [entry for entry in entries if entry.is_dir()]
     if len(folders) == 1 and format_of_folder(folders[0]) is None and depth < _MAX_DEPTH:
-        # The archive of a repository holds one folder, which holds the folder with the suite.
+        # An archived repository unpacks to one folder, and the suite's folder is in that.
         with contextlib.suppress(SuiteError):
             return _in_folder(folders[0], name, depth + 1)
     inner = [
@@ -220,12 +220,12 @@ class PublishedSuite:
     """A published suite.
 
     Attributes:
-        name: what ``judge dataset fetch`` and ``--dataset`` call it.
+        name: its name for ``judge dataset fetch`` and ``--dataset``.
         title: one line for people.
         format: name of the suite format.
         tasks: how many tasks it has.
         licence: licence of the data.
-        homepage: where to read about it.
+        homepage: web page about it.
         archive: file name of the archive.
         size_bytes: size of the archive, where known.
         sha256: checksum of the archive, where one is known.
@@ -303,7 +303,7 @@ class _Entry:
         return value
 
     def file_name(self, name: str) -> str:
-        """A string that is used as a name of files and folders in the cache."""
+        """A string that is used as the name of files and folders in the cache."""
         value = self.text(name)
         if _FILE_NAME.fullmatch(value) is None:
             raise self.fault(

@@ -1,4 +1,4 @@
-"""Finds finished outputs in a folder, for grading without running anything."""
+"""Finds finished outputs in a folder, to grade them without running anything."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _MAX_SHOWN = 20
 class FoundOutputs(Mapping[tuple[str, int], Path]):
     """Output files by (task id, case number), in suite order.
 
-    Of an output with several samples, the first one; :meth:`of_sample` gives the others.
+    If an output has several samples, the mapping holds the first; :meth:`of_sample` returns any.
 
     Args:
         suite: gives the order.
-        strangers: see below.
+        unrecognized: see below.
         samples: output files by (task id, sample, case number).
-        attempts: further (task id, sample) that were attempted, with or without an output.
+        attempts: other pairs (task id, sample) that were attempted, with or without an output.
 
     Attributes:
-        strangers: files of the same kinds in the same place whose names are not those of outputs,
-            relative to the folder.
+        unrecognized: paths, relative to the folder, of files with the suffix of an output but
+            without an output's name.
     """
 
     def __init__(
         self,
         suite: Suite,
-        strangers: tuple[str, ...],
+        unrecognized: tuple[str, ...],
         samples: Mapping[tuple[str, int, int], Path],
         attempts: Iterable[tuple[str, int]] = (),
     ) -> None:
@@ -49,12 +49,12 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
         tried = ((task_id, sample) for task_id, sample, _ in samples)
         for task_id, sample in (*tried, *attempts):
             self._numbers.setdefault(task_id, set()).add(sample)
-        self.strangers = strangers
+        self.unrecognized = unrecognized
         self._suite = suite
 
     @property
     def attempted(self) -> AbstractSet[str]:
-        """Ids of the tasks that were attempted, with or without an output."""
+        """Ids of the attempted tasks, whether they have an output or not."""
         return self._numbers.keys()
 
     def samples_of(self, task_id: str) -> list[int]:
@@ -62,13 +62,13 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
         return sorted(self._numbers.get(task_id, ()))
 
     def of_sample(self, task_id: str, sample: int, case: int) -> Path | None:
-        """The output of a sample; None if there is none."""
+        """The output of a sample for a case; None if there is none."""
         return self._samples.get((task_id, sample, case))
 
     def with_attempts(self, attempts: Iterable[tuple[str, int]]) -> FoundOutputs:
-        """The same outputs, of which it is known that more was attempted."""
-        known = [(task_id, n) for task_id, numbers in self._numbers.items() for n in numbers]
-        return FoundOutputs(self._suite, self.strangers, self._samples, [*known, *attempts])
+        """The same outputs, with further attempts that left none."""
+        existing = [(task_id, n) for task_id, numbers in self._numbers.items() for n in numbers]
+        return FoundOutputs(self._suite, self.unrecognized, self._samples, [*existing, *attempts])
 
     def __getitem__(self, key: tuple[str, int]) -> Path:
         return self._paths[key]
@@ -81,18 +81,18 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
 
 
 def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
-    """Finds outputs by their names, in the folder itself or one or two folders down.
+    """Finds outputs by their names, in a folder and at most two levels of folders below it.
 
     Args:
         folder: where to look.
-        suite: whose tasks they answer; its format says how outputs are named.
+        suite: the suite whose tasks they answer; its format says how outputs are named.
 
     Raises:
-        SubmissionError: the folder is missing, or holds no output, or one of a task or case that
-            the suite does not have (all are named), or the same output twice.
+        SubmissionError: the folder is missing, holds no output, holds outputs of tasks or cases
+            that the suite does not have (the first ones are named), or holds an output twice.
     """
     outputs: dict[tuple[str, int, int], Path] = {}
-    strangers: list[str] = []
+    unrecognized: list[str] = []
     unknown: list[str] = []
     conventions = suite.conventions
     cases = {task.id: {case.number for case in task.cases} for task in suite.tasks}
@@ -106,7 +106,7 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
         shown = str(path.relative_to(folder))
         named = conventions.output_of(path.name)
         if named is None:
-            strangers.append(shown)
+            unrecognized.append(shown)
             continue
         task_id = suite.task_id_in(named[0], path.absolute().parent.parts)
         case = named[1]
@@ -128,11 +128,11 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
             f"{folder} holds no output workbook",
             hint=f"outputs are named {conventions.output_pattern}",
         )
-    return FoundOutputs(suite, tuple(strangers), outputs)
+    return FoundOutputs(suite, tuple(unrecognized), outputs)
 
 
 def _is_beside(path: Path, whole: Mapping[str, Path]) -> bool:
-    """Whether a file belongs to an answer that is a file with others next to it."""
+    """Whether a file is a further file of an answer that consists of several files."""
     return any(
         answer.suffix == ".json"
         and path.parent == answer.parent
@@ -142,15 +142,15 @@ def _is_beside(path: Path, whole: Mapping[str, Path]) -> bool:
 
 
 def raise_unknown(folder: Path, suite: Suite, unknown: Sequence[str]) -> None:
-    """Raises if there are outputs of tasks or cases that the suite does not have.
+    """Raises an error if there are outputs of tasks or cases that the suite does not have.
 
     Args:
-        folder: where they are.
+        folder: the folder of the outputs.
         suite: the suite.
-        unknown: one line for each.
+        unknown: the unknown outputs, one line each.
 
     Raises:
-        SubmissionError: there are; names the first ones.
+        SubmissionError: there are such outputs; names the first ones.
     """
     if unknown:
         more = f", and {len(unknown) - _MAX_SHOWN} more" if len(unknown) > _MAX_SHOWN else ""
@@ -162,7 +162,7 @@ def raise_unknown(folder: Path, suite: Suite, unknown: Sequence[str]) -> None:
 
 
 def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Files with such suffixes of a folder and of the folders in it, in a fixed order."""
+    """Yields the files of a folder and its subfolders that have such a suffix, in a fixed order."""
 
     def refuse(error: OSError) -> None:
         raise SubmissionError(f"{error.filename} cannot be listed: {error.strerror}") from error
@@ -176,7 +176,7 @@ def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
 
 
 class ByNames(LayoutKind):
-    """Outputs with the names that the format of their suite gives them."""
+    """The layout whose outputs have the names that the suite's format prescribes."""
 
     def fits(self, folder: Path, pattern: str | None) -> bool:
         """Whether no pattern was given."""
@@ -184,7 +184,7 @@ class ByNames(LayoutKind):
         return pattern is None
 
     def outputs(self, folder: Path, suite: Suite, pattern: str | None) -> FoundOutputs:
-        """The workbooks with such names."""
+        """Finds the outputs by their names."""
         del pattern
         return find_outputs(folder, suite)
 

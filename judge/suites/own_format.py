@@ -1,6 +1,6 @@
-"""The judge's own format: a ``suite.json`` next to any files, with all that a task can have.
+"""The judge's own format: a ``suite.json`` next to any files, which supports every task feature.
 
-Every fault is reported with the field that has it. Tasks of any suite can be written as such a
+Every fault is reported with its field. Tasks of a suite in any format can be written as such a
 document.
 """
 
@@ -54,7 +54,7 @@ _SUFFIX_OF_ANSWER = {
 
 
 class OwnFormat(SuiteFormat):
-    """A ``suite.json`` that lists tasks, cases and files."""
+    """The format with a ``suite.json`` that lists tasks, cases and files."""
 
     names: tuple[str, ...] = (NAME,)
     definition = DEFINITION
@@ -70,17 +70,17 @@ class OwnFormat(SuiteFormat):
         return read_suite(root)
 
     def output_of(self, file_name: str) -> tuple[str, int] | None:
-        """Reads ``{n}_{id}_output.xlsx`` and its like."""
+        """Reads ``{n}_{id}_output.xlsx``, or the same with another suffix."""
         match = _OUTPUT.match(file_name)
         return None if match is None else (match["id"], int(match["number"]))
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:
-        """``{id}_input`` and ``{id}_output`` with any suffix, with or without a case number."""
+        """Reads ``{id}_input`` and ``{id}_output`` with any suffix, perhaps after a case number."""
         match = re.fullmatch(rf"(?:\d+_)?{re.escape(task_id)}_(input|output)\.\w+", file_name)
         return None if match is None else FileRole(match[1])
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """``input/1_{id}_input`` and ``output/1_{id}_output``, with the suffixes of their files."""
+        """``input/1_{id}_input`` and ``output/1_{id}_output``, with the suffix of each file."""
         files = question.inputs[0].files if question.inputs else ()
         suffix = files[0].path.suffix if files else ".xlsx"
         return SolutionPaths(
@@ -89,7 +89,7 @@ class OwnFormat(SuiteFormat):
         )
 
     def definition_of(self, root: Path, tasks: Sequence[Task]) -> str:
-        """The ``suite.json`` of the tasks."""
+        """The ``suite.json`` for the tasks."""
         return f"{dump_json(suite_document(tasks, root), indent=2)}\n"
 
 
@@ -111,7 +111,7 @@ def read_suite(root: Path) -> Contents:
 
     Returns:
         The tasks without faults; the tables of scores; and all faults, each with its file and its
-        field. Unknown or odd content is never accepted, so there are no notes.
+        field. Unknown or irregular content is always a fault, so there are no notes.
 
     Raises:
         SuiteError: the ``suite.json`` is not a JSON object of this format and version.
@@ -138,7 +138,7 @@ def read_task(record: object, root: Path) -> tuple[Task | None, list[str]]:
     """Reads one task.
 
     Args:
-        record: the task, as a ``suite.json`` has it.
+        record: the task, as in a ``suite.json``.
         root: the folder that its paths are relative to.
 
     Returns:
@@ -148,7 +148,7 @@ def read_task(record: object, root: Path) -> tuple[Task | None, list[str]]:
 
 
 def _read_definition(path: Path) -> tuple[list[object], tuple[ScoreTable, ...], list[str]]:
-    """The records of the tasks, the tables, and what is wrong with those."""
+    """Reads the records of the tasks, the tables, and the faults of the tables."""
     data = read_regular(path, SuiteError)
     if data is None:
         raise _broken(path, ["is missing"])
@@ -206,7 +206,7 @@ def _label(index: int, record: object) -> str:
 
 
 def _read_task(record: object, boundary: Boundary) -> tuple[Task | None, list[str]]:
-    """A task, or None where it has faults; and its faults."""
+    """Reads a task; returns None if it has faults, and the faults."""
     if not isinstance(record, dict):
         return None, [f"must be an object, not {shown(record)}"]
     faults: list[str] = []
@@ -235,13 +235,14 @@ def _read_task(record: object, boundary: Boundary) -> tuple[Task | None, list[st
 
 
 def _check_names(task: Task, fields: Fields) -> None:
-    """No further input may have the name under which a program finds the first one."""
+    """Checks that no further input has the name under which a program finds the first one."""
     taken = f"1_{task.id}_input"
     for case in task.cases:
         for file in case.inputs[1:]:
             if file.path.stem == taken:
                 fields.fault(
-                    "cases", f"have a further input called {file.path.name}: the first is placed so"
+                    "cases",
+                    f"have a further input called {file.path.name}: the first is placed as that",
                 )
 
 
@@ -289,7 +290,7 @@ def _fault_of(spec: CheckerSpec) -> str:
 
 
 def _cases(fields: Fields, checker: CheckerSpec, boundary: Boundary) -> tuple[TestCase, ...]:
-    """The cases in the order of their numbers."""
+    """Reads the cases; returns them in the order of their numbers."""
     cases: dict[int, TestCase] = {}
     before = len(fields.faults or ())
     for position, inner in enumerate(fields.objects("cases", required=True), start=1):
@@ -299,7 +300,7 @@ def _cases(fields: Fields, checker: CheckerSpec, boundary: Boundary) -> tuple[Te
             inner.fault("number", f"must be an integer from 1 on, not {shown(number)}")
             number = position
         if number in cases:
-            inner.fault("number", f"is {number}, as that of another case")
+            inner.fault("number", f"is {number}, which another case already has")
         cases[number] = TestCase(number, _inputs(inner, boundary), _golds(inner, checker, boundary))
     if not cases and len(fields.faults or ()) == before:
         fields.fault("cases", "is empty: a task needs at least one test case")
@@ -314,10 +315,10 @@ def _inputs(case: Fields, boundary: Boundary) -> tuple[InputFile, ...]:
         if path is None:
             continue
         if any(other.path.name == path.name for other in inputs):
-            fields.fault("path", f"is another input called {path.name!r}")
+            fields.fault("path", f"is a second input called {path.name!r}")
         kind = KIND_OF_SUFFIX.get(path.suffix.lower())
         if kind is None and "kind" not in fields.values:
-            fields.fault("kind", f"is missing, and {path.suffix or path.name!r} does not say it")
+            fields.fault("kind", f"is missing, and {path.suffix or path.name!r} does not imply it")
         inputs.append(InputFile(path, fields.choice("kind", kind or FileKind.TEXT)))
     return tuple(inputs)
 
@@ -328,12 +329,12 @@ def _golds(case: Fields, checker: CheckerSpec, boundary: Boundary) -> tuple[Gold
         fields.only("path", "value", "options")
         options = _frozen(fields.mapping("options"))
         if options and checker.name:
-            # They complete the options of the task, and are judged together with them.
+            # They complete the options of the task, and are checked together with those.
             fault = _fault_of(checker.with_options(options))
             if fault and fault != _fault_of(checker):
                 fields.fault("options", f"does not fit: {fault}")
         if ("path" in fields.values) == ("value" in fields.values):
-            fields.fault("path", "or 'value' is needed, and not both")
+            fields.fault("path", "or 'value' is required, but not both")
         elif "path" in fields.values:
             golds.append(Gold(path=_file(fields, boundary), options=options))
         else:
@@ -342,7 +343,7 @@ def _golds(case: Fields, checker: CheckerSpec, boundary: Boundary) -> tuple[Gold
 
 
 def _file(fields: Fields, boundary: Boundary) -> Path | None:
-    """A regular file of the suite's own."""
+    """Reads a path, which must be a regular file in the suite's folder."""
     text = fields.text("path")
     if not text.strip():
         return None
@@ -364,13 +365,13 @@ def _file(fields: Fields, boundary: Boundary) -> Path | None:
             return path
     except OSError as error:
         fields.fault("path", f"cannot be read: {text}: {error.strerror}")
-    except ValueError as error:  # a lone surrogate in the name
+    except ValueError as error:  # the name holds a lone surrogate
         fields.fault("path", f"cannot be the name of a file: {shown(text)}: {error}")
     return None
 
 
 def _frozen(options: Mapping[str, object]) -> dict[str, object]:
-    """Options as checkers get them from every format: lists are tuples."""
+    """Options with tuples for lists, which is the form in which checkers get them."""
     return {name: _tuples(value) for name, value in options.items()}
 
 
@@ -384,11 +385,11 @@ def _tuples(value: object) -> object:
 def suite_document(
     tasks: Iterable[Task], root: Path, tables: Iterable[ScoreTable] = ()
 ) -> dict[str, Any]:
-    """The document that :func:`judge.suites.load_suite` reads these tasks from.
+    """The document of a ``suite.json`` from which :func:`judge.suites.load_suite` reads the tasks.
 
     Args:
         tasks: the tasks, of a suite of any format.
-        root: the folder that the ``suite.json`` is meant for; all files are in it.
+        root: the folder that the ``suite.json`` will be in; all files are in it.
         tables: the tables of scores that reports on the suite show.
 
     Raises:

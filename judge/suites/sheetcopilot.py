@@ -1,4 +1,4 @@
-"""The published format of SheetCopilot: long instructions over workbooks, with check boards."""
+"""The published format of SheetCopilot: long instructions for workbooks, with check boards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NAME = "sheetcopilot"
 DEFINITION = "dataset.xlsx"
 INPUTS = "task_sheets"
 GOLDS = ("task_sheet_answers_v2", "task_sheet_answers")
-"""Folders of golds: those of the second version count where they are there, else the paper's."""
+"""Folders of golds: the second version is used if it exists, otherwise that of the paper."""
 
 CATEGORIES = (
     "Entry and manipulation",
@@ -48,11 +48,11 @@ CATEGORIES = (
     "Pivot Table",
     "Management",
 )
-"""What a task may ask, as the published column has it; several for most tasks."""
+"""The categories in the published column; most tasks have several."""
 
 
 def division_of(category: str) -> str:
-    """The division of a category: its tasks are in the group ``yes``."""
+    """The name of a category's division; the tasks of the category are in its group ``yes``."""
     return category.lower().replace(" ", "_")
 
 
@@ -70,7 +70,7 @@ _OUTPUT = re.compile(
 
 
 class SheetCopilot(SuiteFormat):
-    """A ``dataset.xlsx`` next to the folders of inputs and golds, as the repository has it."""
+    """The format with a ``dataset.xlsx`` next to the folders of inputs and golds."""
 
     names: tuple[str, ...] = (NAME,)
     definition = DEFINITION
@@ -81,11 +81,11 @@ class SheetCopilot(SuiteFormat):
     )
 
     def recognises(self, root: Path) -> bool:
-        """Whether there is a ``dataset.xlsx`` and a folder of inputs."""
+        """Whether a folder holds a ``dataset.xlsx`` and a folder of inputs."""
         return (root / DEFINITION).is_file() and (root / INPUTS).is_dir()
 
     def load(self, root: Path) -> Contents:
-        """Reads a suite; tasks whose workbooks are not there are left out, with the reason."""
+        """Reads a suite; tasks whose workbooks are missing are left out, with the reason."""
         return read_suite(root)
 
     def output_of(self, file_name: str) -> tuple[str, int] | tuple[str, int, int] | None:
@@ -100,14 +100,14 @@ class SheetCopilot(SuiteFormat):
         )
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:
-        """The workbook of the sheet is the input; a file named after the task is the output."""
+        """Reads the task's workbook as the input, and a file named after the task as the output."""
         if file_name == f"{task_id.partition('_')[2]}.xlsx":
             return FileRole.INPUT
         output = self.output_of(file_name)
         return FileRole.OUTPUT if output is not None and output[0] == task_id else None
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The workbook under its own name, and ``{order}_{sheet}_output.xlsx``."""
+        """The workbook keeps its own name; the output is ``{order}_{sheet}_output.xlsx``."""
         files = question.inputs[0].files if question.inputs else ()
         name = files[0].path.name if files else "input.xlsx"
         return SolutionPaths(f"{folder}/{name}", f"{folder}/{question.id}_output.xlsx")
@@ -115,7 +115,7 @@ class SheetCopilot(SuiteFormat):
     def published_figures(
         self, suite: Suite, folder: Path, accepted: Mapping[tuple[str, int], bool]
     ) -> list[PublishedFigures]:
-        """Exec@1, Pass@1, A50 and A90 as published, out of the logs of a results folder."""
+        """Exec@1, Pass@1, A50 and A90 as published, from the logs of a results folder."""
         return published_figures(suite, folder, accepted)
 
 
@@ -131,12 +131,12 @@ _BOARD = "_check.yaml"
 
 @dataclass
 class _SuiteFiles:
-    """Where the files of a suite are.
+    """The locations of a suite's files.
 
     Attributes:
         boundary: the folder of the suite.
         golds: name of the folder of golds; None if there is none.
-        boards: the boards that were read, which belong to the definition.
+        boards: the check boards that were read; they are part of the suite's definition.
     """
 
     boundary: Boundary
@@ -214,12 +214,12 @@ def _task(order: int, row: Mapping[str, CellValue], files: _SuiteFiles) -> Task:
     lacking = [] if inputs else [f"{INPUTS}/{sheet}.xlsx"]
     if not golds:
         lacking.append(f"{files.golds or GOLDS[0]}/{sheet}/{named}/{named}_gt1.xlsx")
-    reason = f"the workbooks are not there: {', '.join(lacking)}" if lacking else ""
+    reason = f"workbooks are missing: {', '.join(lacking)}" if lacking else ""
     categories = [category.strip() for category in str(row["Categories"] or "").split(",")]
     absent = () if inputs else (AbsentInput(lacking[0], FileKind.WORKBOOK, "fetch it"),)
     return Task(
         id=f"{order}_{sheet}",
-        # The published agent is given both, but a prompt has room for one question.
+        # The published agent is given both fields, but a prompt has only one field for them.
         instruction="\n\n".join(
             str(row[name]).strip() for name in ("Context", "Instructions") if row[name]
         ),
@@ -237,7 +237,7 @@ def _task(order: int, row: Mapping[str, CellValue], files: _SuiteFiles) -> Task:
 
 
 def atomic_actions(root: Path) -> Mapping[str, int]:
-    """Id of a task -> how many actions it takes at least, not counting functions in formulas.
+    """Task id -> the least number of actions that it takes, without functions in formulas.
 
     Raises:
         SuiteError: the ``dataset.xlsx`` cannot be read.
@@ -301,7 +301,7 @@ class ActionLog:
         successes: how many repeats ended with a workbook.
         actions: how many actions each successful repeat planned.
         workbooks: how many workbooks of repeats the folder holds.
-        repeats: numbers of the samples, from 0, that left a workbook.
+        repeats: numbers of the samples that left a workbook, counted from 0.
     """
 
     successes: int
@@ -318,7 +318,7 @@ def read_logs(suite: Suite, folder: Path) -> tuple[dict[str, ActionLog], list[st
         folder: the folder with a folder for each task.
 
     Returns:
-        Task id -> its log; and the logs that cannot be read, a line each.
+        Task id -> its log; and the logs that cannot be read, one line each.
 
     Raises:
         SubmissionError: the folder cannot be listed.
@@ -370,9 +370,9 @@ def published_figures(
 ) -> list[PublishedFigures]:
     """Exec@1, Pass@1, A50 and A90 of each repeat, as the published evaluation gives them.
 
-    Tasks without a folder or a log are left out of the denominator. A50 and A90 are the median and
-    the 90th percentile, over the tasks that passed, of the planned actions divided by the atomic
-    actions of the task; None where no task passed.
+    Tasks without a folder or a log do not count in the denominator. A50 and A90 are the median and
+    the 90th percentile, over the tasks that passed, of planned actions divided by the task's atomic
+    actions; None if no task passed.
 
     Args:
         suite: the suite that was answered.
@@ -380,7 +380,7 @@ def published_figures(
         accepted: task and sample -> whether its output was accepted.
 
     Returns:
-        An entry for each repeat; none where no task has a log.
+        An entry for each repeat; empty if no task has a log.
 
     Raises:
         SubmissionError: the folder cannot be listed.

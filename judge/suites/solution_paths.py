@@ -1,8 +1,8 @@
-"""Where a solution expects its input and its output. Pure.
+"""Finds where a solution expects its input and its output. Pure.
 
 The sandbox places each case's workbook where the solution looks for it, so that code is never
-rewritten. A recorded path counts first, then the path in the prompt, then the path in the code,
-then the default paths of the suite's format.
+rewritten. A recorded path takes precedence, then the path in the prompt, then the path in the code,
+then the default path of the suite's format.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def solution_paths(
         question: the task.
         code: the program, if there is one.
         conventions: the format of the task's suite.
-        conversation: what was recorded of it: a list of strings (the first is the prompt) or of
+        conversation: the recorded conversation: a list of strings (the first is the prompt) or of
             messages with ``role`` and ``content``.
-        input_path: the recorded input path, which counts before anything else.
-        output_path: the recorded output path, likewise.
+        input_path: the recorded input path, which takes precedence.
+        output_path: the recorded output path, which takes precedence too.
     """
     if input_path is not None and output_path is not None:
         return SolutionPaths(input_path, output_path)
@@ -63,7 +63,7 @@ def solution_paths(
 
 
 def _prompt_paths(conversation: object, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """Paths in what was sent to the chat model, never in its answers."""
+    """Yields the paths in messages to the chat model; its replies are not read."""
     if not isinstance(conversation, list):
         return
     for index, message in enumerate(conversation):
@@ -77,7 +77,7 @@ def _prompt_paths(conversation: object, suffixes: tuple[str, ...]) -> Iterator[s
 
 
 def _file_paths(text: str, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """Words that look like the absolute path of a file, from first slash to last suffix."""
+    """Yields the words that look like a file's absolute path, from first slash to last suffix."""
     for word in _WORD_IN_PROMPT.findall(text):
         start = word.find("/")
         end = max(_end(word, suffix) for suffix in suffixes)
@@ -86,13 +86,13 @@ def _file_paths(text: str, suffixes: tuple[str, ...]) -> Iterator[str]:
 
 
 def _end(word: str, suffix: str) -> int:
-    """Where the last file name with that suffix ends; -1 if there is none."""
+    """The index at which the last occurrence of a suffix ends; -1 if there is none."""
     start = word.rfind(suffix)
     return -1 if start < 0 else start + len(suffix)
 
 
 def _literals(code: str) -> list[str]:
-    """String constants of a program in the order in which they occur."""
+    """The string constants of a program, in the order of the code."""
     tree = syntax_tree(code)
     if tree is None:
         return [match["text"] for match in _QUOTED.finditer(code)]

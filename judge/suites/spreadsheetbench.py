@@ -40,7 +40,7 @@ _ROLE = {"input": FileRole.INPUT, "init": FileRole.INPUT, "output": FileRole.OUT
 
 
 class SpreadsheetBench(SuiteFormat):
-    """A ``dataset.json``, and one folder of numbered workbooks for each task."""
+    """The format with a ``dataset.json``, and one folder of numbered workbooks for each task."""
 
     names = (V0_1, VERIFIED)
     definition = DEFINITION
@@ -48,11 +48,11 @@ class SpreadsheetBench(SuiteFormat):
     output_pattern = "{n}_{id}_output.xlsx, such as 1_59196_output.xlsx"
 
     def recognises(self, root: Path) -> bool:
-        """Whether there is a ``dataset.json``."""
+        """Whether a folder holds a ``dataset.json``."""
         return (root / DEFINITION).is_file()
 
     def load(self, root: Path) -> Contents:
-        """Reads a suite, and finds out which of the two namings most of its tasks follow."""
+        """Reads a suite, and determines which naming scheme most of its tasks follow."""
         reading = read_suite(root)
         verified = 2 * reading.verified > len(reading.tasks)
         return Contents(
@@ -63,12 +63,12 @@ class SpreadsheetBench(SuiteFormat):
         )
 
     def output_of(self, file_name: str) -> tuple[str, int] | None:
-        """Reads ``{n}_{id}_output.xlsx``; blanks do not count."""
+        """Reads ``{n}_{id}_output.xlsx``; white space in the name is ignored."""
         match = _OUTPUT.match(re.sub(r"\s+", "", file_name))
         return None if match is None else (match["id"], int(match["number"]))
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:
-        """``{n}_{id}_input.xlsx`` and ``{n}_{id}_init.xlsx`` are inputs."""
+        """Reads ``{n}_{id}_input.xlsx`` and ``{n}_{id}_init.xlsx`` as inputs."""
         name = re.compile(rf"\d+_{re.escape(task_id)}_(input|init|output)\.xls[xm]")
         match = name.fullmatch(file_name)
         return None if match is None else _ROLE[match[1]]
@@ -85,7 +85,7 @@ class SpreadsheetBench(SuiteFormat):
         return f"{number}_{task_id}_input.xlsx", f"{number}_{task_id}_answer.xlsx"
 
     def definition_of(self, root: Path, tasks: Sequence[Task]) -> str:
-        """The records of ``dataset.json``, with what has changed in them."""
+        """The text of a ``dataset.json`` with the changed records."""
         return f"{dump_json(dataset_records(root, tasks), indent=2)}\n"
 
 
@@ -127,7 +127,7 @@ class CaseFiles:
     """The two workbooks of a case, by file name.
 
     Attributes:
-        number: the case's number as its file names have it.
+        number: the case's number, as in its file names.
         input_name: file name of the input.
         gold_name: file name of the gold.
     """
@@ -139,12 +139,12 @@ class CaseFiles:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """How a folder's file names were read.
+    """The cases of a folder, as read from its file names.
 
     Attributes:
         cases: the cases in the order of their numbers.
-        faults: why there is no case where there should be one, without the folder.
-        notes: irregular names that were understood, without the folder.
+        faults: why an expected case is missing; the folder is not named.
+        notes: irregular names that were understood; the folder is not named.
         verified_names: whether the files are named as in SpreadsheetBench Verified.
     """
 
@@ -167,30 +167,30 @@ def pair_workbooks(names: Iterable[str], task_id: str) -> Pairing:
     """Pairs the workbooks of one task's folder.
 
     Args:
-        names: file names in the folder; what is not a workbook (``prompt.txt``) is ignored.
+        names: file names in the folder; other files than workbooks (``prompt.txt``) are ignored.
         task_id: the task's id as text.
     """
     workbooks = sorted(
         name for name in names if _WORKBOOK.search(name) and not name.startswith(_NOT_A_SUITE_FILE)
     )
-    candidates, strangers = _read_names(workbooks)
+    candidates, oddly_named = _read_names(workbooks)
     verified = any(candidate.word in _VERIFIED_WORDS for candidate in candidates)
-    by_place: dict[tuple[int, Role], list[_Candidate]] = {}
+    by_role: dict[tuple[int, Role], list[_Candidate]] = {}
     for candidate in candidates:
-        by_place.setdefault((candidate.number, candidate.role), []).append(candidate)
-    numbers = sorted({number for number, _ in by_place} | set(strangers))
+        by_role.setdefault((candidate.number, candidate.role), []).append(candidate)
+    numbers = sorted({number for number, _ in by_role} | set(oddly_named))
     faults: list[str] = []
     notes: list[str] = []
     cases: list[CaseFiles] = []
     for number in numbers:
         chosen: dict[Role, str] = {}
         for role in Role:
-            name = _choose(by_place.get((number, role), []), number, task_id, faults, notes)
+            name = _choose(by_role.get((number, role), []), number, task_id, faults, notes)
             if name is not None:
                 chosen[role] = name
-        case = _complete(number, chosen, strangers.get(number, []), notes)
+        case = _complete(number, chosen, oddly_named.get(number, []), notes)
         if case is None:
-            faults.extend(_missing(number, task_id, chosen, by_place, verified=verified))
+            faults.extend(_missing(number, task_id, chosen, by_role, verified=verified))
         else:
             cases.append(case)
     if not workbooks:
@@ -201,9 +201,9 @@ def pair_workbooks(names: Iterable[str], task_id: str) -> Pairing:
 
 
 def _read_names(workbooks: Iterable[str]) -> tuple[list[_Candidate], dict[int, list[str]]]:
-    """Names that tell case and role, and names that tell only the case."""
+    """Sorts names into those that give case and role, and those that give only the case."""
     candidates: list[_Candidate] = []
-    strangers: dict[int, list[str]] = {}
+    oddly_named: dict[int, list[str]] = {}
     for name in workbooks:
         squeezed = re.sub(r"\s+", "", name)
         if match := _NUMBERED.match(squeezed):
@@ -214,14 +214,14 @@ def _read_names(workbooks: Iterable[str]) -> tuple[list[_Candidate], dict[int, l
             word = match["role"].lower()
             candidates.append(_Candidate(name, 1, None, _ROLES[word], word))
         elif match := _NUMBER.match(squeezed):
-            strangers.setdefault(int(match["number"]), []).append(name)
-    return candidates, strangers
+            oddly_named.setdefault(int(match["number"]), []).append(name)
+    return candidates, oddly_named
 
 
 def _choose(
     candidates: list[_Candidate], number: int, task_id: str, faults: list[str], notes: list[str]
 ) -> str | None:
-    """The one candidate for a place; the task's own id takes precedence over a foreign one."""
+    """Chooses the file for a case's role; a name with the task's own id takes precedence."""
     own = [candidate for candidate in candidates if candidate.task_id == task_id] or candidates
     if len(own) > 1:
         names = ", ".join(candidate.name for candidate in own)
@@ -237,14 +237,14 @@ def _choose(
 
 
 def _complete(
-    number: int, chosen: Mapping[Role, str], strangers: list[str], notes: list[str]
+    number: int, chosen: Mapping[Role, str], oddly_named: list[str], notes: list[str]
 ) -> CaseFiles | None:
-    """Fills a single gap with the only other workbook of that number."""
+    """Completes a case that lacks one file with the only other workbook of its number."""
     names = dict(chosen)
-    if len(names) == 1 and len(strangers) == 1:
+    if len(names) == 1 and len(oddly_named) == 1:
         (gap,) = (role for role in Role if role not in names)
-        names[gap] = strangers[0]
-        notes.append(f"{strangers[0]}: taken as the {gap.value} of case {number}, oddly named")
+        names[gap] = oddly_named[0]
+        notes.append(f"{oddly_named[0]}: taken as the {gap.value} of case {number}, oddly named")
     if len(names) < len(Role):
         return None
     return CaseFiles(number, names[Role.INPUT], names[Role.GOLD])
@@ -254,7 +254,7 @@ def _missing(
     number: int,
     task_id: str,
     chosen: Mapping[Role, str],
-    by_place: Mapping[tuple[int, Role], list[_Candidate]],
+    by_role: Mapping[tuple[int, Role], list[_Candidate]],
     *,
     verified: bool,
 ) -> Iterable[str]:
@@ -262,7 +262,7 @@ def _missing(
     if not verified:
         words = {Role.INPUT: "input", Role.GOLD: "answer"}
     for role in Role:
-        if role not in chosen and not by_place.get((number, role)):
+        if role not in chosen and not by_role.get((number, role)):
             yield f"case {number} has no {role.value} ({number}_{task_id}_{words[role]}.xlsx)"
 
 
@@ -276,7 +276,7 @@ class Reading:
     Attributes:
         tasks: the tasks that could be read.
         faults: what is wrong, with the file.
-        notes: liberties taken, with the file.
+        notes: irregularities that were tolerated, with the file.
         verified: how many of the tasks have files named as in SpreadsheetBench Verified.
     """
 
@@ -309,7 +309,7 @@ def read_suite(root: Path) -> Reading:
             continue
         if record.unknown_fields:
             names = ", ".join(record.unknown_fields)
-            reading.notes.append(f"{label}: unknown fields are left aside: {names}")
+            reading.notes.append(f"{label}: unknown fields are ignored: {names}")
         task, pairing = _read_task(record, boundary, label, reading)
         if task is not None and pairing is not None:
             reading.tasks.append(task)
@@ -318,7 +318,7 @@ def read_suite(root: Path) -> Reading:
 
 
 def read_records(path: Path) -> list[object]:
-    """The records of a ``dataset.json`` as they are written; at least one.
+    """The raw records of a ``dataset.json``; at least one.
 
     Raises:
         SuiteError: it cannot be read, or is not a list.
@@ -389,7 +389,7 @@ def _read_task(
 def _stays_inside(
     entry: os.DirEntry[str], boundary: Boundary, record: TaskRecord, reading: Reading
 ) -> bool:
-    """Whether a file is the suite's own: a link may not lead out of it."""
+    """Whether a file is in the suite; a link must not lead out of it."""
     if not entry.is_symlink() or boundary.holds(Path(entry.path)):
         return True
     reading.faults.append(f"{record.folder}/{entry.name}: a link that leaves the suite")
@@ -400,11 +400,11 @@ def _stays_inside(
 
 
 def dataset_records(root: Path, tasks: Iterable[Task]) -> list[dict[str, Any]]:
-    """The records of some tasks, with their positions, styles and options as they are now.
+    """The records of some tasks, updated with their current positions, styles and options.
 
     Args:
         root: the folder of the suite that the tasks are from.
-        tasks: the tasks; everything but their checkers is as the suite has it.
+        tasks: the tasks; only their checkers may differ from the suite's.
 
     Raises:
         SuiteError: the ``dataset.json`` cannot be read.

@@ -29,7 +29,7 @@ NAME = "spreadsheetbench-2"
 DEFINITION = "dataset.json"
 DEBUGGING, VISUALIZATION = "Debugging", "Visualization"
 CATEGORIES = (DEBUGGING, "Financial_Model", "Template", VISUALIZATION)
-"""Names of the folders, which are those of the categories."""
+"""Names of the categories, which are also the names of their folders."""
 
 
 _OUTPUT = re.compile(r"(?P<id>.+)_output\.xls[xm]", re.IGNORECASE)
@@ -37,7 +37,7 @@ _INPUT = re.compile(r".+_input\.xls[xm]", re.IGNORECASE)
 
 
 class SpreadsheetBench2(SuiteFormat):
-    """A folder with a ``dataset.json`` in the folder of each category."""
+    """The format with a ``dataset.json`` in the folder of each category."""
 
     names: tuple[str, ...] = (NAME,)
     definition = f"{{category}}/{DEFINITION}"
@@ -48,13 +48,13 @@ class SpreadsheetBench2(SuiteFormat):
     )
 
     def recognises(self, root: Path) -> bool:
-        """Whether the folder of a category holds a ``dataset.json``, and the folder itself none."""
+        """Whether a category's folder holds a ``dataset.json``, and the suite's folder does not."""
         return not (root / DEFINITION).exists() and any(
             (root / category / DEFINITION).is_file() for category in CATEGORIES
         )
 
     def load(self, root: Path) -> Contents:
-        """Reads the categories that there are."""
+        """Reads the categories that exist."""
         return read_suite(root)
 
     def output_of(self, file_name: str) -> tuple[str, int] | None:
@@ -63,9 +63,9 @@ class SpreadsheetBench2(SuiteFormat):
         return None if match is None else (match["id"], 1)
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:
-        """``{id}_output.xlsx`` is the output; whatever ends in ``_input.xlsx`` is the input.
+        """Reads ``{id}_output.xlsx`` as the output, and ``*_input.xlsx`` as the input.
 
-        Inputs are named by their task, by the error that is in them, or by their project.
+        Inputs are named after their task, the error that they contain, or their project.
         """
         match = _OUTPUT.fullmatch(file_name)
         if match is not None and (task_id == match["id"] or task_id.endswith(f"_{match['id']}")):
@@ -73,7 +73,7 @@ class SpreadsheetBench2(SuiteFormat):
         return FileRole.INPUT if _INPUT.fullmatch(file_name) else None
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The input under its own name, and ``{id}_output.xlsx``."""
+        """The input keeps its own name; the output is ``{id}_output.xlsx``."""
         files = question.inputs[0].files if question.inputs else ()
         name = files[0].path.name if files else f"{question.id}_input.xlsx"
         return SolutionPaths(f"{folder}/input/{name}", f"{folder}/output/{question.id}_output.xlsx")
@@ -86,10 +86,10 @@ NOT_JUDGED = (
     "the published judge of charts is a vision model that looks at pictures of them, and its "
     "verdicts cannot be repeated"
 )
-"""Why the tasks of a category have no verdict."""
+"""Why visualization tasks have no verdict."""
 
 _COLOUR, _FORMULAS = "Color", "Embedded"
-"""What the path of an input says about how a task of debugging is compared."""
+"""Words in an input's path that decide how a debugging task is compared."""
 
 _FIELDS = frozenset(
     {
@@ -101,7 +101,7 @@ _FIELDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A task, and where its record is."""
+    """A task, and the location of its record."""
 
     task: Task
     category: str
@@ -128,7 +128,7 @@ def read_suite(root: Path) -> Contents:
     for category in CATEGORIES:
         path = boundary.root / category / DEFINITION
         if not os.path.isfile(path):  # noqa: PTH113 - a name that cannot be one is none
-            notes.append(f"{category}/{DEFINITION}: is not there, so the category has no task")
+            notes.append(f"{category}/{DEFINITION}: is missing, so the category has no task")
             continue
         if not boundary.holds(path):
             faults.append(f"{category}/{DEFINITION}: a link that leaves the suite")
@@ -144,11 +144,11 @@ def read_suite(root: Path) -> Contents:
             label = f"{label} (id {task.id})"
             read.append(_Read(task, category, label))
             if unknown := sorted(set(record) - _FIELDS if isinstance(record, dict) else ()):
-                notes.append(f"{label}: unknown fields are left aside: {', '.join(unknown)}")
+                notes.append(f"{label}: unknown fields are ignored: {', '.join(unknown)}")
     faults += _repeated(read)
     return Contents(
         format=NAME,
-        tasks=tuple(_told_apart(read)),
+        tasks=tuple(_with_unique_ids(read)),
         notes=tuple(notes),
         faults=tuple(faults),
         definitions=tuple(definitions),
@@ -171,7 +171,7 @@ def _broken(path: Path, category: str, problem: str) -> SuiteError:
 
 
 def _repeated(read: list[_Read]) -> Iterator[str]:
-    """Faults of records whose category has their id already."""
+    """Yields a fault for each record whose id is already used in its category."""
     first: dict[tuple[str, str], str] = {}
     for entry in read:
         first_label = first.setdefault((entry.category, entry.task.id), entry.label)
@@ -179,8 +179,8 @@ def _repeated(read: list[_Read]) -> Iterator[str]:
             yield f"{entry.label}: the id is already used by {first_label}"
 
 
-def _told_apart(read: list[_Read]) -> Iterator[Task]:
-    """The tasks under ids that are unique over all categories."""
+def _with_unique_ids(read: list[_Read]) -> Iterator[Task]:
+    """Yields the tasks with ids that are unique across all categories."""
     count = Counter(entry.task.id for entry in read)
     for entry in read:
         task = entry.task
@@ -228,12 +228,11 @@ def _task(record: object, category: str, boundary: Boundary) -> Task:
 
 
 def _checker(fields: Fields, category: str) -> CheckerSpec:
-    """How a task is compared; the question does not state the answer position.
+    """The checker of a task; the question does not state the answer position.
 
-    Colours do not count where formulas do.
+    Colours are not compared if formulas are.
 
-    Source: SpreadsheetBench 2, ``evaluation.py``, which looks for two words in the path of the
-    input.
+    Source: SpreadsheetBench 2, ``evaluation.py``, which searches the input's path for two words.
     """
     options: dict[str, object] = {
         "answer_position": _text(fields, "answer_position"),
@@ -265,7 +264,7 @@ def _id(fields: Fields) -> int | str:
 
 
 def _file(fields: Fields, name: str, category: str, boundary: Boundary) -> Path:
-    """A file that a record names, relative to its category."""
+    """Reads a file name, which is relative to the folder of the category."""
     text = _text(fields, name)
     relative = PurePosixPath(text.replace("\\", "/"))
     if relative.is_absolute() or ".." in relative.parts or "\0" in text:

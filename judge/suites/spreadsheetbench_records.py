@@ -1,4 +1,4 @@
-"""One record of a ``dataset.json`` as typed fields, with every fault that it has. Pure."""
+"""Reads one record of a ``dataset.json`` into typed fields, and reports its faults. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judge.suites.fields import Fields, shown
 
 
 class InstructionType(enum.StrEnum):
-    """The benchmark's two kinds of instruction, in its own words."""
+    """The two kinds of instruction, as the benchmark names them."""
 
     CELL_LEVEL = "Cell-Level Manipulation"
     SHEET_LEVEL = "Sheet-Level Manipulation"
@@ -34,15 +34,15 @@ KNOWN_FIELDS = frozenset(
         "category",
     }
 )
-"""The fields that the judge knows; others are ignored, with a note."""
+"""Names of the fields that are read; others are ignored, with a note."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """A record of ``dataset.json``, checked.
+    """A valid record of ``dataset.json``.
 
     Attributes:
-        raw_id: the id as written, an integer or text.
+        raw_id: the id as the file has it, an integer or text.
         instruction: the question.
         folder: the task's folder, relative to the suite, without ``..``.
         instruction_type: cell level or sheet level.
@@ -51,7 +51,7 @@ class TaskRecord:
         data_position: where the input's data is, or None.
         excluded: why the suite leaves the task out, or None.
         checker: the checker and its options.
-        category: what kind of manipulation it asks for (find, sort, sum …), or None.
+        category: the kind of manipulation that is requested (find, sort, sum …), or None.
         unknown_fields: names of fields that the judge does not know.
     """
 
@@ -77,7 +77,7 @@ def read_record(record: object) -> tuple[TaskRecord | None, tuple[str, ...]]:
     """Checks one record.
 
     Args:
-        record: what ``json.loads`` made of it.
+        record: the parsed JSON value.
 
     Returns:
         The record, or None if it has faults; and the faults, each naming its field.
@@ -115,7 +115,7 @@ def read_record(record: object) -> tuple[TaskRecord | None, tuple[str, ...]]:
 
 
 def _optional_text(fields: Fields, name: str) -> str | None:
-    """Text, or None where the field is missing, null or empty."""
+    """Text; None if the field is missing, null or empty."""
     is_given = fields.values.get(name) not in (None, "")
     return fields.text(name, blank=True) if is_given else None
 
@@ -183,7 +183,7 @@ def _excluded(fields: Fields) -> str | None:
 
 
 def _checker(fields: Fields) -> CheckerSpec:
-    """``checker`` as a name or as an object with ``name`` and options, and ``style`` with it."""
+    """Reads ``checker``, which is a name or an object with ``name`` and options, and ``style``."""
     name = CheckerSpec().name
     options: dict[str, object] = {}
     value = fields.values.get("checker")

@@ -1,4 +1,4 @@
-"""Counts of a suite, for people who want to know what is in it."""
+"""Statistics of a suite, for people who want to know what is in it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class SuiteStats:
         tasks_by_checker: name of the checker, with its styles -> tasks.
         items_by_kind: of checklists: kind of items -> how many.
         points_by_judge: of checklists: who judges (deterministic, llm, human, program) -> points.
-        tasks_by_judging: of checklists: judged ``in full``, ``in part`` or ``not at all`` without a
-            model and people -> tasks.
+        tasks_by_judging: of checklists: whether tasks are judged ``in full``, ``in part`` or ``not
+            at all`` without a model or a person -> tasks.
         excluded: tasks that the suite itself leaves out.
         named_sheet: tasks whose position or ``answer_sheet`` names a sheet.
-        several_ranges: tasks whose position holds more than one range (a comma).
+        several_ranges: tasks whose position has several ranges, separated by commas.
         median_instruction_words: median number of words in an instruction.
         workbook_bytes: size of all inputs and golds.
         largest_workbook_bytes: size of the largest one; 0 if there is none.
@@ -60,10 +60,10 @@ class SuiteStats:
 
 
 def compute_stats(suite: Suite) -> SuiteStats:
-    """Counts a suite; reads the sizes of its workbooks but opens none of them.
+    """Computes the statistics of a suite; reads the sizes of its workbooks but opens none.
 
     Raises:
-        SuiteError: a workbook disappeared in the meantime.
+        SuiteError: a workbook has disappeared since the suite was loaded.
     """
     sizes = []
     for task in suite.tasks:
@@ -99,7 +99,7 @@ def compute_stats(suite: Suite) -> SuiteStats:
 
 
 class _Checklists(TypedDict):
-    """Counts of the items of a suite; empty where there are none."""
+    """Counts the checklist items of a suite; empty if there are none."""
 
     items_by_kind: dict[str, int]
     points_by_judge: dict[str, float]
@@ -128,7 +128,7 @@ def _checklists(tasks: Iterable[Task]) -> _Checklists:
 
 
 def _judging(task: Task, judges: Sequence[Judged]) -> str:
-    """How much of a task is judged without a model and people."""
+    """How much of a task is judged without a model or a person."""
     if task.reason_left_out() is not None or Judged.DETERMINISTIC not in judges:
         return "not at all"
     return "in full" if set(judges) == {Judged.DETERMINISTIC} else "in part"

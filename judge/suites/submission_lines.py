@@ -1,9 +1,9 @@
-"""Checks one line of a file of solutions, and makes a submission of it.
+"""Checks a line of a file of solutions, and turns it into a submission.
 
 Episodes on a desktop leave files. The field ``outputs`` of their record is an object whose names
-are numbers of cases. Of each case it has ``sha256``, the hash of a file in the results directory
-that the record is in (null if none was left), and optionally ``name``, ``ended``, ``gui_only`` and
-``problem``, as in :class:`judge.core.submission.KeptOutput`; the rest is for readers.
+are case numbers. Each value has ``sha256``, the hash of a file in the record's results directory
+(null if no file was left), and optionally ``name``, ``ended``, ``gui_only`` and ``problem``, as in
+:class:`judge.core.submission.KeptOutput`; other fields are only for people.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from judge.core.conversation import fault_of_asking
+from judge.core.conversation import usage_fault
 from judge.core.records.runs import EpisodeOutput
 from judge.core.submission import KeptOutput, SampleNumbers, Submission
 from judge.core.task import Task
@@ -42,10 +42,10 @@ _LOOK_ALIKE: Mapping[str, tuple[str, ...]] = {
         *("text", "content", "code"),
     ),
 }
-"""What people call a field, in lower-case letters; the most likely first."""
+"""Field -> other names that people use for it, in lower-case letters; the most likely first."""
 
 _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcode")}
-"""Those that can only hold the answer, even if there is a field of the right name as well."""
+"""Field -> names that can only mean it, even if the record has the field itself (but empty)."""
 
 _NEAR = 0.75
 _MAX_FIELDS = 12
@@ -54,40 +54,40 @@ _VERDICTS = frozenset(verdict.value for verdict in Verdict)
 
 
 class TakenKeys:
-    """Which (task id, sample) is on which line of a file."""
+    """The line of a file on which each (task id, sample) was found."""
 
     def __init__(self) -> None:
         self._lines: dict[str, SampleNumbers] = {}
 
     def line_of(self, key: tuple[str, int]) -> int | None:
-        """The number of the line; None if the key is not taken."""
+        """The number of the line with a key; None if no line has it."""
         samples = self._lines.get(key[0])
         return None if samples is None else samples.get(key[1])
 
     def put(self, key: tuple[str, int], line: int) -> None:
-        """Notes a line."""
+        """Notes that a line has a key."""
         self._lines.setdefault(key[0], SampleNumbers()).put(key[1], line)
 
 
 class LineError(Exception):
-    """A line is faulty."""
+    """A line is not valid."""
 
 
 FIELD = "outputs"
 
 
 class LineReader:
-    """Makes submissions of the lines of one file.
+    """Turns the lines of one file into submissions.
 
     Args:
         suite: the suite that they answer.
-        folder: the folder of the file; None for records that are in no file.
-        wanted: ids of the tasks that are requested; None for all.
+        folder: the folder of the file; None for records that are not in a file.
+        ids: ids of the requested tasks; None for all.
         programs: whether programs and their paths are extracted.
 
     Attributes:
-        taken: the lines that were accepted, as the caller notes them.
-        unknown: task that the suite lacks -> the first line that answers it.
+        taken: the accepted lines, which the caller adds.
+        unknown: id of a task that the suite lacks -> the first line that answers it.
     """
 
     def __init__(
@@ -106,10 +106,10 @@ class LineReader:
         self.unknown: dict[str, int] = {}
 
     def read(self, line: str, number: int) -> Submission | None:
-        """The submission of a line; None if its task is not requested, or unknown.
+        """Reads a line; returns None if its task is not requested, or unknown.
 
         Raises:
-            LineError: it cannot be accepted.
+            LineError: the line cannot be accepted.
         """
         try:
             record = parse_json(line)
@@ -120,13 +120,13 @@ class LineReader:
         return self.read_record(record, number)
 
     def read_record(self, record: Mapping[str, object], number: int) -> Submission | None:
-        """Reads a line that has been parsed.
+        """Reads a parsed line; returns None if its task is not requested, or unknown.
 
         Raises:
-            LineError: it cannot be accepted.
+            LineError: the line cannot be accepted.
         """
         suite = self._suite
-        if (fault := fault_of_asking(record)) is not None:
+        if (fault := usage_fault(record)) is not None:
             raise LineError(fault)
         raw_id = record["id"] if "id" in record else suite.aliased(record)
         if raw_id is None and suite.conventions.alias_of(record) is not None:
@@ -145,7 +145,7 @@ class LineReader:
             submission = _typed(task_id, record, suite, self.taken)
         elif task_id in suite and record.get(FIELD) is not None:
             if self._folder is None:
-                raise LineError(f"field {FIELD!r}: this record is in no folder with kept files")
+                raise LineError(f"field {FIELD!r}: this record is not in a results directory")
             submission = _kept(task_id, record, suite, self._folder)
         else:
             submission = _submission(task_id, record, suite, programs=self._programs)
@@ -155,18 +155,18 @@ class LineReader:
 
 
 def lacks(name: str) -> str:
-    """The message about a record that lacks a field."""
+    """The message for a missing field."""
     return f"field {name!r} is missing"
 
 
 def lacking(name: str, record: Mapping[str, object]) -> str:
-    """The message, with the fields that the line has and the one that may be meant."""
+    """The message for a missing field, with the fields of the line and a likely misnomer."""
     fields = sorted(record, key=lambda field: field != "id")
     shown = ", ".join(map(_quoted, fields[:_MAX_FIELDS]))
     more = f" and {len(fields) - _MAX_FIELDS} more" if len(fields) > _MAX_FIELDS else ""
-    there = f"the line has {shown}{more}" if fields else "the line has no field"
+    listing = f"the line has {shown}{more}" if fields else "the line has no field"
     meant = _look_alike(name, record, _LOOK_ALIKE[name])
-    return f"{lacks(name)}: {there}" + (f"; is it {_quoted(meant)}?" if meant else "")
+    return f"{lacks(name)}: {listing}" + (f"; is it {_quoted(meant)}?" if meant else "")
 
 
 def _quoted(field: str) -> str:
@@ -176,13 +176,13 @@ def _quoted(field: str) -> str:
 def _look_alike(
     name: str, record: Mapping[str, object], synonyms: Collection[str], *, text: bool = False
 ) -> str | None:
-    """The field of a record that was probably meant by a name.
+    """Finds a field of a record that is probably the needed field under another name.
 
     Args:
         name: the field that is needed.
         record: the record.
         synonyms: other names that people use for it.
-        text: whether only a field with text in it counts.
+        text: whether to consider only fields that hold text.
     """
     plain: dict[str, str] = {}
     own = (_OWN_FIELDS if name in _OWN_FIELDS else _OWN_FIELDS - {"solution", "code"}) | {name}
@@ -202,21 +202,21 @@ def _says_something(value: object) -> bool:
 
 
 def _check_meant(name: str, record: Mapping[str, object]) -> None:
-    """Checks that an empty answer is not in a field of another name.
+    """Checks that the answer is not in a field of another name.
 
     Raises:
-        LineError: it probably is.
+        LineError: the field is empty, and the answer probably is in another one.
     """
     if _says_something(record.get(name)):
         return
     if (meant := _look_alike(name, record, _MISTAKEN.get(name, ()), text=True)) is not None:
-        raise LineError(f"field {name!r} is empty, and {_quoted(meant)} is not: is it meant?")
+        raise LineError(f"field {name!r} is empty, but {_quoted(meant)} is not: is it the answer?")
 
 
 def _submission(
     task_id: str, record: Mapping[str, object], suite: Suite, *, programs: bool
 ) -> Submission | None:
-    """The submission of a record without faults; None if the suite lacks the task."""
+    """Makes the submission of a record with a program; None if the suite lacks the task."""
     reply = _reply(record)
     code = recorded_program(record) if programs else None
     input_path, output_path = _path(record, "input_path"), _path(record, "output_path")
@@ -254,7 +254,7 @@ def _submission(
 def _typed(
     task_id: str, record: Mapping[str, object], suite: Suite, taken: TakenKeys
 ) -> Submission:
-    """The submission of a typed answer; one without a number gets the next free one."""
+    """The submission of a typed answer; without a sample number, it gets the next free one."""
     if "response" not in record:
         raise LineError(lacking("response", record))
     _check_meant("response", record)
@@ -269,7 +269,7 @@ def _typed(
 def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path) -> Submission:
     """The submission of files that were left on a desktop."""
     if _says_something(record.get("solution")):
-        raise LineError(f"has both {FIELD!r} and 'solution': an answer is either of them")
+        raise LineError(f"has both {FIELD!r} and 'solution', but only one can be the answer")
     try:
         outputs = read_outputs(record, suite.task(task_id), folder)
     except MalformedError as error:
@@ -280,7 +280,7 @@ def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path
 def _without_program(
     task_id: str, record: Mapping[str, object], suite: Suite, own: Collection[str]
 ) -> Submission:
-    """Common fields of records of both kinds; other than ``own`` fields are provenance."""
+    """A submission without a program; fields other than ``own`` become its provenance."""
     paths = suite.conventions.default_paths(suite.task(task_id).question)
     return Submission(
         task_id=task_id,
@@ -324,8 +324,8 @@ def _path(record: Mapping[str, object], name: str) -> str | None:
     if not value.startswith("/"):
         raise LineError(f"field {name!r} must be an absolute path, not {written(value)}")
     # An output may be a folder, which ends with a slash.
-    place = value.removesuffix("/") if name == "output_path" else value
-    if not can_be_placed(place):
+    path = value.removesuffix("/") if name == "output_path" else value
+    if not can_be_placed(path):
         raise LineError(
             f"field {name!r}: no file can be placed at {value[:80]!r} in a sandbox; "
             "use a path below a folder such as /mnt, /data or /tmp"
@@ -364,7 +364,7 @@ def _expected(record: Mapping[str, object], task_id: str, suite: Suite) -> tuple
 def read_outputs(
     record: Mapping[str, object], task: Task, folder: Path
 ) -> Mapping[int, KeptOutput] | None:
-    """The files that episodes left, as a record names them; None if it is of another kind.
+    """The files that episodes left, as listed in a record; None if the record has no such field.
 
     Args:
         record: a record of a file of submissions.

@@ -1,7 +1,7 @@
 """Reads files of solutions: the judge's own, other people's, and the benchmark's logs.
 
-:func:`load_submissions` reads them all; :func:`index_submissions` checks all of them and keeps only
-where each one is, in suite order.
+:func:`load_submissions` loads all submissions; :func:`index_submissions` checks all of them, but
+keeps only their positions in the file, in suite order.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ def load_submissions(
     each case) and ``label``. All other fields are kept as provenance. ``conv_*.jsonl`` of the
     benchmark's inference scripts are such files.
 
-    If a task asks for a typed answer, its record has ``response`` instead: the reply as it came,
+    If a task asks for a typed answer, its record has ``response`` instead: the unchanged reply,
     null if there was none. Several replies to a question without a ``sample`` are its samples, in
-    file order. If a task was worked on at a desktop, its record has ``outputs`` instead
-    (:mod:`judge.suites.submission_lines`). A suite may know another name for its tasks than ``id``
-    (:meth:`judge.suites.formats.SuiteFormat.alias_of`).
+    file order. If a task was done on a desktop, its record has ``outputs`` instead
+    (:mod:`judge.suites.submission_lines`). Some suites can identify a task by other fields than
+    ``id`` (:meth:`judge.suites.formats.SuiteFormat.alias_of`).
 
     Args:
         path: the file.
         suite: the suite that the solutions answer.
-        ids: the tasks to read; records of others are skipped, known or not.
+        ids: the tasks to read; records of other tasks are skipped, even if the suite lacks them.
 
     Returns:
-        The submissions in file order; ``code`` is missing if the reply holds none, or if the task
-        asks for a typed answer.
+        The submissions in file order; they have no ``code`` if the reply holds no program, or if
+        the task asks for a typed answer.
 
     Raises:
         SubmissionError: the file cannot be read or accepted; names every faulty line.
@@ -63,11 +63,11 @@ def load_submissions(
 def iterate_submissions(
     path: Path, suite: Suite, *, ids: Collection[str] | None = None, programs: bool = True
 ) -> Iterator[tuple[int, int, Submission]]:
-    """Reads them one after the other, each with the offset and the length of its line.
+    """Yields the submissions of a file, each with the offset and the length of its line.
 
     Faults are raised after the last submission: until then, no submission can be relied on.
-    ``programs`` says whether programs and their paths are extracted, which is most of the work;
-    without them, submissions have neither.
+    ``programs`` says whether programs and their paths are extracted, which takes most of the time;
+    if not, submissions have neither.
     """
     task_ids = None if ids is None else {str(task_id) for task_id in ids}
     reader = LineReader(suite, path.parent, task_ids, programs=programs)
@@ -101,17 +101,17 @@ def iterate_submissions(
 def read_submission(
     line: bytes, suite: Suite, folder: Path, key: tuple[str, int], *, programs: bool = True
 ) -> Submission:
-    """A submission from a line that was accepted before.
+    """Reads again a line that was accepted before.
 
     Args:
         line: the line.
         suite: the suite that it answers.
         folder: the folder of the file.
-        key: the task id and the sample that it has.
+        key: the task id and the sample of the submission.
         programs: as for :func:`iterate_submissions`.
 
     Raises:
-        SubmissionError: it is another line now.
+        SubmissionError: the line has changed.
     """
     submission: Submission | None = None
     with contextlib.suppress(LineError, UnicodeDecodeError):
@@ -121,19 +121,19 @@ def read_submission(
             f"the solution of task {key[0]}, sample {key[1]}, has changed while it was in use",
             hint="Run the command again.",
         )
-    # A typed answer without a number has been given one.
+    # A typed answer without a sample number got one when the file was first read.
     return submission if submission.sample == key[1] else replace(submission, sample=key[1])
 
 
 def submission_of_record(record: Mapping[str, object], suite: Suite) -> Submission:
-    """A submission from a record as lines of files hold them.
+    """The submission of a record, which has the fields of a line in a file of solutions.
 
     Args:
-        record: fields as for :func:`load_submissions`; it may come from anybody.
+        record: fields as for :func:`load_submissions`; not trusted.
         suite: the suite that it answers.
 
     Raises:
-        SubmissionError: it cannot be accepted, or the suite has no such task.
+        SubmissionError: the record cannot be accepted, or the suite has no such task.
     """
     try:
         submission = LineReader(suite, None).read_record(record, 0)
@@ -158,7 +158,7 @@ def submission_of_program(
     """A submission of one program file.
 
     Args:
-        program: the Python file, which is used as it is.
+        program: the Python file, which is used unchanged.
         task: the task that it answers.
         conventions: the format of the task's suite.
         sample: its number among several programs for the task.
@@ -181,12 +181,12 @@ def submission_of_program(
 
 
 def submission_of_reply(reply: str, task: Task, conventions: SuiteFormat | None) -> Submission:
-    """A submission of a chat model's reply, as the record ``{"solution": reply}`` is read.
+    """The submission of a chat model's reply, read like the record ``{"solution": reply}``.
 
     Args:
-        reply: the reply, or the program alone; the typed answer, where the task asks for one.
+        reply: the reply, or only the program; the typed answer if the task asks for one.
         task: the task that it answers.
-        conventions: the format of the task's suite; needed where a program has to be run.
+        conventions: the format of the task's suite; needed if a program has to be run.
     """
     if not task.answer.is_file or conventions is None:
         return Submission(task.id, None, "", "", answer=reply)
@@ -196,16 +196,16 @@ def submission_of_reply(reply: str, task: Task, conventions: SuiteFormat | None)
 
 
 def submission_record(submission: Submission, suite: Suite) -> dict[str, object]:
-    """The record of a submission, which :func:`load_submissions` reads back as it was.
+    """The record of a submission, from which :func:`load_submissions` reads the same submission.
 
     Args:
-        submission: what to write down.
+        submission: the submission.
         suite: the suite that it answers; gives the id as that suite writes it.
     """
     task = suite.task(submission.task_id)
     record: dict[str, object] = {"id": task.written_id, "sample": submission.sample}
     if submission.outputs is not None:
-        pass  # they are in the provenance, as they were recorded
+        pass  # the provenance holds the recorded outputs
     elif task.answer.is_file:
         record["solution"] = submission.code
         record["input_path"] = submission.input_path
@@ -224,7 +224,7 @@ def submission_record(submission: Submission, suite: Suite) -> dict[str, object]
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, int, str]]:
-    """Lines that are not blank, numbered from 1, each with its offset."""
+    """Yields the lines that are not blank: number from 1, offset, length and text."""
     for number, offset, raw in read_placed_lines(path, SubmissionError):
         try:
             yield number, offset, len(raw), raw.decode("utf-8")
@@ -270,18 +270,18 @@ def _raise_unknown(path: Path, suite: Suite, unknown: Mapping[str, int]) -> None
 # -- large files ----------------------------------------------------------------------------------
 
 _SAMPLE_BITS = 64
-"""Samples are below 2**63."""
+"""Bits of a sample number in a sort key; sample numbers are below 2**63."""
 
 
 @dataclass(slots=True)
 class SubmissionFacts:
-    """Common facts of all submissions of a file.
+    """Facts about all submissions of a file.
 
     Attributes:
         models: the chat models that are named.
         setting: the first inference setting that is named.
         tasks: how many tasks have a submission.
-        expects: whether any has verdicts that it must get.
+        expects: whether any submission states the verdicts that it is expected to get.
     """
 
     models: set[str] = field(default_factory=set)
@@ -291,16 +291,16 @@ class SubmissionFacts:
 
 
 class SubmissionIndex(Sequence[tuple[Task, Submission]]):
-    """Each submission with its task, by the order of the suite's tasks and then by sample.
+    """The submissions of a file with their tasks, in suite order and then by sample.
 
-    About twenty bytes for each are held; a submission is read from its file when it is needed.
+    Holds about twenty bytes for each submission, which is read from the file when it is needed.
 
     Args:
         suite: the suite.
         lines: the file.
         rows: for each submission the number of its task in the suite, its sample, and the offset
             and the length of its line.
-        facts: what is known of all together.
+        facts: facts about all of them.
     """
 
     def __init__(
@@ -339,7 +339,7 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
         return task, read_submission(line, self._suite, self._lines.path.parent, key)
 
     def without_program(self, index: int) -> Submission:
-        """A submission without its program, which is what takes time to read."""
+        """A submission without its program, which is the slow part to read."""
         line = self._lines.read(self._offsets[index], self._lengths[index])
         key = (self.task(index).id, self._samples[index])
         folder = self._lines.path.parent
@@ -367,7 +367,7 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
 
 
 def index_submissions(path: Path, suite: Suite) -> SubmissionIndex:
-    """Indexes the submissions of a file: all of them are checked, none is kept in memory.
+    """Indexes the submissions of a file: checks all of them, and keeps none in memory.
 
     Args:
         path: the file.

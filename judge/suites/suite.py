@@ -1,4 +1,4 @@
-"""A loaded suite: its tasks, where they are, and the digest of their content."""
+"""A loaded suite: its tasks, its folder, and the digest of its content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.core.score import ScoreTable
 from judge.core.task import CheckerSpec, Task
 from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.suites.formats import SuiteFormat, format_named
-from judge.suites.locate import said_source
+from judge.suites.locate import shown_source
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class Suite:
     """The tasks of one suite, as its files have them.
 
     Attributes:
-        name: what people call it: the folder's, the archive's or the published name.
+        name: its name for people: that of the folder or archive, or the published name.
         root: the folder that holds the suite's definition, such as ``dataset.json``.
         format: a name of the suite's format, such as ``spreadsheetbench-v0.1``.
         tasks: the tasks in the order of the definition; at least one.
-        notes: liberties taken when it was loaded (a misnamed workbook, an unknown field), one
-            line each, with the file.
-        tables: the tables of scores that reports on it show.
+        notes: irregularities that were tolerated (a misnamed workbook, an unknown field), one line
+            each, with the file.
+        tables: the tables of scores for reports on the suite.
         definitions: the files that define the tasks; empty if it is the one that the format names.
     """
 
@@ -53,7 +53,7 @@ class Suite:
         """The suite's format, which says how its files are named.
 
         Raises:
-            UsageError: the format has been taken out of the registry since.
+            UsageError: the format has been removed from the registry since.
         """
         return format_named(self.format)
 
@@ -64,14 +64,14 @@ class Suite:
 
     @property
     def case_count(self) -> int:
-        """How many test cases all tasks have together."""
+        """The number of test cases of all tasks."""
         return sum(len(task.cases) for task in self.tasks)
 
     def __contains__(self, task_id: object) -> bool:
         return str(task_id) in self._by_id
 
     def task(self, task_id: int | str) -> Task:
-        """The task of that id; ids compare as text.
+        """The task with an id; ids are compared as text.
 
         Raises:
             UsageError: the suite has no such task.
@@ -87,13 +87,13 @@ class Suite:
         )
         return UsageError(
             f"the suite {self.name} has no task {', '.join(unknown)}{next(near, '')}",
-            hint=f"`judge dataset list {said_source(self.root)}` names its tasks",
+            hint=f"`judge dataset list {shown_source(self.root)}` names its tasks",
         )
 
     def aliased(self, record: Mapping[str, object]) -> str | None:
-        """The id of the task that a record of answers is about, by the format's other name for it.
+        """The id of the task that an answer record names by the format's alias for the task.
 
-        None if the record has no such name, or no task goes by it.
+        None if the record has no alias, or no task has this alias.
         """
         alias = self.conventions.alias_of(record)
         task = None if alias is None else self._by_alias.get(alias)
@@ -101,16 +101,16 @@ class Suite:
 
     @property
     def whole(self) -> Suite:
-        """The suite with all its tasks, as its files have them."""
+        """The suite with all its tasks, unchanged from its files."""
         return self if self._whole is None else self._whole
 
     def task_id_in(self, name: str, folders: Sequence[str]) -> str:
-        """The id of the task that a file names, of which several may have published that name.
+        """The id of the task that a file name refers to; several tasks may share a published id.
 
         Args:
-            name: the id as the file has it.
-            folders: the folders that the file is in; the alias ``{folder}/{name}`` of a task comes
-                before its id, and the innermost folder first; a plain alias comes last.
+            name: the id in the file name.
+            folders: the folders that the file is in. An alias ``{folder}/{name}`` is tried first,
+                beginning with the innermost folder; then the id, and then a plain alias.
         """
         for folder in reversed(folders):
             if (task := self._by_alias.get(f"{folder}/{name}")) is not None:
@@ -124,7 +124,7 @@ class Suite:
 
         Args:
             ids: the ids to keep; None or an empty collection for every task.
-            limit: at most so many of them, the first ones; None for no limit.
+            limit: keeps only this many tasks, from the start; None for no limit.
 
         Raises:
             UsageError: ids that the suite does not have (all of them are named).
@@ -145,7 +145,7 @@ class Suite:
         return replace(self, tasks=tuple(tasks), _whole=self._whole or self)
 
     def with_checker_options(self, options: Mapping[str, object]) -> Suite:
-        """The suite with options of the comparison that override those of its tasks.
+        """The suite with comparison options that override those of its tasks.
 
         Raises:
             UsageError: there is no such option, or its value does not fit.
@@ -160,10 +160,10 @@ class Suite:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of the suite's definition, and of each case's files and values.
+        """SHA-256, in hexadecimal, of the suite's definition and of each case's files and values.
 
-        The same content gives the same digest in every place: paths and file names are left
-        out, ids and case numbers are in. Read once (about 0.1 s for 40 MB), then remembered.
+        The same content has the same digest everywhere: ids and case numbers are included, paths
+        and file names are not. Computed once (about 0.1 s for 40 MB), then remembered.
 
         Raises:
             SuiteError: a file disappeared or cannot be read.
@@ -186,7 +186,7 @@ class Suite:
 
 
 def _files_of(definition: Path) -> list[Path]:
-    """The file that defines a suite; of a folder of such files, all in the order of their names."""
+    """The file that defines a suite; for a folder of such files, all of them, sorted by name."""
     return sorted(definition.rglob("*.json")) if definition.is_dir() else [definition]
 
 

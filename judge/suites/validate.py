@@ -1,4 +1,4 @@
-"""Finds all that is wrong or odd in a suite, without running programs or computing formulas."""
+"""Finds everything wrong or odd in a suite, without running programs or computing formulas."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _Find = Callable[["Severity", str | Path, str], None]
 
 
 class Severity(enum.StrEnum):
-    """How much a finding matters."""
+    """How serious a finding is."""
 
     ERROR = "error"
-    """The case cannot be judged as it is."""
+    """The case cannot be judged."""
     WARNING = "warning"
-    """The case can be judged, but tests little, and may be a mistake."""
+    """The case can be judged, but tests little or may be a mistake."""
     NOTE = "note"
-    """An irregularity that was tolerated, or a note of the suite about itself."""
+    """An irregularity that was tolerated, or a note from the suite."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteFinding:
-    """One thing that is wrong or odd.
+    """A fault or an oddity of a suite.
 
     Attributes:
-        severity: how much it matters.
+        severity: how serious it is.
         task: the task's id as text, or None for the whole suite.
         file: the file that has the fault, relative to the suite.
         message: what is wrong or odd.
@@ -52,7 +52,7 @@ def validate_suite(
     *,
     on_progress: Callable[[int, int | None], None] = lambda _done, _total: None,
 ) -> list[SuiteFinding]:
-    """Checks a suite that could be loaded, workbooks included.
+    """Checks a loaded suite, including its workbooks.
 
     Broken definitions and missing files are reported by :func:`judge.suites.load_suite`.
 
@@ -72,7 +72,7 @@ def validate_suite(
 
 
 def findings_of_corrections(corrected: CorrectedSuite) -> list[SuiteFinding]:
-    """The corrections of a suite, and those that do not fit it."""
+    """Findings for the corrections that were applied to a suite, and for those that do not fit."""
     definition = corrected.suite.conventions.definition
     return [
         *(
@@ -84,8 +84,8 @@ def findings_of_corrections(corrected: CorrectedSuite) -> list[SuiteFinding]:
                 Severity.WARNING,
                 correction.task,
                 definition,
-                f"not corrected, since {correction.field} is not as the correction expects it: "
-                f"{correction}",
+                f"not corrected, because {correction.field} does not have the value that the "
+                f"correction expects: {correction}",
             )
             for correction in corrected.unfit
         ),
@@ -93,7 +93,7 @@ def findings_of_corrections(corrected: CorrectedSuite) -> list[SuiteFinding]:
 
 
 def _of_note(note: str) -> SuiteFinding:
-    """A note of the loader, which begins with the file that it refers to."""
+    """The finding for a note of the loader, which begins with the name of its file."""
     file, _, message = note.partition(": ")
     return SuiteFinding(Severity.NOTE, None, file, message)
 
@@ -127,7 +127,7 @@ def check_task(task: Task, root: Path, definition: str) -> list[SuiteFinding]:
 
 
 def _shown_path(file: str | Path, root: Path) -> str:
-    """A file relative to the suite; a corrected gold, which is elsewhere, by its name."""
+    """The path of a file relative to the suite; for a file outside the suite, only its name."""
     if isinstance(file, str):
         return file
     return str(file.relative_to(root)) if file.is_relative_to(root) else file.name
@@ -145,7 +145,7 @@ def _check_case(task: Task, case: TestCase, definition: str, find: _Find) -> Non
     if (reason := task.reason_left_out(case.number)) is not None:
         if task.reason_left_out() is None:
             find(Severity.NOTE, definition, f"case {case.number} is left out: {reason}")
-        return  # its golds are not used, whatever is wrong with them
+        return  # its golds are not used, so faults in them do not matter
     gold = case.golds[0] if case.golds else Gold()
     shown = gold.path or definition
     if gold.path is not None and case.inputs and _same_content(case.input_path, gold.path):

@@ -1,4 +1,4 @@
-"""Audits a suite: every sign looked for in every task."""
+"""Audits a suite: searches every task for every sign."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from judge.suspects.model import Audit, CaseFiles, Problem, SignRun, Suspect
 from judge.suspects.outputs import with_outputs
 
 MAX_SUMMARY = 300
-"""Characters of a summary that are kept."""
+"""How many characters of a summary are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFindings:
-    """Findings of an audit in one task.
+    """The findings of an audit about one task.
 
     Attributes:
         task: the task.
         suspects: its suspects.
-        files: its cases, with the hashes of their files.
-        problems: what could not be examined.
-        not_examined: why no sign applies; empty if some do.
+        files: the hashes of the files of its cases.
+        problems: the parts that could not be examined.
+        not_examined: why no sign applies; empty if any sign does.
     """
 
     task: Task
@@ -55,17 +55,17 @@ def audit_suite(
     notes: Sequence[str] = (),
     on_task: Callable[[TaskFindings, int], None] = lambda _findings, _total: None,
 ) -> Audit:
-    """Looks for signs in some tasks of a suite.
+    """Searches tasks of a suite for signs.
 
     Args:
         suite: the suite.
-        tasks: those of its tasks that are to be audited.
-        tools: what computes and edits.
+        tasks: the tasks of the suite that are audited.
+        tools: computes formulas and edits workbooks.
         signs: the signs.
-        jobs: tasks to examine at a time.
-        submissions: the runs that ``tools`` has outputs of, as they were named.
-        notes: what people have to know of these runs.
-        on_task: called with the findings of each task, in order, and with how many tasks there are.
+        jobs: how many tasks are examined at a time.
+        submissions: the runs whose outputs ``tools`` has, as the user named them.
+        notes: notes for people about these runs.
+        on_task: called with the findings of each task, in order, and the number of all tasks.
     """
     per_task: list[TaskFindings] = []
     asking: dict[str, list[Task]] = {}
@@ -107,10 +107,9 @@ def _question(task: Task) -> str:
 
 
 def ranked(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
-    """Suspects in the order in which they should be read.
+    """Sorts suspects into the order in which people should read them.
 
-    The surest come first; among those that are equally sure, cases that several signs
-    are about.
+    The surest come first; among equally sure ones, those of cases with several signs.
     """
     listed = list(suspects)
     votes: dict[tuple[str, int | None], int] = {}
@@ -140,11 +139,11 @@ def _suspected(by_task: Iterable[TaskFindings]) -> Iterable[CaseFiles]:
 def examine_task(
     task: Task, tools: Tools, signs: Sequence[Sign], *, same_question: tuple[Task, ...] = ()
 ) -> TaskFindings:
-    """Looks for signs in one task; faults of its files are in the findings.
+    """Searches one task for signs; the findings include faults of its files.
 
     Args:
         task: the task.
-        tools: what computes and edits.
+        tools: computes formulas and edits workbooks.
         signs: the signs.
         same_question: other tasks of the suite with the same question.
     """
@@ -161,7 +160,7 @@ def examine_task(
                 suspects.setdefault(suspect.key, with_outputs(whole, _bounded(suspect)))
         except JudgeError as error:
             problems.append(Problem(task.id, None, error.message, sign.name))
-        except Exception as error:  # noqa: BLE001  a fault of one sign, on a file of a stranger
+        except Exception as error:  # noqa: BLE001  one sign may fail on an untrusted file
             message = f"the sign failed: {type(error).__name__}: {error}"
             problems.append(Problem(task.id, None, message, sign.name))
     files = [
@@ -174,7 +173,7 @@ def examine_task(
 
 
 def _opened(task: Task, tools: Tools) -> tuple[list[CaseMaterial], list[Problem]]:
-    """The cases of a task whose answers are cells; and what is wrong with their files."""
+    """Opens the cases of a task whose answers are cells; also returns the faults of their files."""
     opened: list[CaseMaterial] = []
     problems: list[Problem] = []
     for case in task.cases:
@@ -191,7 +190,7 @@ def _opened(task: Task, tools: Tools) -> tuple[list[CaseMaterial], list[Problem]
 
 
 def _files_of(task: Task, case: TestCase) -> CaseFiles:
-    """The hashes of the first input and the first gold of a case, as far as they are files."""
+    """Hashes the first input and the first gold of a case, if they are files."""
     paths = (
         case.inputs[0].path if case.inputs else None,
         case.golds[0].path if case.golds else None,

@@ -1,4 +1,4 @@
-"""Workbooks as signs read them: each sheet as a whole, once; and how two of them differ."""
+"""Workbooks as signs read them (each sheet once, as a whole), and comparing two of them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from judge.workbook.reader import Workbook, open_workbook
 from judge.workbook.styles.style_sheet import CellStyle
 
 agree = comparator(get_profile("standard"))
-"""Whether two values are the same answer, by the default rules."""
+"""Returns whether two values are the same answer under the default rules."""
 
 
 NOISE = 1e-9
-"""Relative difference of numbers that another program has saved again."""
+"""Largest relative difference between equal numbers that another program has saved again."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -32,32 +32,32 @@ class CellAddress:
 
     @property
     def row(self) -> int:
-        """1-based row."""
+        """The 1-based row."""
         return self.key >> COLUMN_BITS
 
     @property
     def column(self) -> int:
-        """1-based column."""
+        """The 1-based column."""
         return self.key & COLUMN_MASK
 
     @property
     def name(self) -> str:
-        """Its address without the sheet."""
+        """The address without the sheet."""
         return cell_name(self.row, self.column)
 
     @property
     def ref(self) -> CellRef:
-        """The same as a reference."""
+        """The address as a reference."""
         return CellRef(self.sheet, self.row, self.column)
 
     @staticmethod
     def of(ref: CellRef) -> CellAddress:
-        """The address of a reference."""
+        """Makes the address from a reference."""
         return CellAddress(ref.sheet, ref.row << COLUMN_BITS | ref.column)
 
 
 class Book:
-    """A workbook whose sheets are read as a whole, each when it is first needed.
+    """A workbook whose sheets are read as a whole, each one when it is first needed.
 
     Args:
         data: the workbook.
@@ -73,22 +73,22 @@ class Book:
 
     @property
     def sheet_names(self) -> tuple[str, ...]:
-        """Worksheets in workbook order."""
+        """The worksheets, in workbook order."""
         return self.workbook.sheet_names
 
     @functools.cached_property
     def hidden(self) -> frozenset[str]:
-        """Names of the sheets that are not shown."""
+        """The names of the hidden sheets."""
         return frozenset(tab.name for tab in self.workbook.tabs if tab.state != "visible")
 
     def read_whole(self) -> None:
-        """Reads all sheets in one pass each; a sign that needs one that is broken says so."""
+        """Reads all sheets in one pass each; a broken one raises only when a sign needs it."""
         for sheet in self.sheet_names:
             with contextlib.suppress(WorkbookError):
                 self.workbook.sheet(sheet).load([WHOLE_SHEET])
 
     def values(self, sheet: str) -> Mapping[int, CellValue]:
-        """Values of all cells of a sheet that are not blank, by key; none if there is no sheet."""
+        """Returns the values of a sheet's non-blank cells, by key; empty without such a sheet."""
         if sheet not in self._values:
             stored = self.workbook.sheet(sheet).values(WHOLE_SHEET) if sheet in self else {}
             self._values[sheet] = {
@@ -97,7 +97,7 @@ class Book:
         return self._values[sheet]
 
     def formulas(self, sheet: str) -> Mapping[int, str]:
-        """Formulas of a sheet by key, each with its leading ``=``."""
+        """Returns the formulas of a sheet by key, each with its leading ``=``."""
         if sheet not in self._formulas:
             strings: dict[int, str] = {}
             if sheet in self:
@@ -110,15 +110,15 @@ class Book:
         return self._formulas[sheet]
 
     def value(self, address: CellAddress) -> CellValue:
-        """The value of a cell; None if it is blank."""
+        """Returns the value of a cell; None if it is blank."""
         return self.values(address.sheet).get(address.key)
 
     def formula(self, address: CellAddress) -> str | None:
-        """The formula of a cell, if it holds one."""
+        """Returns the formula of a cell; None if it has none."""
         return self.formulas(address.sheet).get(address.key)
 
     def is_array(self, address: CellAddress) -> bool:
-        """Whether a cell holds an array formula, which another formula cannot simply replace."""
+        """Returns whether a cell has an array formula, which cannot simply be replaced."""
         if address.key not in self.formulas(address.sheet):
             return False
         raw = self.workbook.sheet(address.sheet).raw_formula(address.key)
@@ -129,7 +129,7 @@ class Book:
 
 
 def differing(first: Book, second: Book, sheet: str) -> Iterator[CellAddress]:
-    """Cells of a sheet in which two workbooks differ, in reading order."""
+    """Yields the cells of a sheet in which two workbooks differ, in reading order."""
     old, new = first.values(sheet), second.values(sheet)
     old_formulas, new_formulas = first.formulas(sheet), second.formulas(sheet)
     keys = _unlike(old, new) | _unlike(old_formulas, new_formulas)
@@ -140,7 +140,7 @@ def differing(first: Book, second: Book, sheet: str) -> Iterator[CellAddress]:
 
 
 def _unlike(old: Mapping[int, CellValue], new: Mapping[int, CellValue]) -> set[int]:
-    """Keys at which two mappings do not hold equal values of the same type."""
+    """Returns the keys whose values in two mappings differ, or differ in type."""
     keys = old.keys() ^ new.keys()
     for key in old.keys() & new.keys():
         was, now = old[key], new[key]
@@ -150,7 +150,7 @@ def _unlike(old: Mapping[int, CellValue], new: Mapping[int, CellValue]) -> set[i
 
 
 def same_looks(first: Book, second: Book) -> bool:
-    """Whether all cells of two workbooks look the same: fonts, fills, borders, number formats.
+    """Returns whether all cells of two workbooks have the same fonts, fills, borders and formats.
 
     Raises:
         WorkbookError: a sheet or the style sheet cannot be read.
@@ -161,7 +161,7 @@ def same_looks(first: Book, second: Book) -> bool:
 
 
 def _looks(book: Book, sheet: str) -> dict[int, CellStyle]:
-    """The looks of the stored cells that do not look as cells usually do, by key."""
+    """Returns the styles of stored cells that do not have the default style, by key."""
     styles = book.workbook.sheet(sheet).styles(WHOLE_SHEET)
     styles_by_index = {index: book.workbook.style(index) for index in set(styles.values())}
     plain = book.workbook.style(0)
@@ -173,7 +173,7 @@ def _looks(book: Book, sheet: str) -> dict[int, CellStyle]:
 
 
 def same_constant(first: CellValue, second: CellValue) -> bool:
-    """Whether two constants are the same, up to the noise that saving adds to numbers."""
+    """Returns whether two constants are equal, up to the rounding of saved numbers."""
     if first == second:
         return isinstance(first, bool) == isinstance(second, bool)
     if isinstance(first, int | float) and isinstance(second, int | float):

@@ -1,4 +1,4 @@
-"""The contract of a sign, the registry of all signs, and what signs share when they report."""
+"""The contract of a sign, the registry of all signs, and helpers with which signs report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judge.workbook.cell import CellValue
 
 
 class Sign(Protocol):
-    """Something about the files of a task that makes a gold suspect.
+    """A property of a task's files that makes a gold or a case suspect.
 
     A sign is one module with one object, and one line in :mod:`judge.suspects.contract`.
     """
@@ -29,25 +29,25 @@ class Sign(Protocol):
 
     @property
     def title(self) -> str:
-        """The sign in one line."""
+        """A description of the sign in one line."""
         ...
 
     @property
     def about(self) -> About:
-        """Which list its suspects are on."""
+        """The list to which its suspects belong."""
         ...
 
     @property
     def blind_spots(self) -> tuple[str, ...]:
-        """Things that it cannot see, and that mislead it, one line each."""
+        """Faults that it cannot see, and cases that mislead it, one line each."""
         ...
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """The suspects among the golds of a task; at most one for each case, and one for the task.
+        """Yields the suspects of a task: at most one for each case, and one for the whole task.
 
         Raises:
-            JudgeError: a workbook cannot be read, or a value cannot be computed; the other signs
-                are searched all the same.
+            JudgeError: a workbook cannot be read, or a value cannot be computed; this does not
+                affect the other signs.
         """
         ...
 
@@ -61,7 +61,7 @@ def evidence(
     note: str = "",
     case: int | None = None,
 ) -> Evidence:
-    """Evidence in one cell."""
+    """Makes the evidence about one cell."""
     return Evidence(
         file=file,
         sheet=address.sheet,
@@ -79,12 +79,12 @@ def gold_evidence(
     *,
     expected: Mapping[CellAddress, CellValue] = MappingProxyType({}),
 ) -> list[Evidence]:
-    """Evidence in cells of the gold's answer: the value, and the formula if there is one.
+    """Makes the evidence about cells of the gold's answer: their values, and any formulas.
 
     Args:
         case: the case.
         cells: the cells.
-        expected: what some of them should hold.
+        expected: the values that some of them should have.
     """
     return [
         evidence(
@@ -107,7 +107,7 @@ def suspect(
     why: str,
     evidence_items: Sequence[Evidence],
 ) -> Suspect:
-    """A suspect of a sign."""
+    """Makes a suspect of a sign."""
     return Suspect(
         task=material.task.id,
         case=case,
@@ -125,7 +125,7 @@ MAX_SHOWN_LENGTH = 40
 
 
 def shown(value: CellValue) -> str:
-    """A value in one line of a message: strings in quotes, a blank cell as ``blank``."""
+    """Formats a value for a one-line message: strings in quotes, a blank cell as ``blank``."""
     if value is None:
         return "blank"
     as_json = value_to_json(value)
@@ -137,17 +137,17 @@ def shown(value: CellValue) -> str:
 
 
 def address_in(book: Book, address: CellAddress) -> str:
-    """The address of a cell for a message, with its sheet if the workbook has several."""
+    """Formats the address of a cell for a message, with its sheet if the workbook has several."""
     return address.name if len(book.sheet_names) == 1 else f"'{address.sheet}'!{address.name}"
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 cell``, ``3 cells``."""
+    """Formats a number with its noun: ``1 cell``, ``3 cells``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def and_more(number: int) -> str:
-    """How many others there are than the one that was named; empty if none."""
+    """Says how many there are besides the one that was named; empty if there are no others."""
     return f" (and {number - 1:,} more)" if number > 1 else ""
 
 
@@ -180,13 +180,13 @@ _HOMES = (
     "judge.suspects.signs.failed_task",
     "judge.suspects.signs.beyond_position",
 )
-"""The modules whose ``SIGN`` each sign of this package is."""
+"""The modules that define the signs of this package, each as ``SIGN``."""
 
 _REGISTERED: dict[str, Sign] = {}
 
 
 def register(sign: Sign) -> None:
-    """Adds a sign that lives elsewhere; once is enough.
+    """Registers a sign that is defined elsewhere; registering it twice is harmless.
 
     Raises:
         UsageError: another sign has that name.
@@ -204,7 +204,7 @@ def unregister(name: str) -> None:
 
 
 def all_signs() -> tuple[Sign, ...]:
-    """Every sign."""
+    """Returns every registered sign."""
     return (*_own(), *_REGISTERED.values())
 
 

@@ -1,8 +1,9 @@
-"""People's decisions about suspects, the status that follows, and the cases that it sets aside.
+"""People's decisions about suspects, the resulting status, and the cases that are set aside.
 
 Decisions are in an append-only log next to ``suspects.json``. Each line is one decision of one
-reviewer about one suspect. The last one of each reviewer counts; the earlier ones stay. A decision
-belongs to the gold that the reviewer saw: if the audit is of another file, it no longer counts.
+reviewer about one suspect. Each reviewer's last decision counts; the earlier ones are kept. A
+decision is about the gold that the reviewer saw: if the audit read a different file, it no longer
+counts.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from judge.files.json_lines import read_json_lines
 from judge.grading.keys import FileDigests
 from judge.grading.store import SUSPECTS_FILE, RunDirectory
 from judge.suites import Suite
-from judge.suites.locate import said_source
+from judge.suites.locate import shown_source
 from judge.suspects.model import (
     About,
     Audit,
@@ -34,22 +35,22 @@ from judge.suspects.model import (
 )
 
 SuspectKey = tuple[str, int | None, str]
-"""Task, case and sign: :attr:`judge.suspects.model.Suspect.key`."""
+"""The key of a suspect: task, case and sign (:attr:`judge.suspects.model.Suspect.key`)."""
 
 
 class Finding(enum.StrEnum):
-    """A reviewer's finding."""
+    """The finding of a reviewer."""
 
     FAULT = "fault"
-    """The suite is at fault; the decision holds what is right."""
+    """The suite is at fault; the decision contains what is right."""
     FINE = "fine"
-    """The gold is as it should be."""
+    """The gold is right."""
     UNCLEAR = "unclear"
-    """The question can be read in more than one way, or the files do not decide it."""
+    """The question has more than one meaning, or the files do not decide it."""
 
 
 class DecisionFiles(TypedDict):
-    """The files of a case as the reviewer saw them."""
+    """The files of a case that the reviewer saw."""
 
     case: int
     input_sha256: Sha256 | None
@@ -57,7 +58,7 @@ class DecisionFiles(TypedDict):
 
 
 class DecisionRecord(TypedDict):
-    """A line of the log; ``finding`` is null where a reviewer takes a decision back."""
+    """A line of the log; ``finding`` is null if the reviewer takes a decision back."""
 
     task: str
     case: int | None
@@ -76,14 +77,14 @@ class Decision:
     """One reviewer's decision about one suspect.
 
     Attributes:
-        key: which suspect.
-        finding: what was found; None if an earlier decision is taken back.
-        by: who.
-        at: when, in ISO format.
-        reason: what a reader sees in the question.
-        evidence: what the cells show.
+        key: the key of the suspect.
+        finding: the finding; None if an earlier decision is taken back.
+        by: the name of the reviewer.
+        at: the time, in ISO format.
+        reason: the reason that follows from the question.
+        evidence: the evidence in the cells.
         files: the files that the reviewer saw.
-        corrections: for a fault, what is right, each in the form of ``dataset/corrections``.
+        corrections: the corrections of a fault, in the format of ``dataset/corrections``.
     """
 
     key: SuspectKey
@@ -96,7 +97,7 @@ class Decision:
     corrections: tuple[Mapping[str, object], ...] = ()
 
     def to_json(self) -> DecisionRecord:
-        """The line of the log."""
+        """Returns the decision as a line of the log."""
         task, case, sign = self.key
         record: DecisionRecord = {
             "task": task,
@@ -125,7 +126,7 @@ def decision_of(record: object) -> Decision:
     """Reads a line of the log.
 
     Raises:
-        MalformedError: names what does not fit.
+        MalformedError: a field is missing or wrong; the message names it.
     """
     fields = checked(record, DecisionRecord)
     finding = fields["finding"]
@@ -149,15 +150,15 @@ def decision_of(record: object) -> Decision:
 
 
 def decisions_path(suspects: Path) -> Path:
-    """Where the decisions about the suspects of a file are: next to it."""
+    """Returns the path of the decisions about the suspects in a file: next to that file."""
     return suspects.with_suffix(".decisions.jsonl")
 
 
 def read_decisions(path: Path) -> tuple[Decision, ...]:
-    """All decisions of a log in order; none if there is no file.
+    """Reads all decisions of a log, in order; none if there is no file.
 
     Raises:
-        StoreError: it cannot be read, or a line is not a decision.
+        StoreError: the log cannot be read, or a line is not a decision.
     """
     return tuple(_decisions(path))
 
@@ -174,7 +175,7 @@ def _decisions(path: Path) -> Iterator[Decision]:
 
 
 def latest(decisions: Iterable[Decision]) -> dict[SuspectKey, dict[str, Decision]]:
-    """Suspect -> reviewer -> the decision that counts; those taken back are left out."""
+    """Returns the decisions that count, by suspect and reviewer, without withdrawn ones."""
     latest: dict[SuspectKey, dict[str, Decision]] = {}
     for decision in decisions:
         by_reviewer = latest.setdefault(decision.key, {})
@@ -185,7 +186,7 @@ def latest(decisions: Iterable[Decision]) -> dict[SuspectKey, dict[str, Decision
 
 
 def files_of(audit: Audit, suspect: Suspect) -> tuple[CaseFiles, ...]:
-    """The files that a suspect is about: those of its case, or of all cases of its task."""
+    """Returns the files that a suspect is about: those of its case, or of all cases of its task."""
     return tuple(
         file
         for file in audit.files
@@ -194,13 +195,13 @@ def files_of(audit: Audit, suspect: Suspect) -> tuple[CaseFiles, ...]:
 
 
 def still_counts(decision: Decision, files: Sequence[CaseFiles]) -> bool:
-    """Whether a reviewer saw the golds that the audit is about."""
+    """Returns whether a reviewer saw the same golds as the audit."""
     seen = {file.case: file.gold_sha256 for file in decision.files}
     return all(seen.get(file.case, file.gold_sha256) == file.gold_sha256 for file in files)
 
 
 DECISIONS_FILE = "suspects.decisions.jsonl"
-"""The file of a results directory with the decisions about its suspects."""
+"""The file in a results directory that holds the decisions about its suspects."""
 
 
 class SuspectStatus(enum.StrEnum):
@@ -209,9 +210,9 @@ class SuspectStatus(enum.StrEnum):
     OPEN = "open"
     """Nobody has decided."""
     FAULT = "fault"
-    """The suite is at fault: every reviewer who decided says so."""
+    """The suite is at fault, according to every reviewer who decided."""
     FINE = "fine"
-    """The gold is right: every reviewer who decided says so."""
+    """The gold is right, according to every reviewer who decided."""
     UNCLEAR = "unclear"
     """A reviewer could not decide."""
     DISPUTED = "disputed"
@@ -221,18 +222,18 @@ class SuspectStatus(enum.StrEnum):
 
     @property
     def counts(self) -> bool:
-        """Whether the case is set aside in scores without suspects."""
+        """Whether scores without suspects leave the case out."""
         return self not in {SuspectStatus.FINE, SuspectStatus.CORRECTED}
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewedSuspect:
-    """A suspect, and what is known about it.
+    """A suspect, with its status.
 
     Attributes:
         suspect: the suspect.
-        status: what is known about it.
-        decisions: the decision of each reviewer, if it still counts.
+        status: the status that follows from the decisions.
+        decisions: the last decision of each reviewer, if it still counts.
     """
 
     suspect: Suspect
@@ -241,12 +242,12 @@ class ReviewedSuspect:
 
     @property
     def certainty(self) -> Certainty:
-        """How sure the suspicion is; a fault that reviewers found is sure."""
+        """How sure the suspicion is; a fault that reviewers confirmed is sure."""
         return Certainty.SURE if self.status is SuspectStatus.FAULT else self.suspect.certainty
 
 
 def status_of(decisions: Iterable[Decision]) -> SuspectStatus:
-    """The status of a suspect, which follows from the decisions of its reviewers."""
+    """Returns the status that follows from the reviewers' decisions about a suspect."""
     findings = {decision.finding for decision in decisions}
     if not findings:
         return SuspectStatus.OPEN
@@ -259,13 +260,13 @@ def status_of(decisions: Iterable[Decision]) -> SuspectStatus:
 
 @dataclass(frozen=True)
 class Suspicions:
-    """The suspects of a suite, with what reviewers decided.
+    """The suspects of a suite, with the decisions of reviewers.
 
     Attributes:
-        audit: the suspects.
+        audit: the audit that found the suspects.
         decisions: all decisions, in the order in which they were made.
-        corrected: (task, case) of each correction that a run was judged with; None in place of
-            the case if the correction is about the whole task.
+        corrected: (task, case) of each correction with which a run was judged; None as the case
+            if the correction is about the whole task.
     """
 
     audit: Audit
@@ -274,7 +275,7 @@ class Suspicions:
 
     @cached_property
     def reviewed(self) -> tuple[ReviewedSuspect, ...]:
-        """Every suspect with its status, the surest first."""
+        """Returns every suspect with its status, the surest first."""
         decided = latest(self.decisions)
         return tuple(self._reviewed(suspect, decided) for suspect in self.audit.suspects)
 
@@ -297,7 +298,7 @@ class Suspicions:
             return True
         if status is not SuspectStatus.FAULT:
             return False
-        # A fault may be put right for the task as a whole, or, if it is one of the task, in a case.
+        # A fault may be corrected for the whole task, or a fault of the task in one of its cases.
         cases = {case for task, case in self.corrected if task == suspect.task}
         return None in cases or (suspect.case is None and bool(cases))
 
@@ -309,20 +310,20 @@ class Suspicions:
         return by_case
 
     def of_case(self, task: str, case: int) -> tuple[ReviewedSuspect, ...]:
-        """The suspects that are about a case, or about its task as a whole, the surest first."""
+        """Returns the suspects about a case, or about its whole task, the surest first."""
         reviewed = (*self._by_case.get((task, case), ()), *self._by_case.get((task, None), ()))
         return tuple(sorted(reviewed, key=lambda item: item.certainty.rank))
 
     def is_set_aside(
         self, task: str, case: int, least: Certainty, about: About | None = None
     ) -> bool:
-        """Whether a case is left out of the scores without suspects that are this sure or surer.
+        """Returns whether scores without suspects of at least this certainty leave a case out.
 
         Args:
             task: the task's id.
             case: number of the case.
-            least: the least certainty that is left out.
-            about: the list that is left out; None for both.
+            least: the lowest certainty that is left out.
+            about: the list that is left out; None for both lists.
         """
         return any(
             reviewed.status.counts
@@ -332,7 +333,7 @@ class Suspicions:
         )
 
     def with_corrections(self, corrections: Iterable[Mapping[str, object]]) -> Suspicions:
-        """The suspicions for a run that was judged with corrections, as run.json lists them."""
+        """Adds the corrections with which a run was judged, as run.json lists them."""
         corrected = {
             (
                 str(correction.get("task")),
@@ -344,7 +345,7 @@ class Suspicions:
 
 
 def read_suspicions(path: Path) -> Suspicions:
-    """The suspects of a file, with the decisions in the file next to it.
+    """Reads the suspects in a file, and the decisions in the file next to it.
 
     Raises:
         StoreError: one of the files cannot be read.
@@ -353,15 +354,15 @@ def read_suspicions(path: Path) -> Suspicions:
 
 
 def fit_to_suite(suspicions: Suspicions, suite: Suite, named: str) -> Suspicions:
-    """The suspects that are about the files of a suite.
+    """Selects the suspects that are about the files of a suite.
 
-    If the suite's content is not the one that was audited, the files of each suspect are compared
-    by their hashes, and suspects about other files are left out.
+    If the suite has changed since the audit, the files of each suspect are compared by their
+    hashes, and suspects about other files are left out.
 
     Args:
         suspicions: the suspects.
-        suite: the suite as its files are, without corrections.
-        named: where the suspects come from, for messages.
+        suite: the suite without corrections.
+        named: the source of the suspects, for messages.
 
     Raises:
         UsageError: the suspects are about another suite.
@@ -379,7 +380,7 @@ def fit_to_suite(suspicions: Suspicions, suite: Suite, named: str) -> Suspicions
         raise UsageError(
             f"{named}: the suspects are of the suite {audit.suite!r} with the digest "
             f"{audit.digest}, not of {suite.root}, whose digest is {suite.digest}",
-            hint=f"`judge verify {said_source(suite.root)} --audit` finds those of this suite.",
+            hint=f"`judge verify {shown_source(suite.root)} --audit` finds those of this suite.",
         )
     return replace(suspicions, audit=replace(audit, suspects=fitting))
 
@@ -404,11 +405,11 @@ def _same_files(audit: Audit, suite: Suite) -> set[tuple[str, int]]:
     return same
 
 
-# -- kept with a run ------------------------------------------------------------------------------
+# -- stored with a run ----------------------------------------------------------------------------
 
 
 def keep_suspicions(store: RunDirectory, suspicions: Suspicions) -> None:
-    """Writes suspects and decisions into a results directory, so that later reports have them.
+    """Writes suspects and decisions into a results directory for later reports.
 
     Raises:
         StoreError: they cannot be written.
@@ -425,7 +426,7 @@ def keep_suspects_of(path: Path, store: RunDirectory, suite: Suite) -> None:
     Args:
         path: ``suspects.json``.
         store: the results directory.
-        suite: the suite that it answers.
+        suite: the suite that was judged in it.
 
     Raises:
         UsageError: the suspects are about another suite.
@@ -435,10 +436,10 @@ def keep_suspects_of(path: Path, store: RunDirectory, suite: Suite) -> None:
 
 
 def kept_suspicions(store: RunDirectory) -> Suspicions | None:
-    """The suspects that a results directory keeps; None if it keeps none.
+    """Reads the suspects in a results directory; None if it has none.
 
     Raises:
-        StoreError: a file is not in the form that the judge writes.
+        StoreError: a file does not have the format that the judge writes.
     """
     document = store.read_document(SUSPECTS_FILE)
     if document is None:

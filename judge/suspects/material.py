@@ -34,11 +34,11 @@ from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues, E
 from judge.workbook.reader import Workbook, open_workbook
 
 EditCells = Callable[[bytes, Mapping[CellRef, CellValue], Mapping[CellRef, str]], bytes]
-"""Makes a copy of a workbook with other contents in some cells.
+"""Makes a copy of a workbook with new contents in some cells.
 
-It gets the workbook, cell -> its new constant (None empties it), and cell -> its new formula
-without its leading ``=``. Values of formulas that depend on the change are not updated. It raises
-WorkbookError if a cell cannot be set.
+Its parameters are the workbook, a mapping from cells to new constants (None empties the cell), and
+a mapping from cells to new formulas without the leading ``=``. Values of formulas that depend on
+the change are not updated. It raises WorkbookError if a cell cannot be set.
 """
 
 
@@ -47,11 +47,11 @@ class Output:
     """An output of a submission.
 
     Attributes:
-        run: the run or folder that it is from, as the user named it.
-        path: where the workbook is.
+        run: the run or folder of the output, as the user named it.
+        path: the path of the workbook.
         origin: whether its stored values are trusted.
         program: hash of the program that wrote it; empty if it is not on record.
-        strength: share of the run's scored cases that it passes; None if no verdicts are on record.
+        strength: share of its scored cases that the run passes; None without recorded verdicts.
         verdict: the verdict on it; empty if none is on record.
     """
 
@@ -64,7 +64,7 @@ class Output:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Hash of the workbook; empty if it cannot be read."""
+        """The hash of the workbook; empty if it cannot be read."""
         try:
             data = read_regular(self.path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
         except WorkbookError:
@@ -72,7 +72,7 @@ class Output:
         return "" if data is None else sha256(data).hexdigest()
 
     def is_copy_of(self, other: Output) -> bool:
-        """Whether the same program wrote it, or it is the same workbook: then it says no more."""
+        """Returns whether it adds no evidence: same program or equal files."""
         if self.program and self.program == other.program:
             return True
         return bool(self.digest) and self.digest == other.digest
@@ -83,7 +83,7 @@ Outputs = Mapping[tuple[str, int], Sequence[Output]]
 
 
 def without_copies(outputs: Outputs) -> tuple[dict[tuple[str, int], list[Output]], list[str]]:
-    """The outputs without the runs that copy another, and what people have to know of the voters.
+    """Removes the runs that are copies of another run, and makes notes for people.
 
     A run is a copy of an earlier one if all outputs that both have are copies.
 
@@ -91,7 +91,7 @@ def without_copies(outputs: Outputs) -> tuple[dict[tuple[str, int], list[Output]
         outputs: (task id, case number) -> outputs of submissions.
 
     Returns:
-        The outputs that are left, and notes: which runs are copies, and that one alone cannot vote.
+        The other outputs, and notes: which runs are copies, and that a single run cannot vote.
     """
     are_copies: dict[tuple[str, str], bool] = {}
     runs = {output.run for of_case in outputs.values() for output in of_case}
@@ -105,13 +105,13 @@ def without_copies(outputs: Outputs) -> tuple[dict[tuple[str, int], list[Output]
         if is_copy and earlier_run not in original:
             original.setdefault(later_run, earlier_run)
     notes = [
-        f"{copy} is a copy of {run} (the same programs, or the same outputs): one voter"
+        f"{copy} is a copy of {run} (equal programs or outputs), so they share one vote"
         for copy, run in original.items()
     ]
     if len(runs) - len(original) == 1:
         notes.append(
-            "one run cannot outvote a gold: the sign outvoted needs two that are independent; "
-            "mixed-verdicts reads the one"
+            "a single run cannot outvote a gold: the sign outvoted needs two independent runs, "
+            "mixed-verdicts only one"
         )
     left = {
         key: [output for output in of_case if output.run not in original]
@@ -139,7 +139,7 @@ class Tools:
     outputs: Outputs = field(default_factory=_no_outputs)
 
     def compute(self, data: bytes | Workbook, ranges: Sequence[CellRange]) -> ComputedValues:
-        """Computes every formula of some ranges, whatever values the file stores.
+        """Computes every formula of some ranges, and ignores the values stored in the file.
 
         Raises:
             WorkbookError: the ranges cannot be read.
@@ -159,7 +159,7 @@ class CaseMaterial:
         gold: the first gold.
         ranges: rectangles of the answer in the gold.
         input_ranges: the same rectangles in the input; None if the input lacks the sheet.
-        tools: what computes.
+        tools: computes formulas and edits workbooks.
     """
 
     number: int
@@ -170,12 +170,12 @@ class CaseMaterial:
     tools: Tools
 
     def in_answer(self, address: CellAddress) -> bool:
-        """Whether a cell of the gold belongs to the answer."""
+        """Returns whether a cell of the gold belongs to the answer."""
         return holds(self.ranges, address)
 
     @functools.cached_property
     def answer_addresses(self) -> tuple[CellAddress, ...]:
-        """Cells of the answer that hold a value or a formula, in reading order."""
+        """The cells of the answer with a value or a formula, in reading order."""
         addresses: list[CellAddress] = []
         for area in self.ranges:
             for key in sorted(
@@ -188,7 +188,7 @@ class CaseMaterial:
 
     @functools.cached_property
     def answer(self) -> Mapping[CellAddress, CellValue]:
-        """Values of the answer as the judge compares them; blank cells are left out.
+        """The values of the answer as the judge compares them, without blank cells.
 
         Raises:
             WorkbookError, RecalcError: a value cannot be read or computed.
@@ -210,7 +210,7 @@ class CaseMaterial:
 
     @functools.cached_property
     def recomputed(self) -> Mapping[CellAddress, CellValue]:
-        """Present values of the gold's own formulas, for the answer's cells with a formula.
+        """The values that the gold's own formulas have when they are computed now.
 
         Raises:
             WorkbookError, RecalcError: nothing could be computed.
@@ -222,7 +222,7 @@ class CaseMaterial:
 
     @functools.cached_property
     def answer_formulas(self) -> Mapping[CellAddress, str]:
-        """Formulas of the answer."""
+        """The formulas of the answer."""
         return {
             address: formula
             for address in self.answer_addresses
@@ -231,7 +231,7 @@ class CaseMaterial:
 
     @functools.cached_property
     def changing(self) -> frozenset[CellAddress]:
-        """Formula cells of the answer that depend on a function whose value changes by itself.
+        """The formula cells of the answer that depend on a volatile function.
 
         Raises:
             WorkbookError: the cells cannot be read.
@@ -243,7 +243,7 @@ class CaseMaterial:
         return frozenset(map(CellAddress.of, changing))
 
     def is_given(self, address: CellAddress) -> bool:
-        """Whether a cell holds a constant that the input has in its column: data, maybe moved."""
+        """Returns whether a cell holds a constant from the same column of the input: data."""
         value = self.gold.value(address)
         if value is None or self.gold.formula(address) is not None:
             return False
@@ -251,7 +251,7 @@ class CaseMaterial:
 
     @functools.cached_property
     def _given(self) -> Mapping[tuple[str, int], set[str]]:
-        """The constants of each column of the input."""
+        """Returns the constants of each column of the input."""
         columns: dict[tuple[str, int], set[str]] = defaultdict(set)
         for sheet in self.input.sheet_names:
             formulas = self.input.formulas(sheet)
@@ -262,10 +262,10 @@ class CaseMaterial:
 
     @functools.cached_property
     def differences(self) -> Sequence[CellAddress]:
-        """Cells outside the answer whose content differs between input and gold.
+        """The cells outside the answer whose content differs between input and gold.
 
-        Constants differ by value, formulas by text; sheets that only one of the two has are not
-        compared.
+        Constants are compared by value, formulas by text. Sheets that only one of the two has are
+        not compared.
         """
         addresses = []
         for sheet in self.gold.sheet_names:
@@ -281,12 +281,12 @@ class CaseMaterial:
 
 @dataclass
 class TaskMaterial:
-    """A task, and those of its cases whose answers are cells.
+    """A task, with those of its cases whose answers are cells.
 
     Attributes:
         task: the task.
-        cases: the cases that could be opened, in order; none if answers are anything but cells.
-        tools: what computes.
+        cases: the cases that could be opened, in order; none if answers are not cells.
+        tools: computes formulas and edits workbooks.
         same_question: other tasks of the suite with the same question.
     """
 
@@ -297,12 +297,12 @@ class TaskMaterial:
 
     @property
     def judge(self) -> CaseJudge:
-        """Judges answers to the task by the default rules."""
+        """A judge of answers to the task, with the default rules."""
         return CaseJudge(self.tools.recalculator, GradingRules(get_profile("standard")))
 
     @functools.cached_property
     def checks(self) -> tuple[CaseCheck, ...]:
-        """What `judge verify` says of the cases, if answers are anything but cells."""
+        """The checks of the cases by `judge verify`, if answers are not cells."""
         if self.cases:
             return ()
         return tuple(
@@ -312,12 +312,12 @@ class TaskMaterial:
         )
 
     def case(self, number: int) -> CaseMaterial | None:
-        """A case by its number."""
+        """Returns a case by its number."""
         return next((case for case in self.cases if case.number == number), None)
 
     @functools.cached_property
     def outputs(self) -> Mapping[int, Sequence[ReadOutput]]:
-        """Case number -> the outputs of submissions that can be read."""
+        """The readable outputs of submissions, by case number."""
         return {
             case.number: [
                 read
@@ -329,9 +329,9 @@ class TaskMaterial:
 
 
 def holds(ranges: Collection[CellRange | None], address: CellAddress) -> bool:
-    """Whether a cell is within one of some rectangles."""
+    """Returns whether a cell is in any of the rectangles."""
     row, column = address.row, address.column
-    # A loop, since hundreds of thousands of cells are looked up.
+    # A plain loop, since this is called for hundreds of thousands of cells.
     for area in ranges:
         if (
             area is not None
@@ -349,8 +349,8 @@ class ReadOutput:
 
     Attributes:
         output: the output.
-        values: the answer, at the addresses of the gold; blank cells are left out.
-        formulas: the formulas of these cells, likewise.
+        values: the answer at the addresses of the gold, without blank cells.
+        formulas: the formulas of the answer, also at the addresses of the gold.
     """
 
     output: Output
@@ -359,7 +359,7 @@ class ReadOutput:
 
 
 def _read_output(task: Task, case: CaseMaterial, output: Output) -> ReadOutput | None:
-    """The answer in an output; None if it cannot be read."""
+    """Reads the answer in an output; None if it cannot be read."""
     try:
         data = read_regular(output.path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
         if data is None:
@@ -394,22 +394,22 @@ def _read_output(task: Task, case: CaseMaterial, output: Output) -> ReadOutput |
 
 
 def moved_address(address: CellAddress, there: CellRange, gold: CellRange) -> CellAddress:
-    """The address in the gold of a cell in a rectangle of another workbook."""
+    """Maps a cell in a rectangle of another workbook to its address in the gold."""
     row = address.row - there.min_row + gold.min_row
     column = address.column - there.min_column + gold.min_column
     return CellAddress(gold.sheet, row << COLUMN_BITS | column)
 
 
 def _plain(value: CellValue) -> str:
-    """A constant without the noise that saving adds to numbers."""
+    """Rounds a constant to remove the differences that saving adds to numbers."""
     return f"{value:.9g}" if isinstance(value, int | float) else repr(value)
 
 
 def open_case(task: Task, case: TestCase, tools: Tools) -> CaseMaterial | None:
-    """A case with its workbooks open; None if its answer is not a set of cells.
+    """Opens the workbooks of a case; None if its answer is not a set of cells.
 
     Raises:
-        JudgeError: a file cannot be read, or the position does not fit the gold.
+        JudgeError: a file cannot be read, or the answer position does not match the gold.
     """
     first = case.inputs[0] if case.inputs else None
     if first is None or not case.golds or first.kind.value != task.answer.value:
@@ -430,7 +430,7 @@ def open_case(task: Task, case: TestCase, tools: Tools) -> CaseMaterial | None:
 
 
 def digest_of_file(path: Path) -> str | None:
-    """The hash of a file; None if there is none."""
+    """Returns the hash of a file; None if there is no file."""
     return sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
@@ -442,13 +442,13 @@ def _bytes(path: Path) -> bytes:
 
 
 MAX_REWRITTEN = 5_000
-"""Most formulas that are replaced in one workbook."""
+"""How many formulas of one workbook are replaced at most."""
 
 
 def what_formulas_give(
     case: CaseMaterial, formulas: Mapping[CellAddress, str]
 ) -> dict[CellAddress, CellValue]:
-    """Values of some formulas in a case's gold; none where they cannot be computed."""
+    """Computes formulas in a case's gold; those that cannot be computed are left out."""
     if not formulas or len(formulas) > MAX_REWRITTEN:
         return {}
     try:
@@ -470,11 +470,12 @@ def what_formulas_give(
 def apart_by_rewriting(
     case: CaseMaterial, formulas: Mapping[CellAddress, str]
 ) -> dict[CellAddress, CellValue]:
-    """Cells of the answer that other formulas would change, with the values of these formulas.
+    """Finds the cells of the answer that other formulas would change, with their new values.
 
-    The engines have to give the gold's value for the formulas that are there, so that a fault of
-    theirs is not taken for one of the gold. Errors do not count: a formula need not fit elsewhere.
-    Array formulas are left alone: written into a single cell, the same text gives something else.
+    A cell only counts if the engines compute the gold's value for its present formula, so that a
+    fault of an engine is not taken for a fault of the gold. Error values do not count, because a
+    formula may not suit every cell. Array formulas are not replaced: in a single cell, the same
+    text gives another result.
     """
     if not formulas:
         return {}
@@ -505,15 +506,15 @@ def _alike(stored: CellValue, value: CellValue) -> bool:
 
 MIN_LETTERS = 3
 MIN_NUMBER = 1000
-"""Whole numbers below it turn up by chance, as sums and counts do."""
+"""Whole numbers below this occur by chance, as sums and counts do."""
 LONGEST = 200
 DIGITS = 9
 
 
 def trace(value: CellValue) -> str | None:
-    """The form in which a value is recognized; None if it could be there by chance.
+    """Returns the form in which a value is recognized; None if it could occur by chance.
 
-    Small whole numbers, logical values, errors and very short strings turn up anywhere.
+    Small whole numbers, logical values, errors and very short strings occur anywhere.
     """
     if isinstance(value, str):
         text = " ".join(value.split()).casefold()
@@ -539,15 +540,15 @@ class Traces:
     """The recognizable values of some cells.
 
     Attributes:
-        whole: values that are a cell of their own.
-        text: all strings in one, for values that are part of one.
+        whole: values of whole cells.
+        text: all strings joined, to find values that are part of a string.
     """
 
     whole: Collection[str]
     text: str
 
     def holds(self, value: CellValue) -> bool:
-        """Whether a value is there, alone or within a string."""
+        """Returns whether a value occurs, as a whole cell or within a string."""
         traced = trace(value)
         if traced is None:
             return False
@@ -555,7 +556,7 @@ class Traces:
 
 
 def traces_of(values: Iterable[CellValue]) -> Traces:
-    """The recognizable values of some cells."""
+    """Collects the recognizable values of some cells."""
     listed = list(values)
     whole = {traced for value in listed if (traced := trace(value)) is not None}
     texts = (" ".join(value.split()).casefold() for value in listed if isinstance(value, str))

@@ -1,4 +1,4 @@
-"""The results of auditing a suite: suspects, their evidence, and parts not examined.
+"""The result of auditing a suite: suspects, their evidence, and what was not examined.
 
 These types are also the records of ``suspects.json``, which is written and read here.
 """
@@ -18,11 +18,11 @@ from judge.files.forms import Count, Sha256, checked, plain
 from judge.files.writing import naming_what_is_written, write_whole
 
 MAX_EVIDENCE = 20
-"""How much evidence is kept of a suspect; all of it is counted."""
+"""How many pieces of evidence are kept for a suspect; all of them are counted."""
 
 
 class Certainty(enum.StrEnum):
-    """How often a careful reader can be expected to agree that the gold is at fault."""
+    """How often a careful reader will probably agree that the gold is at fault."""
 
     SURE = "sure"
     """Nearly always: the files themselves show it."""
@@ -33,12 +33,12 @@ class Certainty(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the surest."""
+        """The rank of the certainty; 0 is the surest."""
         return list(Certainty).index(self)
 
 
 class EvidenceFile(enum.StrEnum):
-    """Which file a piece of evidence is in."""
+    """The file in which a piece of evidence was found."""
 
     INPUT = "input"
     GOLD = "gold"
@@ -51,14 +51,14 @@ class Evidence:
     """One cell or file that supports a suspicion.
 
     Attributes:
-        file: which file it is in.
-        sheet: the sheet's real name; empty if it is not about a sheet.
+        file: the file.
+        sheet: the sheet's real name; empty if the evidence is not about a sheet.
         cell: address of the cell or range; empty if it is about a whole sheet or file.
-        expected: what follows from everything else, as JSON (:func:`value_to_json
+        expected: the value that follows from all other data, as JSON (:func:`value_to_json
             <judge.compare.cells.render.value_to_json>`).
-        found: what is there, as JSON.
-        note: a line for people, if the values do not say everything.
-        case: number of the case whose file it is, if that is not the suspect's own.
+        found: the value in the file, as JSON.
+        note: a line for people, if the values do not explain everything.
+        case: number of the case to which the file belongs, if it is not the suspect's case.
     """
 
     file: EvidenceFile
@@ -71,12 +71,12 @@ class Evidence:
 
 
 class About(enum.StrEnum):
-    """Which of the two lists of an audit a suspect is on: they need different hands."""
+    """The list of an audit to which a suspect belongs; each needs a different kind of review."""
 
     GOLD = "gold"
     """The gold may be wrong: a right answer would be rejected."""
     CASE = "case"
-    """The case says nothing, or too little: a wrong answer would be accepted."""
+    """The case tests nothing, or too little: a wrong answer would be accepted."""
 
     @property
     def heading(self) -> str:
@@ -102,14 +102,14 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class SeenCell:
-    """A cell of a suspect's evidence in all files of its case.
+    """A cell of a suspect's evidence, with its content in all files of the case.
 
     Attributes:
         sheet: the sheet's name.
         cell: its address in input and gold.
         in_answer: whether it belongs to the answer.
         input: its content in the input.
-        gold: in the gold; the value as it is compared.
+        gold: its content in the gold, with the value as it is compared.
         outputs: run -> its content in the run's output, for cells of the answer.
     """
 
@@ -142,12 +142,12 @@ class Suspect:
         task: the task's id.
         case: 1-based number of the case; None for the task as a whole.
         sign: name of the sign that found it.
-        certainty: how sure that is.
-        summary: one line for people: what is where.
-        why: why it matters to the answer.
+        certainty: how sure the suspicion is.
+        summary: one line for people: what was found, and where.
+        why: why it matters for the answer.
         evidence: the first pieces of evidence, at most :data:`MAX_EVIDENCE`.
         evidence_count: how many pieces there are in all.
-        about: which list it is on.
+        about: the list to which it belongs.
         seen: the first cells of the evidence, side by side in input, gold and outputs.
         runs: the runs that answered the case.
     """
@@ -170,13 +170,13 @@ class Suspect:
 
     @property
     def key(self) -> tuple[str, int | None, str]:
-        """Key that makes a suspect distinct within an audit, which has at most one of each."""
+        """The key that identifies a suspect within an audit: task, case and sign."""
         return (self.task, self.case, self.sign)
 
 
 @dataclass(frozen=True, slots=True)
 class CaseFiles:
-    """The files that a suspicion was raised on.
+    """The files of a case about which a suspicion was raised.
 
     Attributes:
         task: the task's id.
@@ -196,11 +196,11 @@ class SignRun:
     """A sign that was searched for.
 
     Attributes:
-        name: its name.
-        title: what it says, in one line.
-        blind_spots: what it cannot see, one line each.
-        tasks: how many tasks it could be searched for in.
-        about: which list its suspects are on.
+        name: the name of the sign.
+        title: its description in one line.
+        blind_spots: faults that it cannot see and cases that mislead it, one line each.
+        tasks: in how many tasks it could be searched for.
+        about: the list to which its suspects belong.
     """
 
     name: str
@@ -218,7 +218,7 @@ class Problem:
         task: the task's id.
         case: number of the case; None for the task as a whole.
         message: what happened.
-        sign: the sign that could not be searched for; empty for all.
+        sign: the sign that could not be searched for; empty if that is true of all signs.
     """
 
     task: str
@@ -236,19 +236,19 @@ class Audit:
     """The suspects of a suite.
 
     Attributes:
-        suite: its name.
+        suite: the name of the suite.
         format: the name of its format.
         digest: the hash of its content.
         tasks: how many tasks were examined.
-        cases: how many cases these have.
+        cases: how many cases these tasks have.
         suspects: the suspects, the surest first.
-        files: the files of every case that a suspect is about; those of a suspect that is about a
-            whole task are the files of all its cases.
+        files: the files of every case that a suspect is about; a suspect about a whole task is
+            about all its cases.
         signs: the signs that were searched for.
-        submissions: the runs and folders whose outputs were compared, as they were named.
+        submissions: the runs and folders whose outputs were compared, as the user named them.
         not_examined: task -> why no sign applies to it.
         problems: what could not be read or computed.
-        notes: what people have to know of the submissions: copies, and one that cannot vote.
+        notes: notes for people about the submissions: copies, or a single run that cannot vote.
     """
 
     suite: str
@@ -265,7 +265,7 @@ class Audit:
     notes: tuple[str, ...] = ()
 
     def of_case(self, task: str, case: int) -> tuple[Suspect, ...]:
-        """The suspects that are about a case, or about its task as a whole, the surest first."""
+        """Returns the suspects about a case, or about its whole task, the surest first."""
         return tuple(
             suspect
             for suspect in self.suspects
@@ -287,14 +287,14 @@ class AuditedSuite(TypedDict):
 
 
 class SuspectsHead(TypedDict):
-    """The fields of ``suspects.json`` that an :class:`Audit` holds in another form."""
+    """The fields of ``suspects.json`` that an :class:`Audit` stores differently."""
 
     schema_version: int
     suite: AuditedSuite
 
 
 def document_of(audit: Audit) -> dict[str, object]:
-    """An audit as the document of ``suspects.json``."""
+    """Converts an audit to the content of ``suspects.json``."""
     fields = plain(audit)
     suite = {
         "name": fields.pop("suite"),
@@ -305,10 +305,10 @@ def document_of(audit: Audit) -> dict[str, object]:
 
 
 def audit_of(document: object) -> Audit:
-    """The audit that a document of ``suspects.json`` holds.
+    """Reads an audit from the content of ``suspects.json``.
 
     Raises:
-        MalformedError: names the first field that does not fit.
+        MalformedError: a field is missing or wrong; the message names the first one.
     """
     head = checked(document, SuspectsHead)
     if head["schema_version"] != SCHEMA_VERSION:
@@ -325,12 +325,12 @@ _ABOUT_CASES = frozenset({"says-nothing", "beyond-position", "manual-rule"})
 
 
 def _on_its_list(suspect: Suspect) -> Suspect:
-    """A suspect of a document that was written before there were two lists, on its own."""
+    """Moves a suspect from a file that is older than the two lists to its list."""
     return replace(suspect, about=About.CASE) if suspect.sign in _ABOUT_CASES else suspect
 
 
 def write_suspects(path: Path, audit: Audit) -> None:
-    """Writes ``suspects.json``; the file appears as a whole or not at all.
+    """Writes ``suspects.json`` atomically.
 
     Raises:
         StoreError: it cannot be written.
@@ -344,7 +344,7 @@ def read_suspects(path: Path) -> Audit:
     """Reads ``suspects.json``.
 
     Raises:
-        StoreError: there is no such file, or it holds something else.
+        StoreError: there is no such file, or it has other content.
     """
     document = read_json(path, StoreError)
     if document is None:

@@ -1,7 +1,7 @@
-"""The cells of a suspect in input, gold and outputs, and what runs answered there.
+"""The cells of a suspect in input, gold and outputs, and the answers of runs there.
 
-A program is given the input alone. If it has the value that a sign expects, the sign is confirmed;
-if it has the gold's, that value follows from the input after all.
+A program only gets the input. If its output has the value that a sign expects, the sign is
+confirmed. If it has the gold's value, that value follows from the input after all.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from judge.suspects.model import (
 from judge.workbook.address import cell_key, parse_cell
 
 MAX_SEEN = 12
-"""Cells that are shown side by side for each suspect."""
+"""How many cells are shown side by side for each suspect."""
 
 
 def with_outputs(material: TaskMaterial, suspect: Suspect) -> Suspect:
-    """A suspect with its cells side by side, and its certainty after what runs have there.
+    """Adds the cells side by side, and adjusts the certainty to the answers of runs.
 
-    Where the answer cannot be computed, the suspect stays as it is.
+    If the answer cannot be computed, the suspect is returned unchanged.
     """
     case = None if suspect.case is None else material.case(suspect.case)
     if case is None:
@@ -48,7 +48,7 @@ def with_outputs(material: TaskMaterial, suspect: Suspect) -> Suspect:
 
 
 def _weighed(case: CaseMaterial, suspect: Suspect, outputs: Sequence[ReadOutput]) -> Suspect:
-    """A suspect that is surer if a run has what it expects, and less sure if one has the gold's."""
+    """Makes a suspect surer if a run has the expected value, less sure if it has the gold's."""
     cells = [
         (address, item)
         for item in suspect.evidence
@@ -68,7 +68,7 @@ def _weighed(case: CaseMaterial, suspect: Suspect, outputs: Sequence[ReadOutput]
     order = list(Certainty)
     if confirming and not reached:
         certainty = order[max(suspect.certainty.rank - 1, 0)]
-        why = f"{suspect.why}; {confirming[0].output.run} has what is expected"
+        why = f"{suspect.why}; {confirming[0].output.run} has the expected value"
     elif reached and not confirming:
         certainty = order[min(suspect.certainty.rank + 1, len(order) - 1)]
         why = f"{suspect.why}; but {reached[0].output.run} has the gold's value"
@@ -92,7 +92,7 @@ def _address(item: Evidence) -> CellAddress | None:
 def _seen(
     case: CaseMaterial, suspect: Suspect, outputs: Sequence[ReadOutput]
 ) -> Iterator[SeenCell]:
-    """The first cells of the evidence in this case's files, side by side."""
+    """Yields the first cells of the evidence in this case's files, side by side."""
     addresses = dict.fromkeys(
         address
         for item in suspect.evidence

@@ -1,7 +1,7 @@
-"""Episodes of tools as documents of ATIF, which :mod:`judge.tools.trajectories` reads again.
+"""Writes episodes of tools as ATIF documents, which :mod:`judge.tools.trajectories` reads back.
 
-An episode is written so that it comes in again as the same turns: what ATIF has no field for is in
-``extra``. Source: harbor 0.25.0, ``harbor/models/trajectories`` (ATIF-v1.8).
+Reading a document back gives the same turns: facts for which ATIF has no field are in ``extra``.
+Source: harbor 0.25.0, ``harbor/models/trajectories`` (ATIF-v1.8).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from judge.version import __version__
 _ATIF_VERSION = "ATIF-v1.8"
 
 FindPicture = Callable[[str], tuple[str, str] | None]
-"""Media type and path of the file of a picture, by its SHA-256; None where it is missing."""
+"""SHA-256 of a picture -> media type and path of its file; None if the file is missing."""
 
 
 def to_atif(
@@ -29,14 +29,14 @@ def to_atif(
     facts: Object | None = None,
     picture: FindPicture | None = None,
 ) -> dict[str, Any]:
-    """An episode as a document of ATIF.
+    """Converts an episode to an ATIF document.
 
     Args:
         episode: the episode.
-        definitions: its tools, in the form of chat completions; None if they are not known.
-        system: the system message; empty without one.
-        facts: what is known besides, such as the verdict; never a cause that quotes a gold.
-        picture: finds the files of pictures; without it, pictures are left out.
+        definitions: its tools, in the format of chat completions; None if they are unknown.
+        system: the system message; empty if there is none.
+        facts: further facts, such as the verdict; never a cause that quotes a gold.
+        picture: finds the files of pictures; if None, pictures are left out.
     """
     head, end = episode.head, episode.end
     steps: list[dict[str, Any]] = []

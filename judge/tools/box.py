@@ -1,6 +1,6 @@
-"""A sandbox for the tools of one episode, by way of the driver inside.
+"""Sandboxes for the tools of one episode, controlled through a driver inside.
 
-Nothing of it is trusted: what comes back is bounded by the driver, and checked here.
+Nothing in them is trusted, not even the driver: it limits the answers, and they are checked here.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MAX_DRAWN_BYTES = 8 * MIB
 _START_S = 120.0
 _FILES_S = 120.0
 _SLACK_S = 30.0
-"""How much longer than its own limit an answer may take: the driver ends what it waits for."""
+"""Seconds that an answer may take beyond its own limit, in which the driver ends the program."""
 
 _DATA_SHARE = 0.8
-"""How much of the memory of the sandbox one process may hold."""
+"""Share of the sandbox's memory that one process may hold."""
 
 _MAX_MESSAGE_CHARS = 600
 _NO_FILE = {
@@ -44,11 +44,11 @@ _NO_FILE = {
 
 
 class BoxError(Exception):
-    """What a program in the sandbox was to do did not happen.
+    """A request to the driver could not be fulfilled.
 
     Attributes:
         message: what happened, for people and models.
-        kind: ``timeout``, ``died``, ``too-long``; empty for other reasons.
+        kind: ``timeout``, ``died`` or ``too-long``; empty for other reasons.
     """
 
     def __init__(self, message: str, kind: str = "") -> None:
@@ -62,8 +62,8 @@ class BoxFile:
     """A file that was read from a sandbox.
 
     Attributes:
-        data: its bytes; None if there is none, or it is too long.
-        problem: why there are none.
+        data: its bytes; None if the file does not exist or is too long.
+        problem: why there are no bytes; empty if there are.
     """
 
     data: bytes | None
@@ -71,7 +71,7 @@ class BoxFile:
 
     @property
     def sha256(self) -> str | None:
-        """The hash of the bytes."""
+        """SHA-256 of the bytes; None if there are none."""
         return None if self.data is None else hashlib.sha256(self.data).hexdigest()
 
 
@@ -79,12 +79,12 @@ class Box(Closable):
     """A sandbox with a driver in it.
 
     Args:
-        sandbox: where it runs; it stays the caller's.
-        root: the root that it runs in.
+        sandbox: the sandbox; the caller has to close it.
+        root: name of the root that the driver runs in.
         files: absolute path below :data:`HOME` -> content.
         folders: further folders to make.
-        environment: variables of every program in it.
-        functions: what the shell reads first.
+        environment: environment variables of every program in the sandbox.
+        functions: text that the shell reads when it starts.
 
     Raises:
         SandboxError: the root does not exist, or the driver does not start.
@@ -129,11 +129,11 @@ class Box(Closable):
 
         Args:
             header: ``op`` and its arguments.
-            blobs: bytes that go with it.
+            blobs: contents that are sent with it.
             limit_s: seconds that the driver may take.
 
         Raises:
-            BoxError: it says that this cannot be done.
+            BoxError: the driver could not fulfil the request.
             SandboxError: the sandbox broke.
         """
         channel = self._channel
@@ -176,7 +176,7 @@ class Box(Closable):
         return BoxFile(None, _NO_FILE.get(status, status))
 
     def hash(self, path: str, most_bytes: int = MAX_WORKBOOK_BYTES) -> str | None:
-        """The SHA-256 of a file; None if there is none, or it is too long."""
+        """Returns the SHA-256 of a file; None if the file does not exist or is too long."""
         header = {"op": "hash", "path": path, "most_bytes": most_bytes}
         with contextlib.suppress(BoxError):
             answer, _ = self.ask(header, [], _FILES_S)
@@ -188,29 +188,29 @@ class Box(Closable):
         """Writes a file below the home folder.
 
         Raises:
-            BoxError: it cannot be written.
+            BoxError: the file cannot be written.
         """
         self.ask({"op": "write", "path": path}, [data], _FILES_S)
 
     def manifest(self) -> dict[str, str]:
-        """Path -> SHA-256 of every file in the home folder.
+        """Returns path -> SHA-256 of every file in the home folder.
 
         Raises:
-            BoxError: there are too many, or they are too long.
+            BoxError: there are too many files, or they are too long.
         """
         answer, _ = self.ask({"op": "manifest"}, [], _FILES_S)
-        found = answer.get("files")
-        if not isinstance(found, dict):
+        files = answer.get("files")
+        if not isinstance(files, dict):
             raise SandboxError("the sandbox of the tools broke: it lists no files")
-        return {str(path): str(digest) for path, digest in found.items()}
+        return {str(path): str(digest) for path, digest in files.items()}
 
     def memory_bytes(self) -> int:
-        """Proportional memory of everything in it."""
+        """Returns the proportional memory (PSS) of all processes in the sandbox."""
         answer, _ = self.ask({"op": "memory"}, [], _FILES_S)
         return int(answer.get("memory_bytes", 0))
 
     def close(self) -> None:
-        """Ends it and everything in it; safe to call twice."""
+        """Ends the sandbox and everything in it; safe to call twice."""
         with self._lock:
             channel, self._channel = self._channel, None
         if channel is not None:
@@ -218,18 +218,17 @@ class Box(Closable):
 
 
 class Boxes(Closable):
-    """The sandboxes of one episode: one for each root, with the same files in all.
+    """The sandboxes of one episode: one for each root, all with the same files.
 
-    A call happens in one of them. Before the next call in another one, what has changed is copied
-    there, so that tools of several roots work on the same workbook and on nothing else of each
-    other.
+    A call is executed in one of them. Before the next call in another one, changed files are copied
+    there. So tools in different roots work on the same files, but share nothing else.
 
     Args:
-        sandbox: where they run.
+        sandbox: the sandbox in which they run.
         files: absolute path below :data:`HOME` -> content.
         folders: further folders to make.
-        environment: variables of every program.
-        functions: what the shell reads first.
+        environment: environment variables of every program.
+        functions: text that the shell reads when it starts.
     """
 
     def __init__(
@@ -250,10 +249,10 @@ class Boxes(Closable):
         self._latest: Box | None = None
 
     def at(self, root: str) -> Box:
-        """The sandbox of a root, opened when it is first needed, with the files as they are now.
+        """Returns the sandbox of a root with the current files; opens it if necessary.
 
         Raises:
-            SandboxError: it cannot be opened, or broke.
+            SandboxError: the sandbox cannot be opened, or broke.
             BoxError: the files cannot be copied.
         """
         box = self._boxes.get(root)
@@ -273,10 +272,10 @@ class Boxes(Closable):
 
     @property
     def latest(self) -> Box:
-        """The sandbox with the files as they are now.
+        """The sandbox of the last call, which has the current files.
 
         Raises:
-            SandboxError: none is open.
+            SandboxError: no sandbox is open.
         """
         if self._latest is None:
             raise SandboxError("no sandbox of the tools is open")
@@ -284,18 +283,18 @@ class Boxes(Closable):
 
     @property
     def opened(self) -> tuple[Box, ...]:
-        """Those that are open."""
+        """The sandboxes that are open."""
         return tuple(self._boxes.values())
 
     def restart(self) -> None:
-        """Ends all of them; the next one begins with the files of the start."""
+        """Ends all sandboxes; the next one begins with the initial files."""
         for box in self._boxes.values():
             box.close()
         self._boxes.clear()
         self._latest = None
 
     def close(self) -> None:
-        """Ends all of them; safe to call twice."""
+        """Ends all sandboxes; safe to call twice."""
         self.restart()
 
     @staticmethod
@@ -311,7 +310,7 @@ class Boxes(Closable):
 
 
 class BoxFolder:
-    """The workbooks of an episode as tools of :mod:`judge.tools.workbooks` read and write them.
+    """The workbooks of an episode, for the tools of :mod:`judge.tools.workbooks`.
 
     Args:
         boxes: the sandboxes.
@@ -323,7 +322,7 @@ class BoxFolder:
         self._boxes = boxes
 
     def names(self) -> list[tuple[str, int]]:
-        """Paths of the workbooks below the home folder, without their bytes."""
+        """Returns the paths of the workbooks below the home folder, each with 0 as its size."""
         try:
             paths = self._boxes.latest.manifest()
         except BoxError as error:
@@ -332,21 +331,21 @@ class BoxFolder:
         return [(path, 0) for path in paths if path.lower().endswith(ends)]
 
     def read(self, name: str) -> bytes:
-        """The bytes of a workbook.
+        """Returns the bytes of a workbook.
 
         Raises:
-            ToolFaultError: there is none.
+            ToolFaultError: the workbook does not exist, or cannot be read.
         """
-        found = self._boxes.latest.read(name)
-        if found.data is None:
-            raise ToolFaultError(f"{visible(name)!r:.200}: {found.problem}")
-        return found.data
+        file = self._boxes.latest.read(name)
+        if file.data is None:
+            raise ToolFaultError(f"{visible(name)!r:.200}: {file.problem}")
+        return file.data
 
     def write(self, name: str, data: bytes) -> None:
         """Writes a workbook.
 
         Raises:
-            ToolFaultError: it cannot be written.
+            ToolFaultError: the workbook cannot be written.
         """
         try:
             self._boxes.latest.write(name, data)
@@ -355,6 +354,6 @@ class BoxFolder:
 
 
 def box_image(sandbox: Sandbox, root: str) -> str:
-    """Changes whenever what tools in a root find there does."""
+    """Returns an id of what is installed in a root, driver included; it changes with any of it."""
     text = f"{sandbox.root_digest(root)}\0{driver_digest()}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]

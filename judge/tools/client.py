@@ -1,8 +1,8 @@
 """A client for untrusted MCP servers on stdio, in both eras of the protocol.
 
-The driver inside the sandbox bounds each line and each wait; what arrives here is parsed with
-bounds of its own. Whatever a server does wrong is a :class:`ServerError` with its kind. Nothing
-that it sends can start anything; only a model's calls run tools.
+The driver inside the sandbox limits each line and each wait; the parser here has further limits. If
+a server does something wrong, a :class:`ServerError` with the kind is raised. Nothing that a server
+sends can start anything; only a model's calls run tools.
 
 Source: modelcontextprotocol.io/specification, versions 2024-11-05 to 2026-07-28.
 """
@@ -27,19 +27,19 @@ from judge.tools.mcp import HANDSHAKE, STATELESS
 from judge.version import __version__
 
 START_S = 180.0
-"""How long a server may take until it answers at all: on an idle machine they take 1 to 6 s."""
+"""Seconds within which a server has to give its first answer; usually, this takes 1 to 6 s."""
 
 PROBE_S = 5.0
-"""How long it may take to answer ``server/discover`` before ``initialize`` is sent as well."""
+"""Seconds to wait for the answer to ``server/discover`` before ``initialize`` is sent as well."""
 
 LIST_S = 60.0
 CANCEL_S = 5.0
-"""How long it may go on after a call was cancelled, before it is ended."""
+"""Seconds that a server has for answering after a call was cancelled, before it is ended."""
 
 MAX_PAGES, MAX_TOOLS, MAX_LIST_BYTES, MAX_LEVELS = 20, 256, 1 * MIB, 64
 MAX_DESCRIPTION_CHARS = 4_096
 MAX_NOISE = 100
-"""Lines in an episode that answer nothing; with more, the server is at fault."""
+"""Most lines in an episode that are not answers; with more, the server is at fault."""
 
 MAX_PICTURES, MAX_PICTURE_BYTES = 4, 8 * MIB
 _MAX_LINES, _MAX_BYTES = 20_000, 32 * MIB
@@ -63,7 +63,7 @@ class ServerError(Exception):
 
     Attributes:
         kind: ``timeout``, ``died`` or ``protocol``.
-        message: what it did, for people and models.
+        message: what the server did, for people and models.
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -74,7 +74,7 @@ class ServerError(Exception):
 
 @contextlib.contextmanager
 def _within(late: str) -> Iterator[None]:
-    """Words for a server that does not answer in time."""
+    """Replaces the message of a timeout by ``late``."""
     try:
         yield
     except ServerError as error:
@@ -84,11 +84,11 @@ def _within(late: str) -> Iterator[None]:
 
 
 class RefusedError(Exception):
-    """A server answers a request with an error, which is its right.
+    """A server answers a request with an error, as the protocol allows.
 
     Attributes:
-        code: of JSON-RPC.
-        message: the server's own words.
+        code: error code of JSON-RPC.
+        message: the server's message.
     """
 
     def __init__(self, code: int, message: str) -> None:
@@ -98,21 +98,21 @@ class RefusedError(Exception):
 
 
 class Wire(Protocol):
-    """Lines to a server and back."""
+    """Sends lines to a server, and receives lines from it."""
 
     def send(self, line: bytes, limit_s: float) -> None:
         """Sends a line.
 
         Raises:
-            ServerError: it does not read, or has ended.
+            ServerError: the server does not read, or has ended.
         """
         ...
 
     def receive(self, limit_s: float) -> list[bytes]:
-        """At least one line.
+        """Waits for at least one line.
 
         Raises:
-            ServerError: there is none in time, it has ended, or the line is too long.
+            ServerError: no line came in time, the server has ended, or a line is too long.
         """
         ...
 
@@ -134,7 +134,7 @@ class BoxWire:
         self._ask({"op": "send", "limit_s": limit_s}, [line], limit_s)
 
     def receive(self, limit_s: float) -> list[bytes]:
-        """At least one line."""
+        """Waits for at least one line."""
         return self._ask({"op": "receive", "limit_s": limit_s}, [], limit_s)
 
     def _ask(self, header: dict[str, Any], blobs: list[bytes], limit_s: float) -> list[bytes]:
@@ -151,9 +151,9 @@ class ListedTool:
     """A tool as a server lists it.
 
     Attributes:
-        name: the server's own name for it.
-        description: its words, cut.
-        schema: the schema of its arguments.
+        name: the server's name for the tool.
+        description: the server's description, shortened.
+        schema: the schema of the arguments.
     """
 
     name: str
@@ -166,9 +166,9 @@ class ServerResult:
     """The result of a call.
 
     Attributes:
-        text: for the model.
-        failed: whether the tool says that it failed.
-        pictures: bytes of each, undecoded.
+        text: the text for the model.
+        failed: whether the tool reports that it failed.
+        pictures: the bytes of each picture, undecoded.
     """
 
     text: str
@@ -181,11 +181,11 @@ class McpClient:
     """Talks to one server.
 
     Attributes:
-        wire: to the server.
-        name: as in ``mcp:NAME``.
-        clock: seconds.
+        wire: the connection to the server.
+        name: the server's name, as in ``mcp:NAME``.
+        clock: returns the time in seconds.
         record: facts about the server, for records.
-        instructions: its words about itself, cut.
+        instructions: the instructions that the server sends, shortened.
     """
 
     wire: Wire
@@ -202,10 +202,12 @@ class McpClient:
     # -- the start --------------------------------------------------------------------------------
 
     def start(self, limit_s: float = START_S) -> None:
-        """Finds out which era the server is of, and greets it.
+        """Initializes the connection, after finding out how the server begins a session.
+
+        Older versions of the protocol begin with a handshake; newer ones are stateless.
 
         Raises:
-            ServerError: it does not answer, or not in a version that is known.
+            ServerError: the server does not answer, or supports no version known here.
         """
         with _within(f"it does not answer in {limit_s:g} s"):
             self._start(self.clock() + limit_s)
@@ -234,11 +236,11 @@ class McpClient:
                 return
             code, message = _error_of(answer)
             if code != _NOT_SUPPORTED:
-                raise ServerError("protocol", f"it refuses to start: {message}")
+                raise ServerError("protocol", f"it refuses to start: {_one_line(message)}")
             probe = self._send_request("server/discover", self._meta({}), deadline)
             if self._takes_discovery(self._await((probe,), deadline)):
                 return
-            raise ServerError("protocol", "it speaks no version of the protocol that is known")
+            raise ServerError("protocol", "it supports no known version of the protocol")
 
     def _greet(self, deadline: float) -> int:
         return self._send_request(
@@ -276,8 +278,8 @@ class McpClient:
         self.record |= {
             "era": era,
             "protocol": version,
-            "server_name": cleaned(str(facts.get("name", "")))[:80],
-            "server_version": cleaned(str(facts.get("version", "")))[:80],
+            "server_name": _one_line(str(facts.get("name", "")))[:80],
+            "server_version": _one_line(str(facts.get("version", "")))[:80],
         }
         words = result.get("instructions")
         self.instructions = cleaned(words)[:MAX_DESCRIPTION_CHARS] if isinstance(words, str) else ""
@@ -285,10 +287,10 @@ class McpClient:
     # -- tools ------------------------------------------------------------------------------------
 
     def list_tools(self, limit_s: float = LIST_S) -> list[ListedTool]:
-        """The tools of the server; those that cannot be offered are on record with the reason.
+        """Lists the tools of the server; records why tools that cannot be offered are left out.
 
         Raises:
-            ServerError: it does not answer, or its answer is longer than the bound.
+            ServerError: the server does not answer, or lists too much.
         """
         deadline = self.clock() + limit_s
         listed: list[ListedTool] = []
@@ -301,7 +303,8 @@ class McpClient:
                 with _within(f"it does not list its tools in {limit_s:g} s"):
                     page = self.request("tools/list", params, deadline)
             except RefusedError as error:
-                raise ServerError("protocol", f"it does not list tools: {error.message}") from None
+                words = f"it does not list tools: {_one_line(error.message)}"
+                raise ServerError("protocol", words) from None
             size += len(dump_json(page))
             tools = page.get("tools")
             if not isinstance(tools, list):
@@ -314,7 +317,7 @@ class McpClient:
             for tool in tools:
                 self._take(tool, listed, left_out)
             cursor = page.get("nextCursor")
-            if cursor is None:
+            if cursor is None or cursor == "":  # some servers send no cursor as empty text
                 break
         else:
             raise ServerError("protocol", f"its list of tools has more than {MAX_PAGES} pages")
@@ -329,8 +332,8 @@ class McpClient:
         if not isinstance(name, str) or not name:
             left_out[f"tool {len(listed) + len(left_out) + 1}"] = "it has no name"
             return
-        shown = cleaned(visible(name))[:80]
-        if any(one.name == name for one in listed):
+        shown = _one_line(visible(name))[:80]
+        if any(other.name == name for other in listed):
             left_out[f"{shown} (again)"] = "its name is used twice"
         elif not isinstance(schema, dict) or schema.get("type") != "object":
             left_out[shown] = "its arguments are not an object"
@@ -339,19 +342,19 @@ class McpClient:
         else:
             words = facts.get("description")
             text = cleaned(words)[:MAX_DESCRIPTION_CHARS] if isinstance(words, str) else ""
-            listed.append(ListedTool(name, text, schema))
+            listed.append(ListedTool(name, text, _offered(schema)))
 
     def call(self, name: str, arguments: Mapping[str, Any], limit_s: float) -> ServerResult:
-        """Has a tool called.
+        """Calls a tool.
 
         Args:
-            name: the server's own name for it.
-            arguments: for it.
-            limit_s: after so many seconds the call is cancelled.
+            name: the server's name for the tool.
+            arguments: the arguments of the call.
+            limit_s: the call is cancelled after this many seconds.
 
         Raises:
-            ServerError: there is no result; with ``timeout``, the server took note that the call
-                was cancelled, or did not and has to be ended (``kind`` is ``died`` then).
+            ServerError: there is no result. After a cancelled call, ``kind`` is ``timeout`` if the
+                server still answers, and ``died`` if it does not and has to be ended.
         """
         deadline = self.clock() + limit_s
         number = self._send_request(
@@ -370,7 +373,7 @@ class McpClient:
             return ServerResult(f"Error {error.code}: {error.message}", failed=True)
 
     def _cancel(self, number: int, limit_s: float) -> None:
-        """Cancels a call; the answer may still come, and is dropped."""
+        """Cancels a call; waits for the late answer, which is dropped."""
         deadline = self.clock() + CANCEL_S
         params = {"requestId": number, "reason": f"{limit_s:g} s"}
         try:
@@ -384,21 +387,21 @@ class McpClient:
     # -- messages ---------------------------------------------------------------------------------
 
     def request(self, method: str, params: Mapping[str, Any], deadline: float) -> dict[str, Any]:
-        """The result of a request.
+        """Sends a request and returns the result.
 
         Raises:
             RefusedError: the server answers with an error.
-            ServerError: it does not answer.
+            ServerError: the server does not answer.
         """
         number = self._send_request(method, self._meta(params), deadline)
         return self._result(self._await((number,), deadline))
 
     def facts(self) -> ServerRecord:
-        """What is known of the server by now."""
+        """Returns the facts known about the server so far."""
         return {**self.record, "noise": self._noise, "list_changed": self._changed}
 
     def _meta(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Parameters; in stateless versions of the protocol they name the version."""
+        """Returns parameters; in stateless versions of the protocol, the version is added."""
         if self.record.get("era") == "handshake":
             return dict(params)
         meta = {
@@ -427,10 +430,10 @@ class McpClient:
         self.wire.send(line, max(deadline - self.clock(), 0.1))
 
     def _await(self, numbers: Sequence[int], deadline: float) -> Mapping[str, Any]:
-        """The first answer to any of the given requests; anything else that arrives is handled too.
+        """Returns the first answer to any of the given requests, and handles all other messages.
 
         Raises:
-            ServerError: no answer arrives in time, or too much of anything else does.
+            ServerError: no answer arrives in time, or too many other messages do.
         """
         for number in numbers:
             if number in self._early:
@@ -460,8 +463,8 @@ class McpClient:
             return self.wire.receive(limit_s)
 
     def _read(self, line: bytes, deadline: float) -> Mapping[str, Any] | None:
-        """An answer; None for a notification, a request, and whatever is not a message."""
-        # Some encoders begin their output with it.
+        """Returns the answer in a line; None if it has a notification, a request or no message."""
+        # Some encoders begin their output with a byte order mark.
         line = line.removeprefix(codecs.BOM_UTF8)
         if not line.strip():
             return None
@@ -484,7 +487,7 @@ class McpClient:
         return message
 
     def _deal_with(self, message: Mapping[str, Any], deadline: float) -> None:
-        """Answers a request of the server, none of which is granted; counts notifications."""
+        """Refuses a request of the server, other than a ping; counts changes of its tools."""
         method, number = message["method"], message.get("id")
         if number is None:
             self._changed += method == "notifications/tools/list_changed"
@@ -513,10 +516,10 @@ def _error_of(answer: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def result_of(result: Mapping[str, Any]) -> ServerResult:
-    """The result of a call as a model gets it: text, and pictures that nobody has decoded.
+    """Converts the result of a call for the model: text, and undecoded pictures.
 
     Raises:
-        ServerError: it is not a result.
+        ServerError: the object is not a result.
     """
     if result.get("resultType") == "input_required":
         return ServerResult("The tool asks for input, which nobody can give here.", failed=True)
@@ -572,12 +575,33 @@ def _short(value: object) -> str:
 
 
 def cleaned(text: str) -> str:
-    """Text of a stranger for a model: control characters and halves of pairs are replaced."""
+    """Cleans untrusted text for a model: replaces control characters and lone surrogates."""
     return _CLEAN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def _one_line(text: str) -> str:
+    """Cleans untrusted text that is part of a line, which it must not end."""
+    return " ".join(cleaned(text).split())
+
+
+def _offered(schema: Any) -> Any:
+    """Cleans all text of a schema, which no request could be sent with; shortens descriptions."""
+    if isinstance(schema, dict):
+        return {
+            cleaned(name): _offered(
+                part[:MAX_DESCRIPTION_CHARS]
+                if name == "description" and isinstance(part, str)
+                else part
+            )
+            for name, part in schema.items()
+        }
+    if isinstance(schema, list):
+        return [_offered(part) for part in schema]
+    return cleaned(schema) if isinstance(schema, str) else schema
+
+
 def levels(document: object) -> int:
-    """How deep a document is nested."""
+    """Returns how deeply a document is nested."""
     depth, level = 0, [document]
     while level:
         depth += 1
@@ -592,15 +616,15 @@ def levels(document: object) -> int:
 
 
 def offered_names(tools: Sequence[ListedTool], prefix: str, taken: set[str]) -> dict[str, str]:
-    """Names under which a chat server takes the tools of a server.
+    """Makes names for the tools of a server that chat servers accept.
 
     Args:
         tools: the tools.
-        prefix: what precedes each name, such as ``excel__``; empty for none.
-        taken: names that others have; those of these tools are added.
+        prefix: prefix of each name, such as ``excel__``; empty for none.
+        taken: names that other tools have; the new names are added.
 
     Returns:
-        Name for the model -> the server's own.
+        Name for the model -> the server's name.
     """
     names: dict[str, str] = {}
     for tool in tools:

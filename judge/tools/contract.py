@@ -1,4 +1,4 @@
-"""A tool for an agent: its name, its arguments as a JSON schema, and what it does with them."""
+"""Defines what a tool for an agent is: a name, arguments as a JSON schema, and a function."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from judge.errors import JudgeError
 from judge.files.documents import MalformedError, parse_json
 
 MAX_RESULT_CHARS = 20_000
-"""Longest result of a call; of a longer one the first and the last half are given."""
+"""Longest result of a call, in characters; the middle of a longer one is left out."""
 
 _MAX_NAMED = 60
-"""How many arguments of a server's tool a message names."""
+"""How many arguments of a server's tool an error message names."""
 
 MAX_ITEMS = 2_000
-"""Most members of a list among the arguments of a call."""
+"""Most members of a list in the arguments of a call."""
 
 
 class ToolFaultError(JudgeError):
-    """A call cannot be done: its arguments do not fit, or a file is not as it should be."""
+    """A call cannot be executed: its arguments do not fit, or a file cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class ToolOutcome:
     """The result of a call.
 
     Attributes:
-        text: for the model.
+        text: the text for the model.
         error: why there is no result, one of
-            :data:`judge.core.records.tool_episodes.ERROR_KINDS`; empty if there is one.
-        pictures: bytes of each, undecoded.
-        fault: whose fault it was that a server or sandbox broke; empty if none did.
+            :data:`judge.core.records.tool_episodes.ERROR_KINDS`; empty if there is a result.
+        pictures: the bytes of each picture, undecoded.
+        fault: which server or sandbox broke, and how; empty if none did.
     """
 
     text: str
@@ -48,16 +48,16 @@ class Tool:
     """A tool.
 
     Attributes:
-        name: letters, digits and ``_``.
-        description: for the model, in a few sentences.
+        name: the name: letters, digits and ``_``.
+        description: the description for the model, in a few sentences.
         properties: argument -> its JSON schema: ``type``, ``description``, ``enum``, ``items``,
             ``minimum`` and ``maximum``.
-        required: the arguments that every call has.
-        run: does it; takes checked arguments and returns text, or an outcome. It may raise a
-            JudgeError, whose message the agent reads.
-        writes: whether it changes files.
-        given: the schema of the arguments where a server gives it; of it, only the names and types
-            at the top are checked here.
+        required: the arguments that every call must have.
+        run: executes a call; takes checked arguments and returns text, or an outcome. It may raise
+            a JudgeError, whose message the agent reads.
+        writes: whether the tool changes files.
+        given: the schema of the arguments if a server provides it; of such a schema, only the names
+            and types at the top level are checked here.
     """
 
     name: str
@@ -70,32 +70,32 @@ class Tool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The arguments as a JSON schema."""
+        """The JSON schema of the arguments."""
         if self.given is not None:
             return dict(self.given)
         return {
             "type": "object",
-            "properties": {name: dict(each) for name, each in self.properties.items()},
+            "properties": {name: dict(schema) for name, schema in self.properties.items()},
             "required": list(self.required),
             "additionalProperties": False,
         }
 
     def __call__(self, arguments: Mapping[str, Any]) -> str:
-        """Checks the arguments, and does the work.
+        """Checks the arguments, and executes the call.
 
         Returns:
             Text of at most :data:`MAX_RESULT_CHARS` characters.
 
         Raises:
             ToolFaultError: the arguments do not fit the schema.
-            JudgeError: it cannot be done.
+            JudgeError: the call cannot be executed.
         """
         check_arguments(self, arguments)
         result = self.run(arguments)
         return shortened(visible(result if isinstance(result, str) else result.text))
 
     def done(self, arguments: Mapping[str, Any]) -> ToolOutcome:
-        """Checks the arguments, and does the work; the result is as long as it is.
+        """Checks the arguments, and executes the call; the result is not shortened.
 
         Raises:
             ToolFaultError, JudgeError: as in :meth:`__call__`.
@@ -120,10 +120,10 @@ _NUMBERS = {"integer", "number"}
 
 
 def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
-    """Makes sure that arguments fit the schema of a tool.
+    """Checks that arguments fit the schema of a tool.
 
     Raises:
-        ToolFaultError: one does not; the message names it, and those that the tool has.
+        ToolFaultError: an argument does not fit; the message names it, and lists the tool's own.
     """
     if tool.given is not None:
         _check_given(tool.name, tool.given, arguments)
@@ -140,7 +140,7 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
 
 
 def _check_given(name: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-    """Checks names, and the types that a server states plainly; the server checks the rest."""
+    """Checks names, and types that a server's schema states directly; the server does the rest."""
     properties, required = schema.get("properties"), schema.get("required")
     properties = properties if isinstance(properties, dict) else {}
     known = ", ".join(map(str, list(properties)[:_MAX_NAMED])) or "none"
@@ -162,10 +162,10 @@ def _check_given(name: str, schema: Mapping[str, Any], arguments: Mapping[str, A
 def repaired(
     schema: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Arguments in which two habits of models are repaired, and the repairs.
+    """Repairs two common mistakes of models; returns the arguments, and the repairs in words.
 
-    A string that is the JSON of an array or object becomes that where the schema wants one, and a
-    whole float an integer. Nothing else is guessed.
+    If the schema requires an array or object, a string with its JSON is parsed; if it requires an
+    integer, a whole float is converted. Nothing else is guessed.
     """
     properties = schema.get("properties")
     mended, repairs = dict(arguments), []
@@ -185,17 +185,19 @@ def repaired(
 
 
 def _kinds(schema: object) -> set[str]:
-    """The types that a schema of one argument allows, as far as it states them plainly."""
+    """Returns the types that an argument's schema allows, as far as it states them directly."""
     if not isinstance(schema, Mapping):
         return set()
     stated = schema.get("type")
-    kinds = {one for one in stated if isinstance(one, str)} if isinstance(stated, list) else set()
+    kinds = (
+        {kind for kind in stated if isinstance(kind, str)} if isinstance(stated, list) else set()
+    )
     if isinstance(stated, str):
         kinds.add(stated)
     for branches in (schema.get("anyOf"), schema.get("oneOf")):
         for branch in branches if isinstance(branches, list) else ():
             own = branch.get("type") if isinstance(branch, Mapping) else None
-            # A branch of another form may allow anything.
+            # A branch without a plain type may allow anything.
             kinds |= {own} if isinstance(own, str) else set(_TYPES)
     return kinds
 
@@ -204,7 +206,7 @@ def _check(named: str, schema: Mapping[str, Any], value: object) -> None:
     kinds = schema.get("type")
     if kinds is not None:
         expected = [kinds] if isinstance(kinds, str) else list(kinds)
-        types = tuple(each for kind in expected for each in _TYPES[kind])
+        types = tuple(python_type for kind in expected for python_type in _TYPES[kind])
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             raise ToolFaultError(f"{named} must be of type {' or '.join(expected)}")
     if "enum" in schema and value not in schema["enum"]:
@@ -219,8 +221,8 @@ def _check(named: str, schema: Mapping[str, Any], value: object) -> None:
         for number, member in enumerate(value, 1):
             _check(f"member {number} of {named}", schema.get("items", {}), member)
     if isinstance(value, dict) and "properties" in schema:
-        missing = [each for each in schema.get("required", ()) if each not in value]
-        unknown = [each for each in value if each not in schema["properties"]]
+        missing = [name for name in schema.get("required", ()) if name not in value]
+        unknown = [name for name in value if name not in schema["properties"]]
         if missing or unknown:
             raise ToolFaultError(f"{named} must have {', '.join(schema['properties'])}")
         for name, member in value.items():
@@ -228,7 +230,7 @@ def _check(named: str, schema: Mapping[str, Any], value: object) -> None:
 
 
 def shortened(text: str, most: int = MAX_RESULT_CHARS) -> str:
-    """Text of at most about that length: the first and the last half, and how much is left out."""
+    """Shortens text to about ``most`` characters, with a note in place of the middle."""
     if len(text) <= most:
         return text
     half = most // 2

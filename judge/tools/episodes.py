@@ -1,7 +1,7 @@
-"""Episodes of tools on record: how their files are written and read.
+"""Writes and reads the files of episodes of tools.
 
-The types are in :mod:`judge.core.records.tool_episodes`. An episode has the name that one on a
-desktop has; a run holds one kind or the other.
+The types are in :mod:`judge.core.records.tool_episodes`. Episodes of tools have the same file names
+as episodes on a desktop; a run has only one of the two kinds.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from judge.files.writing import naming_what_is_written, write_whole
 
 TOOLS_FOLDER = "tools"
 SETTING = "tools/"
-"""Settings of episodes of tools begin with it."""
+"""Prefix of the settings of episodes of tools."""
 
 _MAX_DEFINITIONS_BYTES = 16 * MIB
 
 
 @dataclass(frozen=True, slots=True)
 class ToolEpisode:
-    """An episode on record.
+    """A recorded episode.
 
     Attributes:
-        path: its file.
-        head: its first line.
-        turns: in order.
-        end: its last line; None if it was interrupted, or is still under way.
+        path: the file.
+        head: the first line.
+        turns: the turns, in order.
+        end: the last line; None if the episode was interrupted, or is still under way.
     """
 
     path: Path
@@ -48,14 +48,14 @@ class ToolEpisode:
 
 
 class ToolEpisodeWriter(EpisodeLines):
-    """Writes an episode line by line, in place of the previous content of its file.
+    """Writes an episode line by line; the previous content of its file is replaced.
 
     Args:
         run: the run's directory.
         head: the first line.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the file cannot be written.
     """
 
     def __init__(self, run: Path, head: ToolEpisodeHead) -> None:
@@ -63,18 +63,19 @@ class ToolEpisodeWriter(EpisodeLines):
 
 
 def read_tool_episode(path: Path) -> ToolEpisode:
-    """Reads an episode, without a last line that is incomplete.
+    """Reads an episode; an incomplete last line is ignored.
 
     Raises:
-        StoreError: there is none, or the judge did not write it; the message names the line.
+        StoreError: there is no such file, or the judge did not write it; the message names the
+            line.
     """
     return ToolEpisode(path, *read_parts(path, ToolEpisodeHead, ToolTurn, ToolEpisodeEnd))
 
 
 def read_tool_episodes(run: Path) -> Iterator[ToolEpisode]:
-    """The episodes of tools of a run in the order of their file names.
+    """Yields the episodes of tools of a run, in the order of their file names.
 
-    Those that did not end are among them; a file without a whole first line is not.
+    Unfinished episodes are included; a file without a complete first line is skipped.
 
     Raises:
         StoreError: a file cannot be read, or was not written by the judge.
@@ -83,18 +84,18 @@ def read_tool_episodes(run: Path) -> Iterator[ToolEpisode]:
 
 
 def has_tool_episodes(setting: str | None) -> bool:
-    """Whether the episodes of a run are those of tools, by the setting in its run.json."""
+    """Whether a run has episodes of tools, according to the setting in its run.json."""
     return (setting or "").startswith(SETTING)
 
 
 def keep_definitions(run: Path, definitions: Sequence[Mapping[str, Any]]) -> str:
-    """Keeps the definitions of tools in a run's directory, once.
+    """Writes the definitions of tools to a run's directory, unless they already exist.
 
     Returns:
         Their SHA-256, under which :func:`read_definitions` finds them.
 
     Raises:
-        StoreError: they cannot be written.
+        StoreError: the definitions cannot be written.
     """
     data = definitions_bytes(definitions)
     digest = hashlib.sha256(data).hexdigest()
@@ -107,15 +108,15 @@ def keep_definitions(run: Path, definitions: Sequence[Mapping[str, Any]]) -> str
 
 
 def definitions_bytes(definitions: Sequence[Mapping[str, Any]]) -> bytes:
-    """The definitions of tools as they are hashed and kept."""
+    """Returns the definitions of tools as the bytes that are hashed and stored."""
     return record_bytes(dump_json(list(definitions)))
 
 
 def read_definitions(run: Path, sha256: str) -> list[dict[str, Any]] | None:
-    """The definitions of tools of a run; None if they are missing, or were changed.
+    """Reads the definitions of tools of a run; returns None if they are missing or were changed.
 
     Raises:
-        StoreError: they cannot be read.
+        StoreError: the definitions cannot be read.
     """
     data = read_regular(
         run / TOOLS_FOLDER / f"{sha256}.json", StoreError, most_bytes=_MAX_DEFINITIONS_BYTES

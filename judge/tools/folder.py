@@ -1,4 +1,4 @@
-"""One folder of workbooks: no path leads out of it, and no link is followed."""
+"""A folder of workbooks for tools: no path leads out of it, and no link is followed."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 class ToolFolder:
     """A folder in which tools read and write workbooks.
 
-    Each part of a path is opened by itself, without following links, so that nothing that happens
-    to the folder meanwhile leads out of it.
+    The parts of a path are opened one by one, without following links, so that no change of the
+    folder at the same time can lead out of it.
 
     Args:
         path: the folder.
-        read_only: whether nothing may be written.
+        read_only: whether writing is refused.
 
     Raises:
         ToolFaultError: there is no such folder.
@@ -41,24 +41,24 @@ class ToolFolder:
             raise ToolFaultError(f"{path}: there is no such folder", hint="Create it first.")
 
     def names(self) -> list[tuple[str, int]]:
-        """Paths of the workbooks, within the folder, and their bytes; the first ones."""
-        found: list[tuple[str, int]] = []
+        """Returns paths within the folder, and sizes in bytes, of the first workbooks."""
+        listed: list[tuple[str, int]] = []
         for root, folders, files, descriptor in os.fwalk(self.path, follow_symlinks=False):
             depth = len(Path(root).relative_to(self.path).parts)
             folders[:] = sorted(name for name in folders if depth < _MAX_DEPTH)
             for name in sorted(files):
                 if name.lower().endswith(_SUFFIXES):
                     with contextlib.suppress(OSError):
-                        known = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                        if stat.S_ISREG(known.st_mode):
+                        facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                        if stat.S_ISREG(facts.st_mode):
                             shown = str((Path(root) / name).relative_to(self.path))
-                            found.append((shown, known.st_size))
-                if len(found) == MAX_LISTED:
-                    return found
-        return found
+                            listed.append((shown, facts.st_size))
+                if len(listed) == MAX_LISTED:
+                    return listed
+        return listed
 
     def read(self, name: str) -> bytes:
-        """The bytes of a workbook.
+        """Returns the bytes of a workbook.
 
         Raises:
             ToolFaultError: there is no such file in the folder, or it is not a workbook.
@@ -80,7 +80,7 @@ class ToolFolder:
                 return opened.read(MAX_FILE_BYTES + 1)
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes a workbook, all or nothing.
+        """Writes a workbook, either completely or not at all.
 
         Raises:
             ToolFaultError: the folder is read-only, or the file cannot be written.
@@ -108,7 +108,7 @@ class ToolFolder:
 
     @contextlib.contextmanager
     def _parent(self, name: str) -> Iterator[tuple[int, str]]:
-        """The folder that holds a file, opened, and the last part of its path.
+        """Opens the folder that contains a file; yields it and the last part of the path.
 
         Raises:
             ToolFaultError: the path leads out of the folder, or there is no such folder.

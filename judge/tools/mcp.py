@@ -1,8 +1,8 @@
-"""Tools as a server of the Model Context Protocol on stdin and stdout, in both of its eras.
+"""Offers tools as a server of the Model Context Protocol on stdin and stdout, in both its eras.
 
-One JSON-RPC 2.0 message a line. The handshake era begins with ``initialize``; in the stateless era
-every request names its version in ``_meta``, and ``server/discover`` says which ones there are.
-Calls are done one after the other.
+There is one JSON-RPC 2.0 message per line. In the handshake era, a session begins with
+``initialize``; in the stateless era, every request names its version in ``_meta``, and
+``server/discover`` returns the supported versions. Calls are executed one after the other.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from judge.tools.contract import Tool, ToolFaultError
 from judge.version import __version__
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Versions that begin with ``initialize``; Source: modelcontextprotocol.io/specification."""
+"""Versions that begin with ``initialize``. Source: modelcontextprotocol.io/specification."""
 
 STATELESS = ("2026-07-28",)
-"""Versions that every request names for itself."""
+"""Versions in which every request names the version."""
 
 MAX_LINE_BYTES = 16 * MIB
 _MAX_VALUES = 200_000
@@ -47,8 +47,8 @@ class ToolServer:
     """Answers the requests of one client.
 
     Args:
-        tools: what it offers.
-        log: takes a line for the person who started it.
+        tools: the tools to offer.
+        log: called with lines for the person who started the server.
     """
 
     def __init__(self, tools: Sequence[Tool], log: Callable[[str], None] = lambda _: None) -> None:
@@ -67,8 +67,8 @@ class ToolServer:
         """Answers line by line until the input ends.
 
         Args:
-            incoming: one message a line; a longer line than :data:`MAX_LINE_BYTES` is refused.
-            outgoing: gets one message a line, and nothing else.
+            incoming: one message per line; lines longer than :data:`MAX_LINE_BYTES` are refused.
+            outgoing: receives one message per line, and nothing else.
         """
         while line := incoming.readline(MAX_LINE_BYTES + 1):
             answer: dict[str, Any] | None
@@ -85,7 +85,7 @@ class ToolServer:
                 outgoing.flush()
 
     def answer(self, line: bytes) -> dict[str, Any] | None:
-        """The answer to one message; None to a notification, and to an answer."""
+        """Returns the answer to a message; None if it is a notification or an answer."""
         try:
             message = parse_json(line, most_values=_MAX_VALUES)
         except MalformedError as error:
@@ -101,7 +101,7 @@ class ToolServer:
             return {"jsonrpc": "2.0", "id": number, "result": self._result(method, message)}
         except _RequestError as error:
             return _error(number, error.code, error.message, error.data)
-        except Exception as error:  # noqa: BLE001  the next request is answered all the same
+        except Exception as error:  # noqa: BLE001  the next request is still answered
             self._log(f"{method}: {type(error).__name__}: {error}")
             return _error(number, -32603, f"the server failed: {type(error).__name__}")
 

@@ -1,4 +1,4 @@
-"""The judge's own tools of an episode: what runs inside, and what reads workbooks from there."""
+"""The judge's own tools of an episode: those that run inside, and those that read workbooks."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from judge.workbook.address import parse_cell
 SUBMIT = "submit"
 VIEW_XLSX = "view_xlsx"
 MARKER = "<<SWE_AGENT_SUBMISSION>>"
-"""The text by which the published agent of SpreadsheetBench 2 knows the end."""
+"""The text by which the published agent of SpreadsheetBench 2 recognizes a submission."""
 
 SLOW = frozenset({"recalc", "render"})
-"""Tools with a longer limit."""
+"""Tools with a longer time limit."""
 
 MAX_ROWS, MAX_COLUMNS = 2_000, 100
-"""The largest range that is drawn."""
+"""Most rows and columns of a range that is drawn."""
 
 ENVIRONMENT = {"PYTHONPATH": layout.SITE, "LANG": "C.UTF-8", "TERM": "dumb"}
-"""Variables of programs in the root for agents."""
+"""Environment variables of programs in the root for agents."""
 
 _CONSOLE_BYTES = 256 * 1024
 _PATH = {"type": "string", "description": "A workbook [the output if it exists, else the input]."}
@@ -42,7 +42,7 @@ _PICTURES = {
     "suffixes": [".png", ".jpg", ".jpeg", ".webp", ".gif"],
 }
 
-# Files in a sandbox cannot be run as programs everywhere, so both are functions of the shell.
+# Not every sandbox can execute files as programs, so both commands are functions of the shell.
 _FUNCTIONS = """\
 view_xlsx() {{ python3 -s /tmp/.judge/view_xlsx.py "$@"; }}
 submit() {{ printf '%s\\n' {word}; }}
@@ -50,7 +50,7 @@ submit() {{ printf '%s\\n' {word}; }}
 
 
 def shell_functions(*, marker: bool) -> str:
-    """What the shell of the published setting has besides its commands.
+    """Returns the functions that the shell of the published setting has in addition.
 
     Args:
         marker: whether ``submit`` prints the text that ends an episode as published.
@@ -61,16 +61,16 @@ def shell_functions(*, marker: bool) -> str:
 
 @dataclass(slots=True)
 class NativeContext:
-    """What the tools of an episode work on.
+    """The files and resources that the tools of an episode work with.
 
     Attributes:
         boxes: the sandboxes.
         opened: path of the input workbook.
-        collected: path of the workbook that counts.
-        calculator: opens what computes formulas; shared by all episodes.
-        call_s: seconds of a call.
-        slow_call_s: seconds of a call of :data:`SLOW`.
-        shifted: whether arguments of view_xlsx move up where one is left out.
+        collected: path of the workbook that is collected as the answer.
+        calculator: opens the calculation engines, which all episodes share.
+        call_s: time limit of a call, in seconds.
+        slow_call_s: time limit of a call of one of :data:`SLOW`, in seconds.
+        shifted: whether later arguments of view_xlsx move up if one is left out, as published.
     """
 
     boxes: Boxes
@@ -82,13 +82,13 @@ class NativeContext:
     shifted: bool = False
 
     def default_path(self) -> str:
-        """The workbook that counts if it is there, else the input."""
+        """Returns the path of the answer's workbook if it exists, otherwise of the input."""
         box = self.boxes.at(AGENT_ROOT)
         return self.opened if box.hash(self.collected) is None else self.collected
 
 
 def definitions_of(names: tuple[str, ...], answer: str) -> list[Tool]:
-    """The tools of these names, which cannot be called: for requests and documents.
+    """Returns tools by their names, for requests and documents; they cannot be called.
 
     Args:
         names: names of tools.
@@ -107,7 +107,7 @@ def definitions_of(names: tuple[str, ...], answer: str) -> list[Tool]:
 
 
 def tools_of(names: tuple[str, ...], context: NativeContext, answer: str) -> list[Tool]:
-    """The tools of these names for an episode."""
+    """Returns tools by their names, for the calls of an episode."""
     tools = {tool.name: tool for tool in _all(context, answer)}
     return [tools[name] for name in names]
 
@@ -174,7 +174,7 @@ _VIEW_PROPERTIES: Mapping[str, Mapping[str, Any]] = {
 
 
 def _submit(answer: str) -> Tool:
-    """The tool that ends an episode; the conversation does it."""
+    """Returns the tool that ends an episode; the conversation executes it."""
     if answer == "program":
         return Tool(
             SUBMIT,
@@ -265,11 +265,11 @@ def _bash(context: NativeContext, command: str) -> ToolOutcome:
 
 
 def view_command(shifted: bool, arguments: Mapping[str, Any]) -> str:
-    """The command line of a call of view_xlsx.
+    """Returns the command line of a call of view_xlsx.
 
     Args:
-        shifted: whether an argument that is left out becomes nothing, as published, so that later
-            ones move up.
+        shifted: whether a missing argument is simply omitted, as published, so that later ones
+            move up.
         arguments: the arguments of the call.
     """
     parts = [VIEW_XLSX]
@@ -303,10 +303,10 @@ def _render(context: NativeContext, arguments: Mapping[str, Any]) -> ToolOutcome
 
 
 def area_of(text: str) -> tuple[str, str]:
-    """The sheet and the cells of a range to be drawn.
+    """Returns the sheet and the cells of a range to be drawn.
 
     Raises:
-        ToolFaultError: it is not a range, or a larger one than is drawn.
+        ToolFaultError: the text is not a range, or the range is too large.
     """
     sheet, separator, cells = text.rpartition("!")
     match = _AREA.fullmatch(cells.strip())
@@ -314,7 +314,7 @@ def area_of(text: str) -> tuple[str, str]:
         raise ToolFaultError(f"{text!r:.80} is not a range with its sheet, such as Sheet1!A1:H40")
     if sheet.startswith("'") and sheet.endswith("'"):
         sheet = sheet[1:-1].replace("''", "'")
-    corners = [parse_cell(one.replace("$", "")) for one in match.groups() if one]
+    corners = [parse_cell(corner.replace("$", "")) for corner in match.groups() if corner]
     if None in corners:
         raise ToolFaultError(f"{cells!r:.80} is not a range of a sheet")
     first, last = corners[0], corners[-1]
@@ -333,7 +333,7 @@ def area_of(text: str) -> tuple[str, str]:
 
 
 def _of_workbooks(context: NativeContext | None) -> Iterator[Tool]:
-    """The tools of :mod:`judge.tools.workbooks`, with usual paths."""
+    """Returns the tools of :mod:`judge.tools.workbooks`, with default paths."""
 
     def calculator() -> Recalculating:
         return _there(context).calculator()
@@ -349,7 +349,7 @@ def _no_boxes() -> Boxes:
 
 
 def _with_paths(tool: Tool, context: NativeContext | None) -> Tool:
-    properties = {name: dict(each) for name, each in tool.properties.items()}
+    properties = {name: dict(schema) for name, schema in tool.properties.items()}
     properties["path"] = _PATH
     if "against" in properties:
         properties["against"]["description"] = "The workbook as it was [the input]."
@@ -371,7 +371,7 @@ def _with_paths(tool: Tool, context: NativeContext | None) -> Tool:
 
 
 class _Nowhere:
-    """Stands for a sandbox where tools are only described."""
+    """Takes the place of a sandbox if tools are only described."""
 
 
 _NOWHERE: Any = _Nowhere()

@@ -1,7 +1,7 @@
-"""Sets of tools: what ``--tools`` names, and what does the calls of one episode.
+"""Sets of tools: reads what ``--tools`` names, and executes the calls of one episode.
 
-A set is native tools by name, and MCP servers, each in a root of its own. What a server lists is
-asked once when a run is planned, so that every request of the run offers the same tools.
+A set consists of native tools and of MCP servers, each of which has a separate root. A server lists
+its tools once, when a run is planned, so that every request of the run offers the same tools.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SERVER_ENVIRONMENT = {
     "PYTHONPATH": f"{SERVER}/site",
     "PYTHONUNBUFFERED": "1",
-    # The roots have no ICU, without which .NET ends.
+    # The roots do not have ICU, without which .NET ends unless this is set.
     "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
 }
 _OPEN_S = 30.0
@@ -67,11 +67,11 @@ class ServerTools:
     Attributes:
         server: its root and its command.
         tools: name for the model -> the tool.
-        instructions: its words about itself.
-        problem: why it cannot be used, which is its own fault; empty if it can.
-        record: facts about it.
-        seconds: from the start of its sandbox to its list of tools.
-        memory_bytes: the memory of its sandbox then.
+        instructions: the instructions that the server sends.
+        problem: the server's own fault because of which it cannot be used; empty if it can.
+        record: facts about the server.
+        seconds: time from the start of its sandbox to its list of tools.
+        memory_bytes: the memory of its sandbox at the end of this time.
     """
 
     server: BuiltServer
@@ -84,17 +84,17 @@ class ServerTools:
 
     @property
     def name(self) -> str:
-        """As in ``mcp:NAME``."""
+        """The server's name, as in ``mcp:NAME``."""
         return self.server.name
 
     @property
     def digest(self) -> str:
-        """The hash of its root."""
+        """The hash of the server's root."""
         return self.server.digest
 
     @property
     def licences(self) -> dict[str, str]:
-        """Package -> licence."""
+        """Name of a package in the root -> its licence."""
         return {name: facts[1] for name, facts in self.server.packages.items()}
 
 
@@ -103,10 +103,10 @@ class ToolSet:
     """A set of tools.
 
     Attributes:
-        asked: as ``--tools`` names it.
+        asked: the value of ``--tools``.
         native: names of the judge's own tools.
-        servers: MCP servers.
-        answer: ``workbook``, ``program`` or ``published``: which form of submit it has.
+        servers: the MCP servers.
+        answer: ``workbook``, ``program`` or ``published``: which form the tool submit has.
     """
 
     asked: str
@@ -116,7 +116,7 @@ class ToolSet:
 
     @property
     def definitions(self) -> list[dict[str, Any]]:
-        """All tools as chat completions take them; they are a part of every request."""
+        """All tools in the format of chat completions; they are a part of every request."""
         own = definitions_of(self.native, self.answer)
         first = [tool for tool in own if tool.name != SUBMIT or self.answer == "published"]
         last = [tool for tool in own if tool not in first]
@@ -128,7 +128,7 @@ class ToolSet:
         return [*map(self._own, first), *listed, *map(self._own, last)]
 
     def _own(self, tool: Tool) -> dict[str, Any]:
-        """The definition of a native tool; the published setting has none of strict schemas."""
+        """Returns the definition of a native tool; in the published set, no schema is strict."""
         schema = tool.schema
         if self.answer == "published":
             del schema["additionalProperties"]
@@ -136,19 +136,19 @@ class ToolSet:
 
     @property
     def instructions(self) -> str:
-        """The words of all servers about themselves."""
+        """The instructions that the servers send, one after the other."""
         texts = (server.instructions for server in self.servers)
         return "\n\n".join(text for text in texts if text)
 
     @property
     def problem(self) -> str:
-        """Why a server cannot be used; empty if all can."""
+        """Why servers cannot be used; empty if all can."""
         problems = (f"{x.name}: {x.problem}" for x in self.servers if x.problem)
         return "; ".join(problems)
 
     @property
     def needs_agent(self) -> bool:
-        """Whether anything runs in the root for agents."""
+        """Whether any tool runs in the root for agents."""
         return any(name != SUBMIT for name in self.native) or not self.servers
 
 
@@ -160,21 +160,21 @@ def _definition(name: str, description: str, schema: Mapping[str, Any]) -> dict[
 
 
 def read_names(asked: str, native: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The native tools and the servers that a list of names stands for.
+    """Reads the value of ``--tools``.
 
     Args:
-        asked: names with commas between: of tools, ``native``, ``mcp:NAME``.
-        native: what ``native`` means.
+        asked: names separated by commas: names of tools, ``native``, ``mcp:NAME``.
+        native: names of the tools that ``native`` stands for.
 
     Returns:
-        Names of tools, among them submit, and names of servers.
+        Names of tools, which include submit, and names of servers.
 
     Raises:
         UsageError: a name is unknown.
     """
     tools: list[str] = []
     servers: list[str] = []
-    for part in (one.strip() for one in asked.split(",")):
+    for part in (name.strip() for name in asked.split(",")):
         if part == NATIVE:
             tools += [name for name in native if name not in tools]
         elif part.startswith(_MCP):
@@ -199,12 +199,12 @@ def read_names(asked: str, native: Sequence[str]) -> tuple[tuple[str, ...], tupl
 def open_set(
     asked: str, native: Sequence[str], answer: str, sandbox: Callable[[], Sandbox]
 ) -> ToolSet:
-    """A set of tools; its servers are started once and asked what they have.
+    """Makes a set of tools; its servers are started once, to list their tools.
 
     Args:
-        asked: as :func:`read_names` takes it.
-        native: what ``native`` means.
-        answer: as :class:`ToolSet` has it.
+        asked: the value of ``--tools``, as in :func:`read_names`.
+        native: names of the tools that ``native`` stands for.
+        answer: the form of the answer, as in :class:`ToolSet`.
         sandbox: opens the sandbox, if there are servers.
 
     Raises:
@@ -229,17 +229,17 @@ def list_server(
     taken: set[str] | None = None,
     start_s: float = START_S,
 ) -> ServerTools:
-    """Starts a server, and asks what it has.
+    """Starts a server, and lists its tools.
 
     Args:
         server: the server.
-        sandbox: where it runs.
-        prefix: the prefix of the names of its tools.
-        taken: names that others have; those of its tools are added.
-        start_s: seconds until it has to answer at all.
+        sandbox: the sandbox in which it runs.
+        prefix: prefix of the names of its tools.
+        taken: names that other tools have; the names of its tools are added.
+        start_s: seconds within which the server has to give its first answer.
 
     Raises:
-        SandboxError: no sandbox can be opened for it.
+        SandboxError: no sandbox can be opened for the server.
     """
     began = time.monotonic()
     with Boxes(sandbox, {}, folders=(f"{HOME}/in", f"{HOME}/out")) as boxes:
@@ -276,7 +276,7 @@ def list_server(
 
 
 class _Running:
-    """A server of an episode, while it runs."""
+    """A running server of an episode."""
 
     def __init__(self, server: BuiltServer, boxes: Boxes, start_s: float = START_S) -> None:
         self._server = server
@@ -289,7 +289,7 @@ class _Running:
 
     @property
     def record(self) -> ServerRecord:
-        """Facts about it."""
+        """Facts about the server."""
         facts = self._client.facts() if self._client is not None else self._record
         return {**self._record, **facts, "restarts": self.restarts}
 
@@ -299,10 +299,10 @@ class _Running:
         return self._client is not None
 
     def start(self) -> list[ListedTool]:
-        """Starts it in its sandbox, and lists its tools.
+        """Starts the server in its sandbox, and lists its tools.
 
         Raises:
-            ServerError: it does not start, which is its own fault.
+            ServerError: the server does not start, by its own fault.
             SandboxError: the sandbox broke.
         """
         began = time.monotonic()
@@ -329,7 +329,7 @@ class _Running:
         return listed
 
     def call(self, name: str, arguments: Mapping[str, Any], limit_s: float) -> ToolOutcome:
-        """Does a call.
+        """Calls a tool of the server.
 
         Raises:
             ServerError: there is no result.
@@ -340,12 +340,12 @@ class _Running:
         return ToolOutcome(result.text, "tool" if result.failed else "", result.pictures)
 
     def forget(self) -> None:
-        """It is gone, with its sandbox."""
+        """Records that the server has ended together with its sandbox."""
         self._record |= self.record
         self._client = None
 
     def end(self) -> None:
-        """Ends it, if its sandbox is still there."""
+        """Ends the server, if its sandbox still exists."""
         if self._client is None:
             return
         self.forget()
@@ -356,21 +356,21 @@ class _Running:
 
 @dataclass(slots=True)
 class EpisodeTools(Closable):
-    """Does the calls of one episode.
+    """Executes the calls of one episode.
 
     Attributes:
-        tools: the set.
-        sandbox: where its parts run.
-        files: path inside -> content.
+        tools: the set of tools.
+        sandbox: the sandbox in which the tools run.
+        files: path inside the sandbox -> content.
         opened: path of the input workbook.
-        collected: path of the workbook that counts.
-        calculator: opens what computes formulas.
-        call_s: seconds of a call.
-        slow_call_s: seconds of a call of recalc and render.
+        collected: path of the workbook that is collected as the answer.
+        calculator: opens the calculation engines.
+        call_s: time limit of a call, in seconds.
+        slow_call_s: time limit of a call of recalc or render, in seconds.
         marker: whether the shell's submit prints the text that ends an episode as published.
-        shifted: whether arguments of view_xlsx move up where one is left out.
-        start_s: seconds until a server has to answer at all.
-        dead: what broke for good, and whose fault it was; empty as long as nothing did.
+        shifted: whether later arguments of view_xlsx move up if one is left out, as published.
+        start_s: seconds within which a server has to give its first answer.
+        dead: what broke permanently, and by whose fault; empty while everything works.
     """
 
     tools: ToolSet
@@ -427,17 +427,17 @@ class EpisodeTools(Closable):
     def servers(self) -> list[ServerRecord]:
         """Facts about the servers."""
         planned = {server.name: server.record for server in self.tools.servers}
-        return [{**planned[name], **each.record} for name, each in self._running.items()]
+        return [{**planned[name], **server.record} for name, server in self._running.items()]
 
     @property
     def image(self) -> str:
-        """What the tools run in."""
+        """The roots that the tools run in, with ids of their content."""
         return ", ".join(f"{box.root[:12]}:{box.image}" for box in self._boxes.opened)
 
     def start(self) -> None:
-        """Opens what has to be there before the first call.
+        """Opens the sandboxes and starts the servers, before the first call.
 
-        A server that does not start is its own fault: :attr:`dead` says so.
+        If a server does not start, this is not raised but noted in :attr:`dead`: it is at fault.
 
         Raises:
             SandboxError: a sandbox cannot be opened.
@@ -461,16 +461,16 @@ class EpisodeTools(Closable):
                     raise
 
     def limit_of(self, name: str) -> float:
-        """Seconds of a call of a tool."""
+        """Returns the time limit of a tool's calls, in seconds."""
         return self.slow_call_s if name in SLOW else self.call_s
 
     def mended(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Arguments after repairs, and these repairs."""
+        """Returns the repaired arguments of a call, and the repairs in words."""
         tool = self._table.get(name)
         return (dict(arguments), []) if tool is None else repaired(tool.schema, arguments)
 
     def problem_with(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Why a call cannot be made in this form; empty if it can."""
+        """Returns why a call cannot be executed in this form; empty if it can."""
         tool = self._table.get(name)
         if tool is None:
             return f"there is no tool {name!r:.80}; tools: {', '.join(self._table)}"
@@ -481,11 +481,13 @@ class EpisodeTools(Closable):
         return ""
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
-        """Does a call. Whatever breaks is an outcome; :attr:`dead` says if that is the end.
+        """Executes a call; faults are not raised, but reported in the outcome.
+
+        If the tools cannot continue after it, :attr:`dead` is set.
 
         Args:
             name: the name of the tool.
-            arguments: after repairs.
+            arguments: the repaired arguments.
         """
         tool = self._table.get(name)
         if tool is None:
@@ -504,7 +506,7 @@ class EpisodeTools(Closable):
             return ToolOutcome(error.message, "tool")
 
     def _after_loss(self, error: SandboxError) -> ToolOutcome:
-        """A sandbox ended in a call: the files of the start are there again, once."""
+        """Starts again with the initial files if a sandbox has ended in a call, but only once."""
         self._lost += 1
         fault = f"the sandbox of the tools ended: {error.message}"
         for running in self._running.values():
@@ -526,7 +528,7 @@ class EpisodeTools(Closable):
     def call_server(
         self, running: _Running, own: str, arguments: Mapping[str, Any], name: str
     ) -> ToolOutcome:
-        """Does a call of a server; starts it again once if it breaks."""
+        """Calls a tool of a server; if the server breaks, it is started again, but only once."""
         label = running.record["name"]
         try:
             if not running.runs:
@@ -557,31 +559,31 @@ class EpisodeTools(Closable):
         return ToolOutcome(visible(text), kind, fault=fault)
 
     def workbook(self) -> str | None:
-        """The SHA-256 of the workbook that counts; None if there is none, or it is too long."""
+        """Returns the SHA-256 of the collected workbook; None if it is missing or too long."""
         try:
             return self._boxes.latest.hash(self.collected)
         except SandboxError:
             return None
 
     def collect(self) -> BoxFile:
-        """The workbook that counts."""
+        """Reads the collected workbook; if the sandbox broke, returns the last state read."""
         try:
-            found = self._boxes.latest.read(self.collected)
+            file = self._boxes.latest.read(self.collected)
         except SandboxError as error:
             return BoxFile(self._kept, "" if self._kept is not None else error.message)
-        if found.data is not None:
-            self._kept = found.data
-        return found
+        if file.data is not None:
+            self._kept = file.data
+        return file
 
     def read(self, path: str) -> BoxFile:
-        """Any file below the home folder."""
+        """Reads any file below the home folder."""
         try:
             return self._boxes.latest.read(path)
         except SandboxError as error:
             return BoxFile(None, error.message)
 
     def memory_bytes(self) -> int:
-        """Proportional memory of everything inside."""
+        """Returns the proportional memory (PSS) of all processes of the tools."""
         total = 0
         for box in self._boxes.opened:
             with contextlib.suppress(SandboxError, BoxError):
@@ -589,7 +591,7 @@ class EpisodeTools(Closable):
         return total
 
     def close(self) -> None:
-        """Ends everything; safe to call twice."""
+        """Ends all sandboxes; safe to call twice."""
         self._boxes.close()
 
 
@@ -601,7 +603,7 @@ def _tool_of(tools: EpisodeTools, running: _Running, name: str, listed: ListedTo
 
 
 class SharedCalculator(Closable):
-    """Calculation engines that all episodes of a run share; opened when one first needs them.
+    """Calculation engines that all episodes of a run share; opened when first needed.
 
     Args:
         sandbox: ``auto``, ``docker`` or ``bubblewrap``.
@@ -613,14 +615,14 @@ class SharedCalculator(Closable):
         self._opened: Recalculating | None = None
 
     def __call__(self) -> Recalculating:
-        """The engines."""
+        """Returns the engines; opens them if necessary."""
         with self._lock:
             if self._opened is None:
                 self._opened = Recalculating(sandbox=self._kind)
             return self._opened
 
     def close(self) -> None:
-        """Ends them; safe to call twice."""
+        """Ends the engines; safe to call twice."""
         with self._lock:
             opened, self._opened = self._opened, None
         if opened is not None:

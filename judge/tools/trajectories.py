@@ -1,10 +1,9 @@
-"""Trajectories of agents, as they come in: ATIF, Inspect's messages, SWE-agent's ``.traj``.
+"""Reads trajectories of agents: ATIF, Inspect's messages, SWE-agent's ``.traj``.
 
-A trajectory becomes an episode of tools: turns, calls, results, tokens. What a format does not say
-is null, and is never guessed. :mod:`judge.tools.atif` writes them.
+A trajectory becomes an episode of tools: turns, calls, results, tokens. Facts that a format does
+not contain are null, and are never guessed. :mod:`judge.tools.atif` writes trajectories.
 
-Everything that comes in is a stranger's: lengths are bounded, and a field of another type counts as
-missing.
+All input is untrusted: lengths are limited, and a field of the wrong type counts as missing.
 
 Sources: harbor 0.25.0, ``harbor/models/trajectories`` (ATIF-v1.8); inspect_ai 0.3, ``ChatMessage``;
 SWE-agent 1.1, ``sweagent/types.py``.
@@ -55,20 +54,22 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """What an agent did, as a file of another program tells it.
+    """What an agent did, as recorded in a file of another program.
+
+    A fact that the file does not contain has the value None, or is empty where stated.
 
     Attributes:
         format: ``atif``, ``inspect`` or ``swe-agent``.
-        agent: the agent, with its version; empty if the file does not say.
-        model: its chat model; None likewise.
+        agent: the agent, with its version; empty if missing.
+        model: its chat model.
         opening: role and text of the messages before the first reply.
         turns: replies with their calls and results.
-        ended: why it ended, in the words of the file; None likewise.
-        definitions: the tools, in the form of chat completions; None likewise.
-        tokens: of all turns; None in each field that the file does not have.
-        cost: in dollars; None likewise.
-        seconds: the seconds of the whole; None likewise.
-        started: ISO 8601; empty likewise.
+        ended: why the agent ended, in the words of the file.
+        definitions: the tools, in the format of chat completions.
+        tokens: tokens of all turns; each field may be None.
+        cost: cost in US dollars.
+        seconds: total time in seconds.
+        started: time of the start in ISO 8601; empty if missing.
         pictures: SHA-256 -> content of the pictures in results.
     """
 
@@ -87,16 +88,16 @@ class Trajectory:
 
     @property
     def errors(self) -> dict[str, int]:
-        """Kind of error -> calls."""
+        """Kind of error -> number of calls that ended with it."""
         calls = (call for turn in self.turns for call in turn["calls"])
         return dict(Counter(call.get("error", "tool") for call in calls if not call["ok"]))
 
 
 def is_trajectory(path: Path) -> bool:
-    """Whether a file is one that :func:`read_trajectory` takes.
+    """Whether :func:`read_trajectory` can read a file.
 
     Raises:
-        SubmissionError: it cannot be read, or is not JSON.
+        SubmissionError: the file cannot be read, or is not JSON.
     """
     if path.suffix == ".eval":
         return False
@@ -108,7 +109,7 @@ def read_trajectory(path: Path) -> Trajectory:
     """Reads a file with a trajectory: ATIF, or SWE-agent's ``.traj``.
 
     Raises:
-        SubmissionError: it cannot be read, or is neither.
+        SubmissionError: the file cannot be read, or is of neither format.
     """
     document = _document(path)
     if isinstance(document.get("steps"), list):
@@ -123,7 +124,7 @@ def read_trajectory(path: Path) -> Trajectory:
 
 
 def _document(path: Path) -> Object:
-    """The object in a file; an empty one for another document."""
+    """Returns the JSON object in a file; an empty one if the document is not an object."""
     data = read_regular(path, SubmissionError, most_bytes=_MAX_BYTES)
     if data is None:
         raise SubmissionError(f"{path}: no such file")
@@ -134,24 +135,24 @@ def _document(path: Path) -> Object:
     return document if isinstance(document, dict) else {}
 
 
-# -- ATIF in --------------------------------------------------------------------------------------
+# -- reading ATIF ---------------------------------------------------------------------------------
 
 
 def of_atif(document: Object, folder: Path) -> Trajectory:
-    """A trajectory in ATIF.
+    """Reads a trajectory in ATIF.
 
-    Steps that were copied from an earlier trajectory are left out. Words of the user between two
+    Steps that were copied from an earlier trajectory are left out. Messages of the user between two
     replies belong to the turn before them.
 
     Args:
         document: the document.
-        folder: where the files of its pictures are.
+        folder: the folder with the files of its pictures.
     """
     agent, own = _object(document, "agent"), _object(document, "extra")
     opening: list[tuple[str, str]] = []
     turns: list[ToolTurn] = []
     pictures = _Pictures(folder)
-    steps = [each for each in _objects(document, "steps") if not each.get("is_copied_context")]
+    steps = [step for step in _objects(document, "steps") if not step.get("is_copied_context")]
     for step in steps:
         if step.get("source") == "agent":
             if len(turns) < MAX_TURNS:
@@ -202,7 +203,7 @@ def _turn_of_step(step: Object, number: int, pictures: _Pictures) -> ToolTurn:
                 line.pop("arguments", None)
                 line[name] = known[name]
         if isinstance(known.get("repairs"), list):
-            line["repairs"] = [str(each) for each in known["repairs"]]
+            line["repairs"] = [str(repair) for repair in known["repairs"]]
         line["id"] = _text(known, "id") if "id" in known else identifier
         calls.append(line)
         received.append(
@@ -214,7 +215,7 @@ def _turn_of_step(step: Object, number: int, pictures: _Pictures) -> ToolTurn:
                 else json.dumps(arguments, ensure_ascii=False),
             )
         )
-    told = [pictures.text(each.get("content")) for left in results.values() for each in left]
+    told = [pictures.text(result.get("content")) for left in results.values() for result in left]
     sent = _object(extra, "sent")
     turn = ToolTurn(
         line="turn",
@@ -247,7 +248,7 @@ def _call_line(
     answer: Object | None,
     pictures: _Pictures,
 ) -> ToolCallLine:
-    """A call with its result in ATIF; without one, it has the empty text."""
+    """Reads a call with its result; if there is no result, its text is empty."""
     known = _object(answer or {}, "extra")
     text = pictures.text((answer or {}).get("content"))
     line = ToolCallLine(
@@ -268,7 +269,7 @@ def _call_line(
 
 
 class _Pictures:
-    """Reads contents, whose pictures are files next to the trajectory."""
+    """Reads contents of messages; their pictures are files next to the trajectory."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -276,7 +277,7 @@ class _Pictures:
         self.content: dict[str, bytes] = {}
 
     def text(self, content: object) -> str:
-        """The text of a content; its pictures are kept."""
+        """Returns the text of a content, and stores its pictures."""
         if isinstance(content, str):
             return content[:_MAX_TEXT]
         parts = (
@@ -302,20 +303,20 @@ class _Pictures:
             self._taken.append(digest)
 
     def taken(self) -> list[str]:
-        """The pictures since the last call of this method."""
+        """Returns the pictures that were read since the last call of this method."""
         taken, self._taken = self._taken, []
         return taken
 
 
-# -- Inspect in -----------------------------------------------------------------------------------
+# -- reading Inspect ------------------------------------------------------------------------------
 
 
 def of_inspect(sample: Object, header: Object) -> Trajectory:
-    """A sample of a log of Inspect: its messages with their calls, and its model's tokens.
+    """Reads a sample of a log of Inspect: messages with their calls, and the model's tokens.
 
     Args:
         sample: the sample, as JSON.
-        header: the head of the log, as JSON.
+        header: the header of the log, as JSON.
     """
     task = _object(header, "eval")
     attachments = _object(sample, "attachments")
@@ -344,7 +345,9 @@ def of_inspect(sample: Object, header: Object) -> Trajectory:
             _tell(turns[-1], text(message.get("content")))
         else:
             opening.append((str(role), text(message.get("content"))))
-    usage = [each for each in _object(sample, "model_usage").values() if isinstance(each, dict)]
+    usage = [
+        record for record in _object(sample, "model_usage").values() if isinstance(record, dict)
+    ]
     _note_times(sample, turns)
     return Trajectory(
         format=INSPECT,
@@ -354,11 +357,13 @@ def of_inspect(sample: Object, header: Object) -> Trajectory:
         turns=tuple(turns),
         ended=_text(_object(sample, "limit"), "type") or None,
         tokens={
-            "prompt": _count(_sum(_amount(each.get("input_tokens")) for each in usage)),
-            "completion": _count(_sum(_amount(each.get("output_tokens")) for each in usage)),
-            "cached": _count(_sum(_amount(each.get("input_tokens_cache_read")) for each in usage)),
+            "prompt": _count(_sum(_amount(record.get("input_tokens")) for record in usage)),
+            "completion": _count(_sum(_amount(record.get("output_tokens")) for record in usage)),
+            "cached": _count(
+                _sum(_amount(record.get("input_tokens_cache_read")) for record in usage)
+            ),
         },
-        cost=_sum(_amount(each.get("total_cost")) for each in usage),
+        cost=_sum(_amount(record.get("total_cost")) for record in usage),
         seconds=_amount(sample.get("total_time")),
         started=_text(sample, "started_at") or _text(task, "created"),
     )
@@ -382,7 +387,7 @@ def _turn_of_message(message: Object, number: int, text: Callable[[object], str]
 
 
 def _note_times(sample: Object, turns: Sequence[ToolTurn]) -> None:
-    """Seconds of calls, where the log has their events."""
+    """Enters the seconds of calls whose events are in the log."""
     lines = {line["id"]: line for turn in turns for line in turn["calls"]}
     for event in _objects(sample, "events"):
         line = lines.get(_text(event, "id"))
@@ -390,14 +395,14 @@ def _note_times(sample: Object, turns: Sequence[ToolTurn]) -> None:
             line["seconds"] = _amount(event.get("working_time"))
 
 
-# -- SWE-agent in ---------------------------------------------------------------------------------
+# -- reading SWE-agent ----------------------------------------------------------------------------
 
 
 def of_swe_agent(document: Object) -> Trajectory:
-    """A ``.traj`` of SWE-agent.
+    """Reads a ``.traj`` of SWE-agent.
 
-    A step is a reply and one action. Its call is the one in the history whose reply has the same
-    action; without one, the command line itself is the call.
+    A step is a reply and one action. Its call is taken from the history, from the reply with the
+    same action; if there is no such reply, the command line itself is the call.
     """
     history, info = _objects(document, "history"), _object(document, "info")
     opening: list[tuple[str, str]] = []
@@ -405,18 +410,18 @@ def of_swe_agent(document: Object) -> Trajectory:
         if message.get("role") == "assistant":
             break
         opening.append((_text(message, "role"), _plain(message.get("content"))))
-    replies = [each for each in history if each.get("role") == "assistant"]
+    replies = [message for message in history if message.get("role") == "assistant"]
     turns: list[ToolTurn] = []
     at = 0
     for step in _objects(document, "trajectory")[:MAX_TURNS]:
         action = _text(step, "action")
-        found = next(
+        match = next(
             (n for n in range(at, len(replies)) if _text(replies[n], "action") == action), None
         )
         call: Object = {}
-        if found is not None:
-            at = found + 1
-            call = next(iter(_objects(replies[found], "tool_calls")), {})
+        if match is not None:
+            at = match + 1
+            call = next(iter(_objects(replies[match], "tool_calls")), {})
         turns.append(_turn_of_action(step, action, call, len(turns) + 1))
     stats = _object(info, "model_stats")
     return Trajectory(
@@ -482,19 +487,19 @@ def keep_trajectory(
     output: bytes | None,
     changed: bool,
 ) -> ToolEpisode:
-    """Puts a trajectory into a run, as an episode of tools.
+    """Writes a trajectory to a run, as an episode of tools.
 
     Args:
         run: the run's directory.
         trajectory: the trajectory.
-        task_id: the id of the task, as its suite writes it.
-        sample: its 0-based number.
-        case: the 1-based number of the case.
-        output: the workbook that it left; None for none.
-        changed: whether that differs from the input.
+        task_id: the id of the task, as written in its suite.
+        sample: 0-based number of the sample.
+        case: 1-based number of the case.
+        output: the workbook that the agent left; None if it left none.
+        changed: whether the workbook differs from the input.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the episode cannot be written.
     """
     pictures = HashedFolder(run / PICTURES_FOLDER, "picture", _MAX_PICTURE_BYTES)
     for data in trajectory.pictures.values():
@@ -577,7 +582,7 @@ def _turn(
 
 
 def result_text(shown: str, known: Object | None = None) -> ResultText:
-    """The record of a result's text, of which more may be known than what was shown."""
+    """Returns the record of a result's text; ``known`` may have hash and length of all of it."""
     digest, chars = _text(known or {}, "sha256"), _count((known or {}).get("chars"))
     return {
         "sha256": digest or hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest(),
@@ -604,12 +609,12 @@ def _sum(values: Iterator[Any]) -> float | None:
     return sum(there) if there else None
 
 
-def _first(one: Any, other: Any) -> Any:
-    return other if one is None else one
+def _first(value: Any, other: Any) -> Any:
+    return other if value is None else value
 
 
 def without_none(fields: Object) -> dict[str, Any]:
-    """The fields that have a value."""
+    """Returns the fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -620,7 +625,7 @@ def _object(document: Object, name: str) -> Object:
 
 def _objects(document: Object, name: str) -> list[Object]:
     value = document.get(name)
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _text(document: Object, name: str) -> str:

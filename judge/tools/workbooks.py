@@ -35,7 +35,7 @@ from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook, open_workbook
 
 MAX_CELLS, USUAL_CELLS = 10_000, 2_000
-"""Most cells that a call shows, and how many it shows unless it says otherwise."""
+"""Most cells that a call can show, and how many it shows by default."""
 
 MAX_FOUND = 100
 _MAX_SEARCHED_CHARS, _MAX_STEPS = 32_767, 20_000_000
@@ -47,25 +47,25 @@ class Calculates(Protocol):
     """Computes the formulas of a workbook; :class:`judge.recalc.library.Recalculating` does."""
 
     def __call__(self, path: bytes, *, at: str | None = None) -> Recalculation:
-        """Computes the formulas of a position, or all.
+        """Computes the formulas at a position, or all formulas.
 
         Raises:
-            JudgeError: the workbook cannot be read, or no engine is there.
+            JudgeError: the workbook cannot be read, or no engine is available.
         """
         ...
 
 
 class HoldsWorkbooks(Protocol):
-    """Where tools read and write workbooks; :class:`judge.tools.folder.ToolFolder` is one."""
+    """Reads and writes workbooks for tools; :class:`judge.tools.folder.ToolFolder` does."""
 
     read_only: bool
 
     def names(self) -> list[tuple[str, int]]:
-        """Names of the workbooks, and their bytes."""
+        """Returns the names of the workbooks, and their sizes in bytes."""
         ...
 
     def read(self, name: str) -> bytes:
-        """The bytes of a workbook."""
+        """Returns the bytes of a workbook."""
         ...
 
     def write(self, name: str, data: bytes) -> None:
@@ -87,7 +87,7 @@ class WorkbookTools:
 
     Args:
         folder: the folder.
-        calculator: opens what computes formulas; called once, when the first call needs it.
+        calculator: opens the calculation engines; called once, when they are first needed.
     """
 
     def __init__(self, folder: HoldsWorkbooks, calculator: Callable[[], Calculates]) -> None:
@@ -96,9 +96,9 @@ class WorkbookTools:
         self._calculator: Calculates | None = None
 
     def tools(self) -> tuple[Tool, ...]:
-        """All tools; those that write are left out where the folder is read-only."""
+        """All tools; if the folder is read-only, without those that write."""
         tools = (*self._reading(), *self._writing())
-        return tuple(each for each in tools if not (each.writes and self._folder.read_only))
+        return tuple(tool for tool in tools if not (tool.writes and self._folder.read_only))
 
     def _reading(self) -> Iterator[Tool]:
         yield Tool(
@@ -224,12 +224,12 @@ class WorkbookTools:
         lines = []
         for tab in workbook.tabs:
             facts = book.sheet(tab)
-            said = [f"{visible(tab.name)!r}: {facts.state}, {facts.kind}"]
+            parts = [f"{visible(tab.name)!r}: {facts.state}, {facts.kind}"]
             if tab.is_worksheet:
                 used = workbook.used_range(tab.name)
                 formulas = len(workbook.sheet(tab.name).formula_keys(WHOLE_SHEET))
-                said.append("empty" if used is None else f"used {used.window}")
-                said.append(f"{formulas:,} formulas")
+                parts.append("empty" if used is None else f"used {used.window}")
+                parts.append(f"{formulas:,} formulas")
             counts = {
                 "charts": facts.charts,
                 "pivot tables": facts.pivots,
@@ -238,8 +238,8 @@ class WorkbookTools:
                 "data validations": facts.validations,
                 "conditional formats": facts.formats,
             }
-            said += [f"{len(each):,} {name}" for name, each in counts.items() if each]
-            lines.append(", ".join(said))
+            parts += [f"{len(items):,} {name}" for name, items in counts.items() if items]
+            lines.append(", ".join(parts))
         return "\n".join(lines)
 
     def _view_range(self, arguments: Mapping[str, Any]) -> str:
@@ -272,7 +272,7 @@ class WorkbookTools:
         if "sheet" in arguments:
             sheets = (_sheet(workbook, arguments["sheet"]),)
         matches = _matcher(arguments.get("text", ""), arguments.get("regex", ""))
-        found: list[str] = []
+        lines: list[str] = []
         for sheet in sheets:
             read = workbook.sheet(sheet)
             held: dict[int, str] = {}
@@ -280,21 +280,23 @@ class WorkbookTools:
                 held = {key: read.formula(key) or "" for key in read.formula_keys(WHOLE_SHEET)}
             else:
                 held = {key: _text(value) for key, value in read.values(WHOLE_SHEET).items()}
-            for key in sorted(key for key, each in held.items() if matches(each)):
-                if len(found) == MAX_FOUND:
-                    return "\n".join([*found, f"more than {MAX_FOUND} cells"])
+            for key in sorted(key for key, text in held.items() if matches(text)):
+                if len(lines) == MAX_FOUND:
+                    return "\n".join([*lines, f"more than {MAX_FOUND} cells"])
                 ref = CellRef(sheet, key >> COLUMN_BITS, key & COLUMN_MASK)
-                found.append(f"{visible(address(ref))}: {_cut(held[key])}")
-        return "\n".join(found) or "no cell"
+                lines.append(f"{visible(address(ref))}: {_cut(held[key])}")
+        return "\n".join(lines) or "no cell"
 
     def _diff(self, arguments: Mapping[str, Any]) -> str:
         before, workbook = self._open(arguments, "against"), self._open(arguments)
-        found = find_collateral(before, before, workbook, (), ())
-        counts = {kind.value: count for kind, count in found.counts.items() if count}
-        counts |= {"features lost": found.features, "looks changed": found.style}
-        counts["rows or columns shifted"] = found.moved
+        differences = find_collateral(before, before, workbook, (), ())
+        counts = {kind.value: count for kind, count in differences.counts.items() if count}
+        counts |= {"features lost": differences.features, "looks changed": differences.style}
+        counts["rows or columns shifted"] = differences.moved
         lines = [f"{name}: {count:,}" for name, count in counts.items() if count]
-        lines += [f"{each.harm.value} {visible(each.sheet)}!{each.cell}" for each in found.cells]
+        lines += [
+            f"{cell.harm.value} {visible(cell.sheet)}!{cell.cell}" for cell in differences.cells
+        ]
         return "\n".join(lines) or "no difference"
 
     # -- changing --------------------------------------------------------------------------------
@@ -303,11 +305,11 @@ class WorkbookTools:
         workbook = self._open(arguments)
         sheet = _sheet(workbook, arguments["sheet"])
         edits = []
-        for each in arguments["cells"]:
-            place = parse_cell(each["cell"])
-            if place is None:
-                raise ToolFaultError(f"{each['cell']!r:.80} is not a cell, such as B7")
-            edits.append(SetCell(CellRef(sheet, *place), _content(each["value"])))
+        for assignment in arguments["cells"]:
+            cell = parse_cell(assignment["cell"])
+            if cell is None:
+                raise ToolFaultError(f"{assignment['cell']!r:.80} is not a cell, such as B7")
+            edits.append(SetCell(CellRef(sheet, *cell), _content(assignment["value"])))
         self._save(arguments, set_cells(workbook.data, edits))
         return f"{len(edits):,} cells of {visible(sheet)!r} were set"
 
@@ -355,8 +357,8 @@ class WorkbookTools:
             data = with_values(workbook.data, computed.values, date_1904=date_1904)
             self._folder.write(arguments["save_as"], data)
         errors = sum(isinstance(value, ErrorValue) for value in computed.values.values())
-        said = f"{len(computed.values):,} formulas computed, {errors:,} of them errors"
-        lines = [f"{said}, {len(computed.not_calculated):,} not computed", *computed.notes]
+        summary = f"{len(computed.values):,} formulas computed, {errors:,} of them errors"
+        lines = [f"{summary}, {len(computed.not_calculated):,} not computed", *computed.notes]
         lines += [
             f"{visible(address(ref))}: {_cut(_text(value))}"
             for ref, value in sorted(computed.values.items())[:USUAL_CELLS]
@@ -370,25 +372,25 @@ class WorkbookTools:
 
 
 def _matcher(text: str, regex: str) -> Callable[[str], bool]:
-    """Whether the text of a cell matches; patterns share one bound of steps.
+    """Returns a function that tests the text of a cell; its steps are limited in total.
 
     Raises:
-        ToolFaultError: neither or both are given, or the pattern cannot be followed.
+        ToolFaultError: neither or both are given, or the regular expression is not supported.
     """
     if bool(text) == bool(regex):
         raise ToolFaultError("give text to find, or a regular expression")
     if text:
         wanted = text.casefold()
-        return lambda each: wanted in each.casefold()
+        return lambda cell_text: wanted in cell_text.casefold()
     try:
         check_pattern(regex)
     except PatternError as error:
         raise ToolFaultError(f"this regular expression cannot be used: {error}") from error
     steps = Steps(_MAX_STEPS)
 
-    def matches(each: str) -> bool:
+    def matches(cell_text: str) -> bool:
         try:
-            return search(regex, each[:_MAX_SEARCHED_CHARS], steps=steps)
+            return search(regex, cell_text[:_MAX_SEARCHED_CHARS], steps=steps)
         except PatternError as error:
             raise ToolFaultError(f"this regular expression takes too long: {error}") from error
 
@@ -398,7 +400,7 @@ def _matcher(text: str, regex: str) -> Callable[[str], bool]:
 def _sheet(workbook: Workbook, name: str) -> str:
     sheet = match_sheet(name, workbook.sheet_names)
     if sheet is None:
-        listed = ", ".join(repr(visible(each)) for each in workbook.sheet_names[:20])
+        listed = ", ".join(repr(visible(sheet_name)) for sheet_name in workbook.sheet_names[:20])
         raise ToolFaultError(f"there is no sheet {visible(name)!r:.80}; there are {listed}")
     return sheet
 
@@ -413,7 +415,7 @@ def _content(value: object) -> CellContent:
 
 
 def _grid(workbook: Workbook, area: CellRange, show: str) -> Iterator[str]:
-    """Lines of a range: the columns, then each row that holds something, with its number."""
+    """Yields the lines of a range: the columns, then each row that is not empty, numbered."""
     read = workbook.sheet(area.sheet)
     values = read.values(area.window)
     styles = read.styles(area.window) if show == "formats" else {}
@@ -439,11 +441,11 @@ def _grid(workbook: Workbook, area: CellRange, show: str) -> Iterator[str]:
 
 def _format(workbook: Workbook, index: int) -> str:
     style = workbook.style(index)
-    said = [] if style.number_format == "General" else [style.number_format]
-    said += [name for name in ("bold", "italic") if getattr(style, name)]
-    said += [f"fill {colour}" for colour in style.fill.colours[:1] if style.fill.pattern != "none"]
-    said += [] if style.font_color == "000000" else [f"text {style.font_color}"]
-    return _cut(", ".join(said))
+    parts = [] if style.number_format == "General" else [style.number_format]
+    parts += [name for name in ("bold", "italic") if getattr(style, name)]
+    parts += [f"fill {colour}" for colour in style.fill.colours[:1] if style.fill.pattern != "none"]
+    parts += [] if style.font_color == "000000" else [f"text {style.font_color}"]
+    return _cut(", ".join(parts))
 
 
 def _text(value: CellValue) -> str:

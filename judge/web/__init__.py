@@ -1,1 +1,1 @@
-"""Web pages that are served on this machine only."""
+"""Web pages that are served only on this machine."""

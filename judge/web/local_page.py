@@ -1,14 +1,14 @@
-"""The server of every local page: only the person who started it, on this machine, gets an answer.
+"""Serves local pages: only the person who started the server, on this machine, gets an answer.
 
-The server listens on 127.0.0.1. It takes requests only for that host, so no website can reach it
-under a name of its own, and only from its own pages, so no website can have a browser send them.
-Everything but the page's fixed files needs a token, which is new with each start. All of that is
-checked before anything is read or computed. The browser is not given the token on its command line,
-which every user of the machine can see, but the name of a private file that leads to the page
-(:func:`redirect_to`).
+The server listens on 127.0.0.1. It accepts requests only for that host, so no website can reach it
+under the website's own name, and only from its own pages, so no website can make a browser send
+them. Everything but the page's fixed files needs a token, which is new with each start. All of this
+is checked before anything is read or computed. The browser does not get the token on its command
+line, which every user of the machine can see. It gets the name of a private file that redirects to
+the page (:func:`redirect_to`).
 
-Load is bounded as well: a limited number of requests are worked on at once, and a limited number
-wait. Work for a client that has disconnected, or for a server that ends, stops at its next call of
+The load is limited as well: only a limited number of requests are handled or wait at a time. Work
+for a client that has disconnected, or for a server that is stopping, ends at its next call of
 :func:`check_wanted`.
 """
 
@@ -50,20 +50,20 @@ TOKEN_HEADER = "X-Judge-Token"  # noqa: S105  the name of a header
 MAX_BODY_BYTES = 4 * 1024 * 1024
 
 MAX_AT_WORK = 8
-"""Requests that are worked on at once."""
+"""How many requests are handled at a time."""
 
 MAX_WAITING = 64
-"""Requests that wait or are worked on; further ones are refused."""
+"""How many requests wait or are handled; others are refused."""
 
 INLINE_POLICY = "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
-"""The policy of a page whose style and script are inside the document, which lists their hashes."""
+"""The policy of a page that contains its style and script, and lists their hashes."""
 
 _FETCHED_BY = frozenset({"same-origin", "none"})
 """Accepted values of ``Sec-Fetch-Site``, unless a person follows a link."""
 
 
 class UnwantedError(JudgeError):
-    """Nobody waits for the answer any more."""
+    """Raised when nobody waits for the answer any more."""
 
 
 _given_up: contextvars.ContextVar[threading.Event | None] = contextvars.ContextVar(
@@ -72,10 +72,10 @@ _given_up: contextvars.ContextVar[threading.Event | None] = contextvars.ContextV
 
 
 def check_wanted() -> None:
-    """Stops work that nobody waits for; work that takes long calls it now and then.
+    """Stops work that nobody waits for; long work calls it from time to time.
 
     Raises:
-        UnwantedError: the client of the request has disconnected, or the server ends.
+        UnwantedError: the client of the request has disconnected, or the server is stopping.
     """
     given_up = _given_up.get()
     if given_up is not None and given_up.is_set():
@@ -84,10 +84,10 @@ def check_wanted() -> None:
 
 @dataclass(slots=True)
 class _Job:
-    """An answer that is being worked out.
+    """An answer that is being computed.
 
     Attributes:
-        answer: settled in the event loop.
+        answer: the future answer, which is set in the event loop.
         given_up: set as soon as nobody waits for the answer.
         waiting: how many requests wait for it.
     """
@@ -104,13 +104,13 @@ class LocalPage(abc.ABC):
         command: the command that serves it, for messages.
         policy: its content security policy.
         port: the port that requests must name; set by :func:`listen`.
-        only_reads: whether it changes nothing. Equal requests then share one answer, and answers,
-            which are long documents, are compressed.
+        only_reads: whether no request changes anything. If so, equal requests share one answer, and
+            answers, which are long documents, are compressed.
 
     Attributes:
-        token: the token that requests must carry.
-        closing: set when the server ends; failures are no longer printed in the terminal.
-        on_open: called whenever the page was requested with its token.
+        token: the token that requests must have.
+        closing: set when the server stops; failures are no longer printed in the terminal.
+        on_open: called whenever the page is requested with its token.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class LocalPage(abc.ABC):
 
     @property
     def address(self) -> str:
-        """The address for a browser, with the token."""
+        """The address for the browser, with the token."""
         return f"http://{HOST}:{self.port}/?token={self.token}"
 
     @abc.abstractmethod
@@ -157,13 +157,13 @@ class LocalPage(abc.ABC):
         """The HTML under the path of a document.
 
         Raises:
-            JudgeError: there is none.
+            JudgeError: there is no such document.
         """
         del path, request
         return self.index()
 
     def file(self, path: str) -> tuple[bytes, str] | None:
-        """A fixed file with its media type, which needs no token; None for all others."""
+        """A fixed file, which needs no token, with its media type; None for any other path."""
         del path
         return None
 
@@ -180,7 +180,7 @@ class LocalPage(abc.ABC):
     # -- admission ---------------------------------------------------------------------------------
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request, as ASGI asks for it."""
+        """Answers a request, as the entry point of an ASGI application."""
         if scope["type"] == "http":
             await self._app(scope, receive, send)
 
@@ -190,7 +190,7 @@ class LocalPage(abc.ABC):
         if response is None:
             response = await self._admitted(request)
         if response is None:
-            return  # the client is gone
+            return  # the client has disconnected
         response.headers["Content-Security-Policy"] = self._policy
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "no-referrer"
@@ -200,29 +200,29 @@ class LocalPage(abc.ABC):
         await response(scope, receive, send)
 
     def _turned_away(self, request: Request) -> Response | None:
-        """The answer to a request that is not admitted; None if it is."""
+        """The answer to a request that is not admitted; None if it is admitted."""
         own = {f"{HOST}:{self.port}", f"localhost:{self.port}"}
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or hosts[0] not in own:
             return _plain(
-                f"this server answers to its own address only: {HOST}:{self.port} (a tunnel has "
+                f"this server answers only to its own address: {HOST}:{self.port} (a tunnel has "
                 "to end at the same port)",
                 421,
             )
         path = request.scope["path"]
         if not _is_from_here(request, hosts[0], opens=self.is_document(path)):
-            return _plain("this server answers to its own pages only", 403)
+            return _plain("this server answers only to its own pages", 403)
         if request.method not in {"GET", "POST"}:
-            return _plain("this server takes GET and POST only", 405)
+            return _plain("this server accepts only GET and POST", 405)
         if request.method == "GET" and self.file(path) is not None:
             return None
         if self.is_document(path):
             if request.method != "GET":
-                return _plain("this can only be read", 405)
+                return _plain("nothing can be changed here", 405)
             if not self._is_token(request.query_params.get("token", "")):
                 return _plain(f"open the address that `{self._command}` printed", 403)
         elif not self._is_token(request.headers.get(TOKEN_HEADER, "")):
-            return _json({"error": "the page is from an earlier start; load it again"}, 403)
+            return _json({"error": "the server was restarted; load the page again"}, 403)
         return None
 
     def _is_token(self, given: str) -> bool:
@@ -233,7 +233,7 @@ class LocalPage(abc.ABC):
     async def _admitted(self, request: Request) -> Response | None:
         body = await _read(request)
         if body is None:
-            return _json({"error": "that is too much for one request"}, 413)
+            return _json({"error": "the request is too large"}, 413)
         job = self._job(request, body)
         if job is None:
             busy = _json({"error": "too many requests at once; try again"}, 503)
@@ -254,7 +254,7 @@ class LocalPage(abc.ABC):
                 job.given_up.set()
 
     def _job(self, request: Request, body: bytes) -> _Job | None:
-        """The job of a request, which may be under way already; None if there are too many."""
+        """The job of a request, which may already be running; None if there are too many jobs."""
         query = sorted(pair for pair in request.query_params.multi_items() if pair[0] != "token")
         path = request.scope["path"]
         key: object = (path, *query) if self._only_reads else object()
@@ -264,9 +264,9 @@ class LocalPage(abc.ABC):
         if self.closing or len(self._jobs) >= MAX_WAITING:
             return None
         if same is not None:
-            key = object()  # nobody waits for the other one
+            key = object()  # nobody waits for the earlier job any more
         job = self._jobs[key] = _Job(asyncio.get_running_loop().create_future())
-        # A task of the loop and not of the request: other requests may wait for the same answer.
+        # The task belongs to the loop, because other requests may wait for the same answer.
         working = asyncio.ensure_future(self._work(job, request, body))
 
         def over(_: asyncio.Future[None]) -> None:
@@ -278,7 +278,7 @@ class LocalPage(abc.ABC):
         return job
 
     async def _work(self, job: _Job, request: Request, body: bytes) -> None:
-        """Works out an answer on a thread, so that it does not block other requests.
+        """Computes an answer in a thread, so that it does not block other requests.
 
         A thread that only reads ends with the process; the process waits for one that writes.
         """
@@ -295,7 +295,7 @@ class LocalPage(abc.ABC):
             def work() -> None:
                 response = None
                 try:
-                    # A request that changes something is finished even if its client is gone.
+                    # A request that changes something is finished even if nobody waits for it.
                     if request.method == "GET":
                         _given_up.set(job.given_up)
                     response = self._answer(request, body)
@@ -331,12 +331,12 @@ class LocalPage(abc.ABC):
                 else _json(message, status)
             )
         except Exception as error:  # noqa: BLE001  shown on the page and in the terminal
-            if not self.closing:  # when the server ends, interrupted requests fail
+            if not self.closing:  # when the server stops, interrupted requests fail
                 traceback.print_exc(file=sys.stderr)
             text = f"the server failed: {type(error).__name__}: {error}"
             return _json({"error": text, "hint": "Nothing that was shown as kept is lost."}, 500)
         if answer is None:
-            return _json({"error": "there is nothing here"}, 404)
+            return _json({"error": "there is no such page"}, 404)
         return _json(answer)
 
 
@@ -344,12 +344,12 @@ def _is_from_here(request: Request, host: str, *, opens: bool) -> bool:
     """Whether a request comes from a page of this server, or from a person.
 
     Browsers send the origin of a request, and no script can change it. A client that does not send
-    it is not a browser, or an old one; it needs the token all the same.
+    it is an old browser or not a browser at all; it still needs the token.
 
     Args:
         request: the request.
         host: the host that it is for.
-        opens: whether it is for a document, which a link may lead to.
+        opens: whether it is for a document, to which a link may lead.
     """
     origins = request.headers.getlist("origin")
     if any(origin != f"http://{host}" for origin in origins):
@@ -366,13 +366,13 @@ def _is_from_here(request: Request, host: str, *, opens: bool) -> bool:
 
 
 async def _gone(request: Request) -> None:
-    """Returns once the client has disconnected."""
+    """Waits until the client has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 async def _read(request: Request) -> bytes | None:
-    """The body of a request; None if it is longer than any change can be."""
+    """The body of a request; None if it is over the limit."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -385,7 +385,7 @@ def object_of(body: bytes) -> Mapping[str, Any]:
     """The JSON object of a request.
 
     Raises:
-        UsageError: it is not an object.
+        UsageError: the body is not a JSON object.
     """
     try:
         document = parse_json(body)
@@ -410,14 +410,14 @@ def _json(document: Mapping[str, Any], status: int = 200) -> Response:
 
 
 def listen(page: LocalPage, port: int = 0) -> socket.socket:
-    """Listens on a port for the page; connections wait from then on.
+    """Listens on a port for the page; from now on, connections wait until it is served.
 
     Args:
         page: the page; its port is set.
-        port: 0 for any free one.
+        port: the port; 0 for any free one.
 
     Raises:
-        UsageError: the port is taken.
+        UsageError: the port is in use.
     """
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -426,8 +426,8 @@ def listen(page: LocalPage, port: int = 0) -> socket.socket:
     except OSError as error:
         listener.close()
         raise UsageError(
-            f"port {port} cannot be listened on: {error.strerror}",
-            hint="Choose another with --port; 0 is any free one.",
+            f"cannot listen on port {port}: {error.strerror}",
+            hint="Choose another with --port; 0 means any free port.",
         ) from error
     listener.listen()
     page.port = listener.getsockname()[1]
@@ -435,7 +435,7 @@ def listen(page: LocalPage, port: int = 0) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """A server whose page stops working when a signal ends the server."""
+    """A server that stops the work of its page when a signal ends the server."""
 
     def __init__(self, page: LocalPage) -> None:
         super().__init__(
@@ -469,7 +469,7 @@ class _Server(uvicorn.Server):
                     signal.signal(signal.SIGHUP, before)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begins to shut down."""
+        """Starts the shutdown."""
         self._page.give_up()
         super().handle_exit(sig, frame)
 
@@ -477,7 +477,7 @@ class _Server(uvicorn.Server):
 def server_of(page: LocalPage) -> uvicorn.Server:
     """A server for the page; ``run(sockets=[…])`` serves until it is interrupted.
 
-    It writes no log of requests, because their addresses hold the token.
+    It does not log requests, because their addresses contain the token.
     """
     return _Server(page)
 
@@ -492,7 +492,7 @@ _PAGE = """<!doctype html>
 
 
 class Redirect:
-    """A file that sends a browser on to an address.
+    """A file that redirects a browser to an address.
 
     Args:
         folder: a private folder for this file only.
@@ -511,7 +511,7 @@ class Redirect:
 
     @property
     def uri(self) -> str:
-        """The address of the file, which holds no secret."""
+        """The address of the file, which does not contain a secret."""
         return self.path.as_uri()
 
     def remove(self) -> None:
@@ -521,7 +521,7 @@ class Redirect:
 
 @contextlib.contextmanager
 def redirect_to(address: str, title: str = "judge annotate") -> Iterator[Redirect]:
-    """A redirect to an address, in a private folder; deleted at the end."""
+    """Makes a redirect to an address, in a private folder that is deleted at the end."""
     folder = Path(tempfile.mkdtemp(prefix="judge-page-"))  # mode 0700
     try:
         yield Redirect(folder, address, title)

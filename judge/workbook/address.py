@@ -30,7 +30,7 @@ def column_number(letters: str) -> int:
 
 
 def column_letters(number: int) -> str:
-    """The letters of a 1-based column number."""
+    """The letters of a column, given its 1-based number."""
     letters = ""
     while number:
         number, rest = divmod(number - 1, 26)
@@ -44,9 +44,9 @@ def cell_name(row: int, column: int) -> str:
 
 
 def folded(name: str) -> str:
-    """A name of a sheet or a part, to be compared regardless of case.
+    """Case-folds the name of a sheet or a part, for comparison.
 
-    It is folded letter by letter, as Excel does: ``Straße`` is not ``Strasse``.
+    It is folded letter by letter, as in Excel: ``Straße`` is not ``Strasse``.
     """
     return name.lower() if name.isascii() else "".join(map(_folded_letter, name))
 
@@ -72,17 +72,17 @@ class Rectangle:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return self.max_row - self.min_row + 1
 
     @property
     def columns(self) -> int:
-        """How many columns it has."""
+        """The number of columns."""
         return self.max_column - self.min_column + 1
 
     @property
     def size(self) -> int:
-        """How many cells it has."""
+        """The number of cells."""
         return (self.max_row - self.min_row + 1) * (self.max_column - self.min_column + 1)
 
     @property
@@ -95,7 +95,7 @@ class Rectangle:
         return self.min_row <= row <= self.max_row and self.min_column <= column <= self.max_column
 
     def cells(self) -> Iterator[tuple[int, int]]:
-        """Row and column of every cell, in reading order."""
+        """Yields row and column of every cell, in reading order."""
         for row in range(self.min_row, self.max_row + 1):
             for column in range(self.min_column, self.max_column + 1):
                 yield row, column
@@ -110,7 +110,7 @@ class Rectangle:
         )
 
     def overlaps(self, other: Rectangle) -> bool:
-        """Whether the two have a cell in common."""
+        """Whether the two rectangles have a cell in common."""
         return (
             self.min_row <= other.max_row
             and other.min_row <= self.max_row
@@ -121,7 +121,7 @@ class Rectangle:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Window(Rectangle):
-    """A rectangle of a worksheet that somebody else names."""
+    """A rectangle of a worksheet whose name is kept elsewhere."""
 
     min_row: int
     min_column: int
@@ -129,7 +129,7 @@ class Window(Rectangle):
     max_column: int
 
     def intersection(self, other: Rectangle) -> Window | None:
-        """The cells that both have; None without any."""
+        """The rectangle that both have in common; None if there is none."""
         if not self.overlaps(other):
             return None
         return Window(

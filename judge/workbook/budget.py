@@ -1,4 +1,4 @@
-"""The budget for reading a workbook, and its remainder."""
+"""The limits on reading a workbook, and how much of them is left."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from judge.errors import WorkbookError
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """Bounds on what reading a workbook may cost.
+    """Limits on what reading a workbook may cost.
 
-    Real workbooks of the published suites stay far below each of them.
+    The workbooks of the published suites stay far below all of them.
 
     Attributes:
         file_bytes: size of the file itself.
         entries: entries in the archive.
         part_bytes: inflated size of one part.
-        total_bytes: inflated bytes read from one workbook in all.
+        total_bytes: total of inflated bytes that are read from one workbook.
         ratio: inflated to packed size of a part larger than ``ratio_floor_bytes``.
         ratio_floor_bytes: parts up to this inflated size may have any ratio.
-        cells: stored cells kept of one workbook.
-        kept_chars: characters of strings and formulas kept of one workbook.
+        cells: stored cells of one workbook that are kept in memory.
+        kept_chars: characters of strings and formulas of one workbook that are kept in memory.
         text_chars: characters of one cell, string or formula.
         formula_chars: characters of the formulas that are read, shared ones written out; a formula
             counts as at least :data:`MIN_FORMULA_CHARS`, and the formula of each cell once.
@@ -52,14 +52,14 @@ class ReadLimits:
 
 
 MIN_FORMULA_CHARS = 16
-"""The least that reading a formula counts as, however short it is."""
+"""How many characters a formula counts as at least, however short it is."""
 
 DEFAULT_LIMITS = ReadLimits()
-"""Bounds that let every published workbook through and stop every known bomb."""
+"""Limits that admit every published workbook and stop every known bomb."""
 
 
 class Budget:
-    """The remainder of a workbook's bounds; shared by everything that reads from it."""
+    """What is left of a workbook's limits; shared by everything that reads the workbook."""
 
     def __init__(self, limits: ReadLimits) -> None:
         self.limits = limits
@@ -124,7 +124,7 @@ class Budget:
         """Counts the processor time of this thread as time that the workbook costs.
 
         Raises:
-            WorkbookError: more of the workbook was requested after that time was up.
+            WorkbookError: the time is used up.
         """
         started = time.thread_time()
         outer, self._stop_at_s = self._stop_at_s, started + self._work_seconds_left
@@ -143,10 +143,10 @@ class Budget:
             )
 
     def check(self) -> None:
-        """Makes sure that no bound was exceeded, for callers that go on after an error.
+        """Makes sure that no limit was exceeded, for callers that continue after an error.
 
         Raises:
-            WorkbookError: one was.
+            WorkbookError: a limit was exceeded.
         """
         self.take_bytes(0)
         self.take_cells(0)

@@ -1,4 +1,4 @@
-"""Cells, their values and where they are. Pure data, no reading."""
+"""Cells, their values and their positions: plain data, without any reading."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judge.workbook.address import Rectangle, Window
 
 @dataclass(frozen=True, slots=True)
 class ErrorValue:
-    """An error such as ``#N/A`` as a value of its own, distinct from the same text."""
+    """An error value such as ``#N/A``, distinct from a string with the same characters."""
 
     code: str
 
@@ -21,7 +21,7 @@ class ErrorValue:
 CellValue = (
     bool | int | float | str | dt.datetime | dt.date | dt.time | dt.timedelta | ErrorValue | None
 )
-"""What a cell can hold, with the types that openpyxl gives (errors apart)."""
+"""A value that a cell can hold, in the types that openpyxl uses (except for errors)."""
 
 
 STYLE_ATTRIBUTES: tuple[str, ...] = (
@@ -34,13 +34,13 @@ STYLE_ATTRIBUTES: tuple[str, ...] = (
     "alignment",
     "hyperlink",
 )
-"""What of a cell's look can be compared in addition to its value."""
+"""The attributes of a cell's look that can be compared in addition to its value."""
 
 
 class CellRef(NamedTuple):
-    """The place of a cell: the sheet's real name and 1-based row and column.
+    """The position of a cell: the sheet's real name and 1-based row and column.
 
-    A tuple, as the key of every mapping from cells: hashed and compared by the interpreter.
+    It is a tuple because it is the key of most mappings, and tuples are hashed and compared fast.
     """
 
     sheet: str
@@ -65,7 +65,7 @@ class CellRange(Rectangle):
 
     @classmethod
     def of(cls, sheet: str, window: Rectangle) -> CellRange:
-        """A rectangle on a sheet."""
+        """Makes a rectangle on a sheet."""
         return cls(sheet, window.min_row, window.min_column, window.max_row, window.max_column)
 
     @property
@@ -88,7 +88,7 @@ class Cell:
         value: the constant, or the *cached* value if the cell holds a formula.
         formula: the formula's text with its leading ``=``, or None for a constant.
         array_range: the range that an array formula fills, as ``A1:A3``, on its first cell.
-        has_cached_value: False if a formula is stored without any value (openpyxl writes those).
+        has_cached_value: False if a formula is stored without a value, as openpyxl writes it.
         style: index into the workbook's cell formats.
         number_format: the number format's code.
     """
@@ -105,7 +105,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class WorkbookFacts:
-    """Facts of a workbook that decide whether its cached values can be trusted.
+    """Facts about a workbook that decide whether its cached values can be trusted.
 
     Attributes:
         application: ``Application`` of ``docProps/app.xml``, such as ``Microsoft Excel``.
@@ -134,7 +134,7 @@ def _no_reasons() -> Mapping[CellRef, str]:
 class ComputedValues:
     """The results of calculation engines for the formula cells of a range.
 
-    A cell that is in neither mapping keeps what the file holds.
+    A cell that is in neither mapping keeps the value in the file.
 
     Attributes:
         values: computed values, which replace the cached ones.
@@ -152,4 +152,4 @@ class ComputedValues:
 
 
 NOTHING_COMPUTED = ComputedValues()
-"""For workbooks whose range holds no formula that needs an engine."""
+"""The result for a range without any formula that needs an engine."""

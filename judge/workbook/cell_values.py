@@ -1,6 +1,6 @@
-"""From the text of a cell to its value, by the cell's type and number format.
+"""Converts the text of a cell to its value, by the cell's type and number format.
 
-Text that consists of runs with formats of their own (rich text) counts without its formatting.
+The formatting of rich text, which consists of runs with their own formats, is ignored.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ CELL_TYPES = frozenset({"n", "s", "str", "inlineStr", "b", "e", "d"})
 """The types of cells: ECMA-376 part 1, 18.18.11."""
 
 ODD_NUMBER = re.compile(r"[^0-9.eE+\-\0]|[eE][+-]?[0-9]{3}|[0-9]{300}")
-"""What strings of numbers, joined by zero bytes, hold only if each of them has to be checked:
-Python's own numbers may have underscores, other digits, or be ``nan``."""
+"""Characters that plain numbers, joined by zero bytes, never hold. If one occurs, each number must
+be checked: Python accepts underscores, other scripts' digits and ``nan``."""
 
 _NUMBER = re.compile(r" *[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)? *")
 _INDEX = re.compile(r"[0-9]{1,9}")
 _CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?Z?"
 _DATE_TIME = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:T{_CLOCK})?|{_CLOCK}")
 _FIRST_DAY = "1900-03-01"
-"""Programs disagree about earlier days, since Excel counts a 1900-02-29."""
+"""First day on which programs agree; about earlier days they differ, since Excel counts a
+1900-02-29."""
 _ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
 _ESCAPE_AHEAD = re.compile(
     "_(?=x(?!(?:00(?:0[0-8bBcCeEfF]|1[0-9A-Fa-f])|[dD][89A-Fa-f]..|[fF]{3}[eEfF])_)[0-9A-Fa-f]{4}_)"
 )
 _NOT_WRITTEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-"""Characters that stay escaped: what is read goes into reports, files and terminals."""
+"""Characters that stay escaped, since values are written to reports, files and terminals."""
 
 _ERRORS = frozenset(
     {
@@ -48,8 +49,8 @@ _ERRORS = frozenset(
         *(f"Err:{number}" for number in range(501, 541)),
     }
 )
-"""The error values of Excel, those of its newer versions included, of Google Sheets (``#ERROR!``)
-and of LibreOffice (``Err:502``)."""
+"""The error values of Excel (including its newer versions), of Google Sheets (``#ERROR!``) and of
+LibreOffice (``Err:502``)."""
 
 _TRUTH = {"0": False, "1": True}
 
@@ -57,10 +58,10 @@ _DATE_OUT_OF_RANGE = ErrorValue("#VALUE!")
 
 
 def read_string(text: str) -> str:
-    """The string that some text of a cell, a run or a shared string stands for.
+    """Decodes the text of a cell, a run or a shared string.
 
-    ``_xHHHH_`` is the character of that code, and ``_x005F_`` the underscore of what only looks
-    like such an escape. Escapes of control characters stay as they are.
+    ``_xHHHH_`` is the character with that code, and ``_x005F_`` is the underscore of text that only
+    looks like such an escape. Escapes of control characters stay as they are.
 
     Source: ECMA-376 part 1, 22.9.2.19 (``ST_Xstring``).
     """
@@ -68,14 +69,14 @@ def read_string(text: str) -> str:
 
 
 def write_string(string: str) -> str:
-    """The text that stands for a string; the reverse of :func:`read_string`."""
+    """Encodes a string as text of a file; the reverse of :func:`read_string`."""
     written = _ESCAPE_AHEAD.sub("_x005F_", string) if "_x" in string else string
     # An XML parser takes it for the end of a line.
     return written.replace("\r", "_x000D_")
 
 
 def written_controls(string: str) -> str:
-    """A string in which control characters are escapes, as :func:`read_string` leaves them."""
+    """Escapes the control characters of a string, as :func:`read_string` leaves them."""
     return _NOT_WRITTEN.sub(lambda match: f"_x{ord(match[0]):04X}_", string)
 
 
@@ -85,10 +86,10 @@ def _character(escape: re.Match[str]) -> str:
 
 
 class ValueReader:
-    """Reads values as openpyxl does, types included.
+    """Reads values as openpyxl does, with the same types.
 
     Args:
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         fail: called with a reason if some text is not a value of its type; it raises.
     """
@@ -126,7 +127,7 @@ class ValueReader:
         return number
 
     def days(self, texts: list[str], style: int) -> list[dt.datetime] | None:
-        """The dates of many cells of one format at once; None if not all are plain days."""
+        """Reads many dates of the same cell format together; None if not all are plain days."""
         if style in self._elapsed:
             return None
         try:
@@ -145,7 +146,7 @@ class ValueReader:
                 self._fail(f"the error {text[:30]!r}")
             return ErrorValue(text)
         if kind == "d":
-            # LibreOffice takes it for a number where the cell's format is not that of a date.
+            # LibreOffice reads it as a number if the cell does not have a date format.
             if _DATE_TIME.fullmatch(text) is None or style not in self._dates:
                 self._fail(f"the date {text[:30]!r} in the cell format {style}")
             if "-" in text and text < _FIRST_DAY:
@@ -166,7 +167,7 @@ class ValueReader:
         """The index of a cell format that the workbook has."""
         number = self.index(text)
         if number >= self._formats:
-            self._fail(f"the cell format {number}, of which the workbook has {self._formats}")
+            self._fail(f"the cell format {number}, but the workbook has only {self._formats}")
         return number
 
 
@@ -177,7 +178,7 @@ _CHILDREN = {
     "t": set(),
     "phoneticPr": set(),
 }
-"""What may be within what; the format of a run may hold anything."""
+"""Element -> the elements that it may contain; the format of a run may contain anything."""
 
 _DEEPEST = 64
 
@@ -214,7 +215,7 @@ class InlineText:
             return
         misplaced = tag not in _CHILDREN.get(above, ())
         if not above:
-            # The plain part comes first, and once.
+            # The plain part comes first, and only once.
             misplaced = misplaced or (tag == "t" and bool(self._seen))
             self._seen.add(tag)
             self._in_run.clear()

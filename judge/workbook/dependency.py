@@ -1,4 +1,4 @@
-"""Which formulas a set of cells depends on, directly and indirectly."""
+"""Finds the formulas that a set of cells depends on, directly and indirectly."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from judge.workbook.address import WHOLE_SHEET, Window, folded, parse_window
 from judge.workbook.cell import Cell, CellRef
 
 FOLLOWED_LIMIT = 50_000
-"""Most formulas that are followed one by one; beyond it every formula of the workbook counts."""
+"""Most formulas that are followed one by one; if there are more, every formula of the workbook
+counts as reached."""
 
 WORK_LIMIT = 4_000_000
-"""Most steps that are spent on following the formulas of one workbook, over all queries; beyond it
-every formula of the workbook counts. A step is about half a microsecond. The workbooks of the
-published suites need at most a sixth of it."""
+"""Most steps that are spent on following the formulas of one workbook, over all queries. If more
+are needed, every formula of the workbook counts as reached. A step takes about half a microsecond.
+The workbooks of the published suites need at most a sixth of this limit."""
 
 STEPS_OF_FORMULA = 20
 STEPS_OF_REFERENCE = 3
 CHARACTERS_OF_STEP = 8
-"""What reading a formula costs: a fixed amount for itself and for each reference, and its
-characters. Each column that is searched is a step, and so is each cell that is found there."""
+"""What reading a formula costs, in steps: a fixed amount, an amount for each reference, and its
+characters. Each column that is searched costs a step, and so does each cell that is found there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Reach:
     """The formula cells that some formula cells depend on.
 
     Attributes:
-        cells: every formula cell that was reached, those asked for included.
-        sheets: every sheet that a formula names or is on.
+        cells: every formula cell that was reached, including the requested ones.
+        sheets: every sheet that holds one of these formulas or that one of them names.
     """
 
     cells: AbstractSet[CellRef]
@@ -50,11 +51,11 @@ class Followed(NamedTuple):
 
     Attributes:
         ref: the cell.
-        said: what its formula says.
+        said: the traits of its formula.
         reads: the rectangles that hold everything that it can read.
         anywhere: whether it may read other cells as well.
         fills: whether it is an array formula or a data table.
-        calls: what its formula calls.
+        calls: the calls in its formula.
     """
 
     ref: CellRef
@@ -67,11 +68,11 @@ class Followed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The way through the formulas of a workbook.
+    """The order in which the formulas of a workbook were followed.
 
     Attributes:
-        steps: the formula cells, those that a cell reads before the cell itself unless they read
-            it in turn.
+        steps: the formula cells. A cell comes after the cells that it reads, except in a circular
+            reference.
         index: the workbook's formulas.
     """
 
@@ -81,11 +82,11 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What some formula cells depend on, themselves included.
+    """What some formula cells depend on, including these cells themselves.
 
     Attributes:
         functions: every function that is called.
-        volatile: every function whose value changes by itself.
+        volatile: every volatile function that is called.
         unprefixed: every newer function that is called without its prefix.
         unknown: whether a function is called that Excel does not know.
         names: whether a defined name or a table is used.
@@ -93,16 +94,15 @@ class Dependencies:
         broken: whether a formula refers to something that no longer exists.
         opaque: whether a formula uses names, tables, or references made from text.
         valueless: why the values of some formulas in Excel cannot be known.
-        complete: whether every formula that can be reached is known; False where a formula makes
-            references from text, and where there is more to follow than is followed. Then every
-            formula of the workbook is counted, as it is where a formula reaches cells beyond the
+        complete: whether every formula that can be reached is known; False if a formula makes
+            references from text, or if there are too many formulas to follow. Then every formula
+            of the workbook counts as reached; so it does if a formula reads cells beyond the
             rectangles that it names.
         cells: how many formula cells were reached.
-        named_cells: how many cells their formulas name, each formula by itself: about how many an
-            engine visits. Whole columns count in full.
-        reach: which these are; None where a formula may read cells that its text does not name.
-        walk: how they were reached, cell by cell; None where there is more to follow than is
-            followed.
+        named_cells: the sum, over all these formulas, of how many cells each of them names: about
+            how many an engine visits. Whole columns count in full.
+        reach: the formula cells; None if a formula may read cells that its text does not name.
+        walk: how they were reached, cell by cell; None if there are too many to follow.
     """
 
     functions: frozenset[str]
@@ -125,7 +125,7 @@ KINDS_KNOWN = 4096
 
 
 class _Sum:
-    """What formulas say in total; each kind of formula is added once."""
+    """The combined traits of formulas; each kind of formula is added once."""
 
     def __init__(self) -> None:
         self.cells = 0
@@ -139,10 +139,10 @@ class _Sum:
         self.further = False
 
     def add(self, cell: Cell, traits: FormulaTraits) -> None:
-        """Counts a formula cell, given what its formula says."""
+        """Counts a formula cell, given the traits of its formula."""
         self.cells += 1
         self._arrays = self._arrays or cell.array_range is not None
-        # The same object for all formulas that differ only in numbers: no need to compare it.
+        # Formulas that differ only in numbers have the same object, so identity is enough.
         if id(traits) in self._known:
             return
         if len(self._known) < KINDS_KNOWN:
@@ -161,7 +161,7 @@ class _Sum:
     def dependencies(
         self, *, complete: bool, arrays: bool = False, reach: Reach | None = None
     ) -> Dependencies:
-        """What was added so far."""
+        """The dependencies that were added so far."""
         return Dependencies(
             functions=frozenset(self._functions),
             volatile=frozenset(self._volatile),
@@ -184,7 +184,7 @@ class SheetFormulas:
     """The formula cells of a sheet.
 
     Attributes:
-        columns: numbers of the columns that hold any, sorted.
+        columns: sorted numbers of the columns that hold formulas.
         cells: column -> sorted rows and their cells.
         filling: those that fill more cells than their own, with the range that they fill.
     """
@@ -200,7 +200,7 @@ class SheetFormulas:
         ]
 
     def filled_in(self, reference: Reference) -> Iterator[Cell]:
-        """The formula cells that fill a cell of a rectangle, among those that fill several."""
+        """The formula cells that fill several cells, of which at least one is in a rectangle."""
         for filled, cell in self.filling:
             if (
                 filled.min_row <= reference.max_row
@@ -219,7 +219,7 @@ class FormulaIndex:
 
     Args:
         sheets: the real names of the sheets.
-        load: gives the formula cells of a whole sheet; called once for each sheet reached.
+        load: returns the formula cells of a whole sheet; called once for each sheet reached.
         work: how many steps may be spent on following formulas, over all queries.
     """
 
@@ -267,7 +267,7 @@ class FormulaIndex:
         return sum(len(rows) for sheet in self._sheets.values() for rows, _ in sheet.cells.values())
 
     def place(self, ref: CellRef) -> int | None:
-        """Where a formula cell is among those of its column; None if its sheet was not reached."""
+        """Index of a formula cell among those of its column; None if its sheet was not reached."""
         formulas = self._sheets.get(ref.sheet)
         rows, _ = formulas.cells.get(ref.column, _NO_CELLS) if formulas else _NO_CELLS
         at = bisect.bisect_left(rows, ref.row)
@@ -285,7 +285,7 @@ class FormulaIndex:
                 yield from cells
 
     def everything(self) -> Dependencies:
-        """What every formula of the workbook says."""
+        """The combined traits of every formula of the workbook."""
         if self._everything is None:
             total = _Sum()
             for cell in self.every():
@@ -295,7 +295,7 @@ class FormulaIndex:
 
 
 class Search:
-    """A walk through an index that visits every formula cell once, however often it is named.
+    """A walk through an index that visits each formula cell only once, however often it is named.
 
     Args:
         index: the workbook's formulas; its steps are spent.
@@ -304,14 +304,14 @@ class Search:
     def __init__(self, index: FormulaIndex) -> None:
         self._index = index
         self._seen: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
-        """For each column: position of a cell that was seen -> a later position. It leads past all
-        cells that were seen, as in a union-find structure."""
+        """For each column: index of a cell that was visited -> a later index, to skip all visited
+        cells, as in a union-find structure."""
         self._rectangles: set[tuple[str, Reference]] = set()
         self.sheets: set[str] = set()
         """Every sheet that was searched."""
 
     def unseen(self, reference: Reference, home: str) -> Iterator[tuple[str, Cell]]:
-        """The formula cells of a rectangle that were not given before, with their sheet."""
+        """The formula cells of a rectangle that were not returned before, with their sheet."""
         name = home if reference.sheet is None else self._index.named(reference.sheet)
         if name is None:
             return
@@ -334,7 +334,7 @@ class Search:
                 index = first_unseen(seen, index + 1)
             if self._index.work_left < 0:
                 return
-        # What an array formula fills holds no formula of its own.
+        # The cells that an array formula fills have no formulas of their own.
         self._index.work_left -= len(formulas.filling)
         for cell in formulas.filled_in(reference):
             yield name, cell
@@ -364,7 +364,7 @@ def dependencies(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Depe
 
 
 class _Follower:
-    """Follows formulas from cell to cell, each once, and each after those that it reads."""
+    """Follows formulas from cell to cell, each only once, and after the cells that it reads."""
 
     def __init__(self, index: FormulaIndex) -> None:
         self._index = index
@@ -375,7 +375,7 @@ class _Follower:
         self._opaque = False
 
     def follow(self, sheet: str, cell: Cell) -> bool:
-        """Follows a formula; False if there is more to follow than is followed."""
+        """Follows a formula; returns False if there are too many formulas to follow."""
         path = [entered for entered in (self._enter(sheet, cell),) if entered is not None]
         while path:
             step, below = path[-1]
@@ -403,7 +403,7 @@ class _Follower:
         self._sum.add(cell, traits)
         self._opaque = self._opaque or traits.opaque
         self._sum.named_cells += sum(reference.size for reference in named)
-        # A data table has no text of its own.
+        # A data table has no formula text.
         fills = cell.array_range is not None or cell.formula in ("", "=")
         anywhere = traits.opaque or traits.unbounded
         reads = () if traits.opaque else readable(cell.formula, traits, named)
@@ -414,7 +414,7 @@ class _Follower:
         return Followed(ref, traits, reads, anywhere, fills, called), below
 
     def dependencies(self) -> Dependencies:
-        """What was followed so far."""
+        """The dependencies that were followed so far."""
         walk = Walk(self._steps, self._index)
         if self._opaque:
             return replace(self._index.everything(), walk=walk)
@@ -426,7 +426,7 @@ class _Follower:
 
 
 def dependencies_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex) -> Dependencies:
-    """What formula cells depend on; if a sheet cannot be read, that may be anything."""
+    """What formula cells depend on; if a sheet cannot be read, they may depend on anything."""
     try:
         return dependencies(cells, index)
     except WorkbookError:

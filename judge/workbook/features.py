@@ -1,7 +1,7 @@
-"""Features of a workbook besides the values of its cells: rules, drawings, tables, names, sheets.
+"""Features of a workbook other than cell values: rules, drawings, tables, names, sheets.
 
-Features are identified by their content and not by their position: rows that are inserted above a
-list, or a sheet that gets another name, leave the same features with the same measure.
+Features are identified by their content and not by their position: inserting rows above a list, or
+renaming a sheet, does not change the features or their measures.
 
 Excel writes the rules that refer to another sheet into the extension part of the worksheet
 ([MS-XLSX] 2.2.4), others before it. Both are read, and count as the same rules.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -50,7 +51,7 @@ class FeatureKind(enum.StrEnum):
 
 
 MAX_PLACES = 1_000
-"""Features with the same content whose places are told apart."""
+"""How many features with the same content have their places listed."""
 
 
 @dataclass(slots=True)
@@ -59,10 +60,10 @@ class Held:
 
     Attributes:
         label: what it is, for people.
-        measure: how much: cells of rules, or how many of anything else.
+        measure: how much there is: the number of cells of a rule, or the number of anything else.
         sheet: the sheet of the first one; empty if it belongs to the workbook.
         where: the cells of the first one; empty if it has none.
-        places: sheet and cells of each of them, the first :data:`MAX_PLACES`.
+        places: sheet and cells of the first :data:`MAX_PLACES` of them.
     """
 
     label: str
@@ -77,10 +78,15 @@ class Features:
     """Everything found in a workbook.
 
     Attributes:
-        held: (kind, content) -> how much of it there is.
+        held: (kind, content) -> how much of this feature there is.
+        chart_parts: types of a chart -> most parts of each label that one chart of them has.
+        definitions: name in lower case -> what each definition of it refers to. Names that programs
+            make for themselves, print areas included, are left out.
     """
 
     held: dict[tuple[FeatureKind, str], Held] = field(default_factory=dict)
+    chart_parts: dict[str, Counter[str]] = field(default_factory=dict)
+    definitions: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(
         self,
@@ -92,7 +98,7 @@ class Features:
         sheet: str = "",
         where: str = "",
     ) -> None:
-        """Adds one feature, or more of one that is known already."""
+        """Adds a feature, or adds to the measure of one that already exists."""
         entry = self.held.get((kind, content))
         if entry is None:
             entry = self.held[kind, content] = Held(shortened(label), measure, sheet, where)
@@ -102,7 +108,7 @@ class Features:
             entry.places.append((sheet, where))
 
     def measure(self, kind: FeatureKind, content: str) -> int:
-        """How much of a feature there is; 0 without any."""
+        """How much of a feature there is; 0 if there is none."""
         entry = self.held.get((kind, content))
         return 0 if entry is None else entry.measure
 
@@ -116,13 +122,13 @@ class Features:
 
 
 def shortened(text: str) -> str:
-    """Text on one line, short enough to be shown."""
+    """Shortens text to one line that can be shown."""
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
 
 
 def read_features(package: Package, tabs: tuple[Tab, ...], strings: str | None) -> Features:
-    """Reads everything that a workbook holds besides the values of its cells.
+    """Reads everything that a workbook holds other than the values of its cells.
 
     Args:
         package: the workbook.
@@ -250,6 +256,8 @@ def _read_names(package: Package, features: Features) -> None:
             continue
         label = _PRINTING.get(content, f"name {name!r}")
         features.add(FeatureKind.NAME, content, label)
+        if content not in _PRINTING:
+            features.definitions.setdefault(content, Counter())["".join(pieces)] += 1
 
 
 _SHAPES = {"sp", "cxnSp"}
@@ -264,15 +272,15 @@ _CHART_PARTS = {
 
 
 def read_drawing(package: Package, part: str, sheet: str, features: Features) -> None:
-    """Adds what a drawing holds.
+    """Adds the contents of a drawing.
 
-    A fallback for programs that do not know an object is not counted in addition to it.
+    If an object has a fallback for programs that do not support it, only the object counts.
 
     Args:
         package: the workbook.
         part: name of the drawing's part.
         sheet: the sheet that it is on.
-        features: where features go.
+        features: the features are added here.
 
     Raises:
         WorkbookError: a part is missing, broken or over a limit.
@@ -304,14 +312,13 @@ def read_drawing(package: Package, part: str, sheet: str, features: Features) ->
 
 def _read_chart(package: Package, part: str, sheet: str, features: Features) -> None:
     types: set[str] = set()
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
         if tag.endswith("Chart"):
             types.add(tag.removesuffix("Chart"))
         elif tag in _CHART_PARTS:
-            label = _CHART_PARTS[tag]
-            counts[label] = counts.get(label, 0) + 1
+            counts[_CHART_PARTS[tag]] += 1
             if "layoutId" in attributes:  # the newer kinds, such as waterfall
                 types.add(attributes["layoutId"])
 
@@ -319,6 +326,7 @@ def _read_chart(package: Package, part: str, sheet: str, features: Features) -> 
     types_ = sorted(type_ for type_ in types if type_)
     content = "+".join(types_)[:200]
     features.add(FeatureKind.CHART, content, f"chart ({', '.join(types_) or 'empty'})", sheet=sheet)
+    features.chart_parts[content] = features.chart_parts.get(content, Counter()) | counts
     for label, count in counts.items():
         features.add(
             FeatureKind.CHART_PART, label, f"{label} of charts", measure=count, sheet=sheet
@@ -329,7 +337,7 @@ _AROUND = {"si", "is", "row", "c", "v", "f"}
 """Elements that begin a string, or follow one."""
 
 _FORMAT = b"rPr>"
-"""How the tag of a part's format ends, whatever its prefix."""
+"""How the tag of a run's format ends, whatever its prefix."""
 
 
 def read_rich_text(package: Package, part: str, sheet: str, features: Features) -> None:
@@ -415,11 +423,11 @@ _RULES = {
     "xm:f": "f",
     "xm:sqref": "sqref",
 }
-"""What the extension part of a worksheet calls the same things."""
+"""Name of an element in the extension part of a worksheet -> the name outside of it."""
 
 _TERMS = ("type", "operator", "text", "timePeriod", "rank", "percent", "bottom", "aboveAverage")
 _MAX_EXACT = 200
-"""Rectangles of one rule up to which cells that two of them cover count once."""
+"""Up to this many rectangles of a rule, a cell that several of them cover counts once."""
 
 
 @dataclass(slots=True)
@@ -449,7 +457,7 @@ class _Rule:
 
 
 class _RuleCollector:
-    """Hears what is around the rows of a worksheet."""
+    """Collects rules and merged cells from the elements around the rows of a worksheet."""
 
     def __init__(self, package: Package) -> None:
         self.rules: list[_Rule] = []
@@ -502,7 +510,7 @@ class _RuleCollector:
         self._before = tag
 
     def _place(self, reference: str) -> None:
-        """The cells of rules in the extension part follow them."""
+        """Called with the cells of a rule in the extension part, which follow the rule."""
         self._budget.take_chars(len(reference))
         if self._rule is not None:
             self._rule.reference = reference
@@ -514,7 +522,7 @@ class _RuleCollector:
 def read_sheet_features(package: Package, tab: Tab, features: Features) -> None:
     """Adds the rules and merged cells of a worksheet.
 
-    The second part of a data bar, which only says how it is drawn, is not a rule of its own.
+    The second part of a data bar, which only says how it is drawn, is not a separate rule.
 
     Args:
         package: the workbook.
@@ -560,9 +568,9 @@ def read_sheet_features(package: Package, tab: Tab, features: Features) -> None:
 
 
 def covered_cells(windows: Sequence[Window]) -> int:
-    """How many cells some rectangles cover, those that several of them cover once.
+    """How many cells some rectangles cover; a cell that several of them cover counts once.
 
-    Of more than a few hundred rectangles, only equal ones count once.
+    If there are more than a few hundred rectangles, only equal ones are merged.
     """
     distinct = list(dict.fromkeys(windows))
     if len(distinct) > _MAX_EXACT:

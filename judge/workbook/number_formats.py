@@ -1,7 +1,7 @@
-"""Number formats: which code each cell format has, which codes are dates, and the dates themselves.
+"""Number formats: the code of each cell format, which codes show dates, and conversion of dates.
 
-The rules for dates are those of openpyxl, with which the published verdicts were produced, so that
-a value read here has the same type and the same digits.
+The rules for dates are those of openpyxl, which produced the published verdicts; so a value that is
+read here has the same type and the same digits.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ _ISO_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?")
 
 
 MAX_CODE_LENGTH = 255
-"""Characters that a number format can have; a longer one is cut to this length first."""
+"""Most characters that a number format can have; a longer one is cut to this length first."""
 
 
 @functools.lru_cache(maxsize=4096)
 def is_date_format(code: str) -> bool:
-    """Whether this number format shows dates or times; only its first section counts."""
+    """Whether a number format shows dates or times; only its first section counts."""
     section = code[:MAX_CODE_LENGTH].split(";", maxsplit=1)[0]
     return _DATE_LETTER.search(_NOT_A_CODE.sub("", section)) is not None
 
 
 @functools.lru_cache(maxsize=4096)
 def is_elapsed_format(code: str) -> bool:
-    """Whether this number format shows elapsed time, such as ``[h]:mm``."""
+    """Whether a number format shows elapsed time, such as ``[h]:mm``."""
     return _ELAPSED.search(code[:MAX_CODE_LENGTH].split(";", maxsplit=1)[0]) is not None
 
 
 def from_serial(
     serial: float, *, date_1904: bool = False, elapsed: bool = False
 ) -> dt.datetime | dt.time | dt.timedelta:
-    """The date, time or duration that a serial number stands for.
+    """Converts a serial number to a date, time or duration.
 
     Args:
         serial: days since the workbook's epoch.
@@ -59,8 +59,8 @@ def from_serial(
 
     Returns:
         A duration for elapsed time, a time of day for serials from 0 up to 1, otherwise a
-        date-time; all to the millisecond. Serials 1 to 59 count from 1900-01-01, since for Excel
-        1900-02-29 existed.
+        date-time; all to the millisecond. Serials 1 to 59 count from 1900-01-01, since Excel
+        includes 1900-02-29.
 
     Raises:
         OverflowError, ValueError: the serial is outside the range of dates.
@@ -68,7 +68,7 @@ def from_serial(
     if elapsed:
         span = dt.timedelta(days=serial)
         if span.microseconds:
-            # Whole seconds towards minus infinity, the rest rounded to milliseconds.
+            # Seconds are rounded down to whole ones, and the rest is rounded to milliseconds.
             span = dt.timedelta(
                 seconds=span.total_seconds() // 1, microseconds=round(span.microseconds, -3)
             )
@@ -84,7 +84,7 @@ def from_serial(
 
 
 def from_whole_serials(serials: Sequence[int], *, date_1904: bool = False) -> list[dt.datetime]:
-    """The dates of many whole serial numbers from 60 on, as :func:`from_serial` gives them.
+    """Converts many whole serial numbers from 60 on to dates, like :func:`from_serial`.
 
     Raises:
         OverflowError, ValueError: a serial is below 60, or outside the range of dates.
@@ -125,8 +125,8 @@ def to_serial(
     """The serial number of a date, time or duration with its fraction, in days.
 
     Args:
-        value: the value. 1900-02-28 becomes 59, although Excel shows 60 as well, since for Excel
-            1900-02-29 existed (see :func:`from_serial`).
+        value: the value. 1900-02-28 becomes 59, although 60 is read as the same date, since Excel
+            includes 1900-02-29 (see :func:`from_serial`).
         date_1904: whether dates count from 1904; times and durations are the same in both systems.
     """
     if isinstance(value, dt.timedelta):

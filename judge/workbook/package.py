@@ -4,10 +4,10 @@ A solution may have written the file, so nothing in it is trusted. The directory
 read straight from its bytes and checked entry by entry before anything is inflated, and bytes are
 counted while they are inflated.
 
-Programs find the entries of an archive in different ways: by its directory or by the header in
-front of each entry, from the first or the last end record, with names folded or as they are. An
-archive that two of them would read differently is refused: it could show one workbook to the
-comparison and another one to a person. No program writes such archives on purpose.
+Programs find the entries of an archive in different ways: through its directory or through the
+header before each entry, from the first or the last end record, with or without regard to the case
+of names. An archive that two programs would read differently is refused: it could show one workbook
+to the comparison and another one to a person. No program writes such archives on purpose.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _UNICODE_NAME = struct.Struct("<BI")
 _DESCRIPTOR_FLAG = 0x8
 _MASKED_FLAG = 0x2000
 _UNREAD_FLAGS = 0x20 | 0x40 | 0x8000
-"""Patches, strong encryption, and a flag without a meaning that LibreOffice refuses."""
+"""Flags for patches and strong encryption, and an undefined flag that LibreOffice refuses."""
 
 _FLAGS_OF_BOTH = _ENCRYPTED_FLAG | _DESCRIPTOR_FLAG | _UTF8_FLAG | _MASKED_FLAG | _UNREAD_FLAGS
 _NEWEST_VERSION = 63
@@ -72,7 +72,7 @@ class Entry(NamedTuple):
 
     Attributes:
         name: its name.
-        encoded_name: its name as the archive has it.
+        encoded_name: the bytes of its name in the archive.
         method: how it is packed, :data:`STORED` or :data:`DEFLATED`.
         packed_bytes: its size in the archive.
         bytes: its declared size when inflated.
@@ -101,9 +101,9 @@ def read_entries(data: bytes, *, most: int) -> list[Entry]:
         most: how many entries there may be.
 
     Raises:
-        WorkbookError: not an archive, a broken one, one with too many entries, an entry that is
-            encrypted or packed by a method that workbooks do not use, or an archive that two
-            programs could read differently.
+        WorkbookError: the file is not an archive, is broken, has too many entries, has an entry
+            that is encrypted or packed by a method that workbooks do not use, or could be read
+            differently by two programs.
     """
     if not data:
         raise WorkbookError("the file is empty")
@@ -125,7 +125,7 @@ def _ambiguous(what: str) -> WorkbookError:
 
 
 def _refuse_other_formats(data: bytes) -> None:
-    """Says what a file is that is not an archive, if that can be determined."""
+    """Raises an error that says what kind of file it is, if it is recognised as something else."""
     if data.startswith(_OLE2_SIGNATURE):
         if _ENCRYPTED_STREAM in data:
             raise WorkbookError(
@@ -145,7 +145,7 @@ def _refuse_other_formats(data: bytes) -> None:
 
 
 def _directory(data: bytes) -> tuple[int, int, int]:
-    """Number of entries, size and offset of the directory."""
+    """The number of entries in the directory, its size and its offset."""
     end = data.rfind(_END_SIGNATURE, max(0, len(data) - _END.size - _MAX_COMMENT_LENGTH))
     if end < 0:
         raise WorkbookError("not a zip archive, or one that was cut short: it has no directory")
@@ -173,13 +173,14 @@ def _directory(data: bytes) -> tuple[int, int, int]:
     if offset + size > stop:
         raise WorkbookError("the archive's directory is broken: it is outside the file")
     if offset + size < stop:
-        # A self-extractor's program, say: some programs count offsets from its end, some do not.
+        # For example after the program of a self-extractor: some readers count offsets from its
+        # end, others do not.
         raise _ambiguous("its directory is not where its end record says")
     return count, size, offset
 
 
 def _check_single_end(data: bytes, end: int) -> None:
-    """Refuses a second end record that would also fit: some programs take the first of them."""
+    """Refuses a second end record that would also be valid: some programs take the first one."""
     start = max(0, len(data) - _END.size - _MAX_COMMENT_LENGTH)
     other = data.find(_END_SIGNATURE, start)
     while 0 <= other < end:
@@ -233,10 +234,10 @@ def _entries(data: bytes, count: int, start: int, size: int) -> list[Entry]:
 
 
 def _extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
-    """Kind and content of the extra fields of an entry.
+    """Yields kind and content of the extra fields of an entry.
 
     Raises:
-        WorkbookError: one is longer than all of them.
+        WorkbookError: a field is longer than the space for all fields.
     """
     position = 0
     while position + 4 <= len(extra):
@@ -260,11 +261,11 @@ def _wide_fields(extra: bytes, *fields: int) -> tuple[int, ...]:
     return fields
 
 
-# -- what two programs could read differently ------------------------------------------------------
+# -- entries that two programs could read differently ----------------------------------------------
 
 
 def _check_names(entries: list[Entry]) -> None:
-    """Refuses names that mean the same to a program, and names that lead out of the archive."""
+    """Refuses names that some program treats as the same, and names that leave the archive."""
     seen: dict[str, str] = {}
     encoded: set[bytes] = set()
     for entry in entries:
@@ -323,7 +324,7 @@ def _check_places(data: bytes, entries: list[Entry], directory: int) -> None:
 
 
 def _end_of(data: bytes, entry: Entry) -> int:
-    """Where an entry ends, after its header was checked against the directory."""
+    """Checks the header of an entry against the directory, and returns where the entry ends."""
     start = _start_of(data, entry)
     named = entry.offset + _LOCAL.size
     if (
@@ -346,7 +347,7 @@ def _end_of(data: bytes, entry: Entry) -> int:
     described = (checksum, packed_bytes, plain_bytes)
     listed = (entry.checksum, entry.packed_bytes, entry.bytes)
     if flags & _DESCRIPTOR_FLAG:
-        # In an entry that is written as a stream, values not known yet are 0 and follow its data.
+        # In an entry that was written as a stream, the sizes are 0 and follow after its data.
         agree = all(
             one in {0, _IN_EXTRA_32, other} for one, other in zip(described, listed, strict=True)
         )
@@ -381,14 +382,14 @@ def packed(data: bytes, entry: Entry) -> memoryview:
     """The packed bytes of an entry.
 
     Raises:
-        WorkbookError: there is no entry where it should be, or it is cut short.
+        WorkbookError: there is no entry at its position, or it is cut short.
     """
     start = _start_of(data, entry)
     return memoryview(data)[start : start + entry.packed_bytes]
 
 
 def _start_of(data: bytes, entry: Entry) -> int:
-    """Where the packed bytes of an entry begin."""
+    """The offset at which the packed bytes of an entry begin."""
     behind = entry.offset + _LOCAL.size
     if len(data) < behind or not data.startswith(_LOCAL_SIGNATURE, entry.offset):
         raise WorkbookError(f"the archive is broken: no entry where {_cut(entry.name)} should be")
@@ -415,7 +416,8 @@ class Package:
         limits: bounds on what reading may cost.
 
     Raises:
-        WorkbookError: not a zip archive, encrypted, or over a limit; the message says which.
+        WorkbookError: the file is not a zip archive, is encrypted, or exceeds a limit; the message
+            says which.
     """
 
     def __init__(self, data: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> None:
@@ -437,7 +439,7 @@ class Package:
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Marks errors of reading from this archive as its own: two are often read together."""
+        """Marks errors within the block as faults of this archive: two are often read together."""
         try:
             yield
         except WorkbookError as error:
@@ -446,10 +448,11 @@ class Package:
             raise
 
     def agree_on_namespace(self, uri: str, part: str) -> None:
-        """Called with the main namespace of each part, the transitional or the strict one.
+        """Called with the main namespace of each part, which is transitional or strict.
 
         Raises:
-            WorkbookError: another part has the other one; openpyxl reads only the transitional one.
+            WorkbookError: another part has the other namespace; openpyxl reads only the
+                transitional one.
         """
         if self._namespace not in {None, uri}:
             raise WorkbookError(
@@ -464,7 +467,7 @@ class Package:
         return tuple(self._entries)
 
     def inflated_size(self, name: str) -> int:
-        """Bytes of a part as the archive declares them; 0 if there is no such part."""
+        """The size of a part in bytes, as the archive declares it; 0 if there is no such part."""
         entry = self._entries.get(name)
         return 0 if entry is None else entry.bytes
 
@@ -492,8 +495,8 @@ class Package:
         for number, chunk in enumerate(inflate(entry, body)):
             budget.take_bytes(len(chunk))
             yield chunk
-            # The time that the caller spends on a chunk is reading time too. Reading the clock is
-            # not free, so it is not read after every chunk.
+            # The caller's time for a chunk counts as reading time too. Reading the clock takes
+            # time, so it is not read after every chunk.
             if number % _CHUNKS_BETWEEN_CLOCKS == _CHUNKS_BETWEEN_CLOCKS - 1:
                 now = time.thread_time()
                 budget.take_seconds(now - started)
@@ -538,7 +541,7 @@ class Package:
 
 
 def _check_checksum(entry: Entry, checksum: int) -> None:
-    """Called when a part was read to its end: data that was damaged on the way is not an answer."""
+    """Called when a part was read to its end: refuses a part whose data is damaged."""
     if checksum != entry.checksum:
         raise WorkbookError(
             f"{entry.name} is damaged: its checksum is not that of the archive",

@@ -1,7 +1,7 @@
-"""Answer positions: what a suite means by ``'Sheet1!'A1:B9, C3`` and the like, and where that is.
+"""Reads answer positions such as ``'Sheet1!'A1:B9, C3``, and finds their cells in workbooks.
 
-Published positions are written by hand, and one in ten is irregular. The grammar reads what was
-meant, keeps that separate from what was written, and notes each liberty that it took:
+Published positions are written by hand, and one in ten is irregular. The grammar reads the intended
+position, keeps it separate from the written text, and notes each correction that it made:
 
 ```
 position  = part { "," part }
@@ -14,9 +14,9 @@ cells     = cell [ ":" cell ]            A1, A1:B9
           | cell ":" column              A2:C    open at the bottom
 ```
 
-A part without a sheet belongs to the sheet of the part before it; the first one to the answer
-sheet that the suite names, or otherwise to the first worksheet. :func:`resolve_position` turns a
-position into rectangles of two workbooks.
+A part without a sheet belongs to the sheet of the part before it. The first part without one
+belongs to the answer sheet that the suite names, or otherwise to the first worksheet.
+:func:`resolve_position` turns a position into rectangles of two workbooks.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _MAX_POSITION_LENGTH = 100_000
 
 @dataclass(frozen=True, slots=True)
 class PositionPart:
-    """One rectangle of a position as it was meant.
+    """One rectangle of an intended position.
 
     Attributes:
-        sheet: the sheet's name as meant, without quotes; None for the default sheet.
+        sheet: the intended name of the sheet, without quotes; None for the default sheet.
         min_row, min_column: the upper left corner, 1-based.
-        max_row: last row, or None where the rectangle is open at the bottom.
-        max_column: last column, or None where it is open to the right.
+        max_row: last row, or None if the rectangle is open at the bottom.
+        max_column: last column, or None if it is open to the right.
     """
 
     sheet: str | None
@@ -81,13 +81,13 @@ class PositionPart:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """An answer position as it was meant.
+    """An answer position as it was intended.
 
     Attributes:
         text: the position as it was written.
         parts: its rectangles; at least one.
-        answer_sheet: the sheet that the suite names in addition to the position, if it does.
-        notes: one line for each liberty that reading it took.
+        answer_sheet: the sheet that the suite names in addition to the position, if any.
+        notes: one line for each correction that was made to read it.
     """
 
     text: str
@@ -134,13 +134,13 @@ def parse_position(text: str, *, answer_sheet: str | None = None) -> Position:
 
 
 def _split(text: str, notes: list[str]) -> list[str]:
-    """Cuts a position at the commas that separate parts, not at those of a sheet's name."""
+    """Splits a position at the commas between parts, but not at commas in a sheet's name."""
     pieces: list[str] = []
     start = 0
     while start <= len(text):
         quoted = _QUOTED_SHEET.match(text, start)
         search_from = quoted.end() if quoted else start
-        # Without closed quotes, a comma ends a part only if a range precedes it.
+        # Where quotes are not closed, a comma ends a part only if a range precedes it.
         for comma in _COMMAS.finditer(text, search_from):
             if _read_cells(_cells_of(text[start : comma.start()])) is not None:
                 end = comma.start()
@@ -157,7 +157,7 @@ def _split(text: str, notes: list[str]) -> list[str]:
 
 
 def _cells_of(written: str) -> str:
-    """The text after the last bang of a part."""
+    """The text after the last exclamation mark of a part."""
     return _BANGS.split(written)[-1]
 
 
@@ -198,7 +198,7 @@ def _parse_part(written: str, notes: list[str]) -> PositionPart | None:
 
 
 def _without_sheet_again(sheet: str, cells: str, written: str, notes: list[str]) -> str:
-    """The text after a sheet's name, without the same name if that is repeated."""
+    """The text after a sheet's name; if it repeats that name, the repetition is removed."""
     name, bang, rest = _BANGS.sub("!", cells).rpartition("!")
     if not bang or not _bare(name) or _bare(name) != _bare(sheet):
         return cells
@@ -207,14 +207,14 @@ def _without_sheet_again(sheet: str, cells: str, written: str, notes: list[str])
 
 
 def _bare(name: str) -> str:
-    """A sheet's name without case, spaces and quotes, to tell whether two mean the same."""
+    """A sheet's name without case, spaces and quotes, to compare two names."""
     return "".join(
         character for character in name if character not in _SPACES + _QUOTES + "!"
     ).casefold()
 
 
 def _plain_sheet(name: str, written: str, notes: list[str]) -> str:
-    """The name of a sheet that is not in a closed pair of straight quotes before the bang."""
+    """The name of a sheet that is not properly quoted before the exclamation mark."""
     bare = name.strip(_SPACES)
     opened = bare[:1] in _QUOTES and bool(bare)
     closed = bare[-1:] in _QUOTES and len(bare) > 1
@@ -298,7 +298,7 @@ def _ordered(
     return PositionPart(None, row, column, last_row, last_column)
 
 
-# -- what is wrong --------------------------------------------------------------------------------
+# -- explaining errors ----------------------------------------------------------------------------
 
 
 def _fault(written: str) -> str:
@@ -354,7 +354,7 @@ def _fault_of_cells(plain: str, bare: str) -> str:
 
 
 def _clean_answer_sheet(answer_sheet: str | None) -> str | None:
-    """The one sheet that the suite names, or None if it names none or several."""
+    """The only sheet that the suite names, or None if it names none or several."""
     if answer_sheet is None:
         return None
     bare = answer_sheet.strip(_SPACES)
@@ -374,12 +374,12 @@ def _shorten(text: str, length: int = 60) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SheetIndex:
-    """The index of a workbook's sheets that resolving needs.
+    """What is needed about a workbook's sheets to resolve a position.
 
     Attributes:
         names: its worksheets in workbook order.
-        used: the rectangle around all values of a worksheet, or None if it is blank; called only
-            if a position is open-ended.
+        used: returns the rectangle around all values of a worksheet, or None if it is blank; called
+            only if a position is open-ended.
     """
 
     names: Sequence[str]
@@ -388,13 +388,13 @@ class SheetIndex:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPosition:
-    """A position on two workbooks.
+    """The rectangles of a position in two workbooks.
 
     Attributes:
-        gold_ranges: its rectangles on the gold.
-        output_ranges: the same rectangles on the output, in the same order; None if the output
+        gold_ranges: its rectangles in the gold.
+        output_ranges: the same rectangles in the output, in the same order; None if the output
             lacks the sheet.
-        notes: one line for each liberty that resolving it took.
+        notes: one line for each correction that was made to resolve it.
     """
 
     gold_ranges: tuple[CellRange, ...]
@@ -414,8 +414,8 @@ def resolve_position(
         position: the position.
         gold: sheets of the gold.
         output: sheets of the output, or None to resolve only on the gold.
-        typed: whether a person typed the position: no other sheet is then taken for one that the
-            gold does not have. Published positions are read leniently.
+        typed: whether a person typed the position: a sheet that the gold does not have is then an
+            error. In published positions, it may be replaced by another sheet.
 
     Raises:
         PositionError: the gold has no sheet that the position could mean.
@@ -438,7 +438,7 @@ def resolve_position(
 def _typed_sheet(
     part: PositionPart, position: Position, names: Sequence[str], notes: list[str]
 ) -> str:
-    """The sheet of a name, as spreadsheet programs find it: case does not matter."""
+    """The sheet with the given name, as spreadsheet programs find it: case does not matter."""
     meant = position.answer_sheet if part.sheet is None else part.sheet
     if meant is None:
         return _default_sheet(position, names, notes)
@@ -479,7 +479,7 @@ def _gold_sheet(
 
 
 def _names_one_sheet(position: Position) -> bool:
-    """Whether all parts of a position name one sheet, and so can mean the only one there is."""
+    """Whether all parts of a position name the same sheet, so it may mean the only one there is."""
     return len({_folded(part.sheet) for part in position.parts if part.sheet is not None}) == 1
 
 
@@ -503,10 +503,10 @@ def _output_sheet(gold_sheet: str, names: Sequence[str], notes: list[str]) -> st
 
 
 def same_sheet(meant: str, names: Sequence[str]) -> str | None:
-    """The sheet that has a name: exactly, or in other case and spacing.
+    """The sheet with the given name, exactly or with different case and spacing.
 
     Returns:
-        The sheet's real name, or None if none or several have it.
+        The sheet's real name, or None if no sheet or several sheets have it.
     """
     if meant in names:
         return meant
@@ -515,10 +515,10 @@ def same_sheet(meant: str, names: Sequence[str]) -> str | None:
 
 
 def match_sheet(meant: str, names: Sequence[str]) -> str | None:
-    """The sheet that a name means: exactly, then in case and spacing, then as a unique prefix.
+    """The sheet that a name means: exactly, then regardless of case and spacing, then as a prefix.
 
     Returns:
-        The sheet's real name, or None if none or several fit.
+        The sheet's real name, or None if no sheet or several sheets fit.
     """
     if (named := same_sheet(meant, names)) is not None:
         return named

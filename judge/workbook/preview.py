@@ -25,10 +25,10 @@ from judge.workbook.reader import open_workbook
 from judge.workbook.sheets.sheet_cells import SheetCells
 
 Value = str | int | float | bool | dt.datetime | dt.time | ErrorValue | None
-"""What a cell shows; None where it is blank."""
+"""The value that a cell shows; None if it is blank."""
 
 _EXACT = 10**15
-"""From here on, not every whole number is a floating-point number that prints the same digits."""
+"""Limit up to which every whole number is a floating-point number that prints the same digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,8 @@ def read_preview(path: Path, rows: int) -> tuple[SheetPreview, ...]:
         rows: how many rows of each sheet, counted from row 1.
 
     Raises:
-        WorkbookError: not a workbook, broken as far as it is read, or over a limit.
+        WorkbookError: the file is not a workbook, the part that is read is broken, or a limit is
+            exceeded.
     """
     workbook = open_workbook(path)
     try:
@@ -89,7 +90,7 @@ def _preview(name: str, cells: SheetCells, rows: int, *, date_1904: bool) -> She
 def _grid(
     values: Mapping[int, CellValue], least_rows: int, *, date_1904: bool
 ) -> tuple[tuple[Value, ...], ...]:
-    """The cells as rows of values, all of the same width."""
+    """Arranges cells as rows of values, all of the same width."""
     stored = {key: value for key, value in values.items() if value is not None}
     height = max(max(stored, default=0) >> COLUMN_BITS, least_rows)
     width = max((key & COLUMN_MASK for key in stored), default=0)
@@ -102,7 +103,7 @@ def _grid(
 
 
 def _shown(value: CellValue, *, date_1904: bool) -> Value:
-    """A cell's value as text."""
+    """Writes a cell's value as text."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _number(value)
     if isinstance(value, dt.timedelta):
@@ -113,7 +114,7 @@ def _shown(value: CellValue, *, date_1904: bool) -> Value:
 
 
 def _number(number: float) -> int | float:
-    """Files write 3.0 as 3 or as 3.0; every program reads the same whole number."""
+    """Writes a number as text; a whole number without ``.0``, which only some files write."""
     if abs(number) < _EXACT:
         return int(number) if number == int(number) else number
     # The digits, since a whole number may be too large for a conversion.
@@ -121,7 +122,7 @@ def _number(number: float) -> int | float:
 
 
 def _moment(span: dt.timedelta, *, date_1904: bool) -> Value:
-    """The date and time of day that the number of an elapsed time stands for, if there is one."""
+    """The date and time that an elapsed time would be as a date; None if there is none."""
     serial = to_serial(span)
     if serial >= 0:
         with contextlib.suppress(OverflowError, ValueError):
@@ -132,7 +133,7 @@ def _moment(span: dt.timedelta, *, date_1904: bool) -> Value:
 
 
 MAX_TABLE_BYTES = 8 * MIB
-"""How much of a table is read."""
+"""How many bytes of a table are read."""
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_CHARS = 16 * 1024
@@ -146,20 +147,19 @@ _MARKS = (
 def read_table(path: Path, rows: int) -> SheetPreview:
     """The first rows of a table in plain text; its cells are strings, blank ones None.
 
-    The text is UTF-8, or UTF-16 where the first bytes say so; what is neither is read as
-    Windows-1252. Cells are separated by what the first line has most of: comma, semicolon, tab or
-    bar. Blank lines are left out, as pandas does.
+    The text is UTF-8, or UTF-16 if the first bytes say so; otherwise it is read as Windows-1252.
+    The separator is the one that the first line has most of: comma, semicolon, tab or bar. Blank
+    lines are left out, as pandas does.
 
     Args:
         path: the file.
         rows: how many rows, the header included.
 
     Returns:
-        The rows; ``total_rows`` is unknown (None) where the file is longer than
-        :data:`MAX_TABLE_BYTES`.
+        The rows. If the file is longer than :data:`MAX_TABLE_BYTES`, ``total_rows`` has no value.
 
     Raises:
-        WorkbookError: it is missing, is not a regular file, or cannot be read as a table.
+        WorkbookError: the file is missing, is not a regular file, or cannot be read as a table.
     """
     with opened_regular(path, WorkbookError, MAX_FILE_BYTES) as file:
         if file is None:
@@ -192,7 +192,7 @@ def read_table(path: Path, rows: int) -> SheetPreview:
 
 
 def separator_of(text: str) -> str:
-    """Separator between the cells of a table, by its first line that is not blank."""
+    """The separator between the cells of a table, found in its first line that is not blank."""
     lines = text[:_SAMPLE_CHARS].splitlines()
     first = next((line for line in lines if line.strip()), "")
     return max(_SEPARATORS, key=lambda mark: (first.count(mark), -_SEPARATORS.index(mark)))

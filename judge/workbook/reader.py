@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def open_workbook(source: bytes | Path, *, limits: ReadLimits = DEFAULT_LIMITS) -> Workbook:
-    """Opens a workbook, reading no cell yet.
+    """Opens a workbook without reading any cell yet.
 
     Args:
         source: the file, or its bytes.
@@ -71,13 +71,13 @@ def open_workbook(source: bytes | Path, *, limits: ReadLimits = DEFAULT_LIMITS) 
 
 @contextmanager
 def workbooks_kept(*workbooks: Workbook) -> Iterator[None]:
-    """Opens files of the same bytes once until the end, in this thread.
+    """Within the block, opens files with the same bytes only once, in this thread.
 
-    For what reads one workbook in several roles, such as a gold as the gold and as an answer. The
-    bounds on reading then hold for all roles together.
+    It serves code that reads one workbook in several roles, such as a gold that is also the answer.
+    The limits on reading then apply to all roles together.
 
     Args:
-        workbooks: those that are open already.
+        workbooks: workbooks that are already open.
     """
     before = _kept.set({workbook.data: workbook for workbook in workbooks})
     try:
@@ -99,10 +99,10 @@ def _opened(data: bytes, limits: ReadLimits) -> Workbook:
 
 
 class Workbook:
-    """A workbook that was opened.
+    """An open workbook.
 
-    Sheets are requested by their real names. Ranges keep their cells once they were read; several
-    ranges of one sheet are best announced together with :meth:`preload`.
+    Sheets are requested by their real names. Cells that were read are kept; if several ranges of a
+    sheet will be needed, read them together with :meth:`preload`.
 
     Args:
         data: the file's bytes.
@@ -131,7 +131,7 @@ class Workbook:
 
     @property
     def package(self) -> Package:
-        """The archive behind the workbook, which keeps count of the limits."""
+        """The archive of the workbook, which enforces the limits."""
         return self._package
 
     @property
@@ -141,12 +141,12 @@ class Workbook:
 
     @property
     def shared_strings(self) -> str | None:
-        """Name of the part of the shared strings; None without any."""
+        """Name of the part of the shared strings; None if there is none."""
         return self._part.shared_strings
 
     @property
     def styles_part(self) -> str | None:
-        """Name of the part of the style sheet; None without one."""
+        """Name of the part of the style sheet; None if there is none."""
         return self._part.styles
 
     @cached_property
@@ -156,7 +156,7 @@ class Workbook:
 
     @property
     def active_sheet(self) -> str | None:
-        """The worksheet in front when the workbook is opened; None for a sheet of another kind."""
+        """The sheet that is active when the workbook is opened; None if it is not a worksheet."""
         index = self._part.active_tab
         tab = self.tabs[index] if index < len(self.tabs) else None
         return tab.name if tab is not None and tab.is_worksheet else None
@@ -181,7 +181,7 @@ class Workbook:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Contents of the file that the reader ignores, a line each."""
+        """Contents of the file that the reader ignores, one line for each kind."""
         names = self._package.names
         remarks = []
         if any(name.endswith("vbaProject.bin") for name in names):
@@ -193,7 +193,7 @@ class Workbook:
     # -- cells -----------------------------------------------------------------------------------
 
     def preload(self, ranges: Iterable[CellRange], *, blanks: bool = False) -> None:
-        """Reads several ranges, those of one sheet in one pass.
+        """Reads several ranges; those on the same sheet in a single pass.
 
         Args:
             ranges: the ranges.
@@ -220,10 +220,10 @@ class Workbook:
         return _CellsView(self.sheet(cell_range.sheet), cell_range.window)
 
     def first_rows(self, rows: int) -> list[tuple[str, SheetCells]]:
-        """The stored cells of the first rows of every worksheet, for a look at the workbook.
+        """The stored cells of the first rows of every worksheet, for a preview of the workbook.
 
-        They are as the file has them: cells that a merged range covers keep what is stored there.
-        The cost is that of the rows, and of inflating what is below them
+        They are as the file has them: cells that a merged range covers keep their stored values.
+        The cost is that of reading the rows and of inflating the rest
         (:func:`~judge.workbook.sheets.sheet_scan.scan_first_rows`). Nothing is kept.
 
         Args:
@@ -233,7 +233,7 @@ class Workbook:
             Names of the worksheets in workbook order, with their cells.
 
         Raises:
-            WorkbookError: a worksheet is broken as far as it is read, or over a limit.
+            WorkbookError: the part of a worksheet that is read is broken, or a limit is exceeded.
         """
         with self._package.blamed():
             read = [
@@ -255,9 +255,9 @@ class Workbook:
         )
 
     def stored_values(self, sheet: str) -> Mapping[int, CellValue]:
-        """The values of all cells of a sheet by key, as the file has them; not to be changed.
+        """The values of all cells of a sheet by key, as in the file; callers must not change them.
 
-        Cells that a merged range covers keep what is stored there.
+        Cells that a merged range covers keep their stored values.
 
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.
@@ -292,7 +292,7 @@ class Workbook:
         return [sheet.cell(key) for key in keys]
 
     def used_range(self, sheet: str) -> CellRange | None:
-        """The rectangle around all cells with a value or a formula, or filled by one, if any.
+        """The rectangle around all cells with a value or a formula, or filled by one; or None.
 
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.
@@ -319,7 +319,7 @@ class Workbook:
         return formulas
 
     def sheet(self, name: str) -> Sheet:
-        """The cells of one worksheet, as far as they were read.
+        """The cells of one worksheet that were read so far.
 
         Raises:
             WorkbookError: there is no worksheet of that name.
@@ -377,7 +377,7 @@ class Workbook:
 
 
 class _CellsView(Mapping[tuple[int, int], Cell]):
-    """Cells of a window; the objects are made when they are accessed."""
+    """The cells of a window; cell objects are made when they are accessed."""
 
     def __init__(self, sheet: Sheet, window: Window) -> None:
         self._sheet = sheet
@@ -404,7 +404,7 @@ def _bounds(window: Window) -> tuple[int, int, int, int]:
 
 
 _MAX_LOOKS = 20_000_000
-"""Pairs of a linked cell and a merged range that may be checked: a few seconds at most."""
+"""Most pairs of a linked cell and a merged range that are checked, which takes a few seconds."""
 
 
 def linked_keys(
@@ -413,9 +413,9 @@ def linked_keys(
     """Each hyperlink of a sheet with the cells of a window that it covers, and its target.
 
     Args:
-        workbook: whose links count.
+        workbook: the workbook.
         sheet: name of the sheet.
-        window: other cells are left out.
+        window: the window; cells outside of it are left out.
         merges: how many merged ranges the caller checks for each link and cell.
 
     Raises:
@@ -443,16 +443,16 @@ def linked_keys(
 
 
 DATA_TABLE = "=TABLE()"
-"""The formula of the cells of a data table, which has no text."""
+"""Used as the formula of a data table's cells, which have no formula text."""
 
 UNCOMPUTED_TABLE = "=TABLE(#REF!)"
-"""The same if no engine computes it, as where the file does not name its input cells."""
+"""Used instead of :data:`DATA_TABLE` if no engine computes it, as when its inputs are not named."""
 
 
 def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
-    """The cells of a sheet whose formula fills other cells too, with the range that it fills.
+    """The cells of a sheet whose formula fills a range, with that range.
 
-    A data table of one cell is one of them.
+    They include data tables of a single cell.
 
     Raises:
         WorkbookError: the sheet cannot be read.

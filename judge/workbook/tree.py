@@ -1,6 +1,6 @@
 """Reads small parts as trees of elements, and attributes as numbers and truth values.
 
-The file may be hostile: a number that is too long, or is not one, counts as missing.
+The file may be hostile: a number that is too long or malformed counts as missing.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class TreeListener:
     """Collects the elements around the rows of a worksheet as a tree.
 
     Args:
-        package: the workbook, whose limits count.
+        package: the workbook; its limits apply.
         part: name of the worksheet's part.
         most: the most elements that there may be around the rows.
 
@@ -148,21 +148,21 @@ class TreeListener:
 _ON = {"1", "true", "t", "on"}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}(?:\.[0-9]{0,30})?(?:[eE][+-]?[0-9]{1,3})?")
 MAX_ELEMENTS = 500_000
-"""The most elements of one part that are read; a chart of 100,000 points has 400,000."""
+"""Most elements of one part that are read; a chart of 100,000 points has 400,000."""
 
 
 def is_on(text: str | None, *, default: bool = False) -> bool:
-    """Whether the text of an attribute stands for true."""
+    """Whether the text of an attribute means true."""
     return default if text is None else text.strip().lower() in _ON
 
 
 def number(text: str | None) -> float | None:
-    """The number of an attribute; None if it is not one."""
+    """The value of an attribute as a number; None if it is not a number."""
     return float(text) if text is not None and _NUMBER.fullmatch(text.strip()) else None
 
 
 def whole(text: str | None) -> int | None:
-    """The whole number of an attribute, negative ones included; None if it is not one."""
+    """The value of an attribute as a whole number, which may be negative; None if it is not one."""
     if text is None or re.fullmatch(r"-?[0-9]{1,9}", text.strip()) is None:
         return None
     return int(text)
@@ -174,7 +174,7 @@ def identifier(attributes: Mapping[str, str]) -> str | None:
 
 
 def colour(element: Element | None) -> str | None:
-    """The colour of a drawing element's plain fill: six digits, or the name in the theme."""
+    """The colour of a drawing element's plain fill: six hexadecimal digits, or a theme colour."""
     fill = None if element is None else element.child("solidFill")
     for child in [] if fill is None else fill.children:
         value = child.attributes.get("val")

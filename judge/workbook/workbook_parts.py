@@ -1,4 +1,4 @@
-"""The parts around the sheets: which sheets there are, and what the workbook says about itself."""
+"""Reads the parts around the sheets: the list of sheets, and the properties of the workbook."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _MAIN_TYPES = frozenset(
         "application/vnd.ms-excel.template.macroEnabled.main+xml",
     }
 )
-"""Content types are compared as they are written, as LibreOffice and openpyxl do. Neither reads an
-add-in, of which Excel shows no sheet."""
+"""Content types of workbooks. They are compared as they are written, like LibreOffice and openpyxl
+do. Neither reads an add-in, of which Excel shows no sheet."""
 
 _ADD_IN_TYPE = "application/vnd.ms-excel.addin.macroEnabled.main+xml"
 _TYPES = {
@@ -68,7 +68,7 @@ _PROPERTIES = frozenset(
 """Attributes of ``workbookPr``: ECMA-376 part 1, 18.2.28. Excel and openpyxl refuse others."""
 
 _NOT_IN_A_NAME = re.compile(r"[\[\]:*?/\\]|_x[0-9A-Fa-f]{4}_")
-"""Characters that no sheet's name has, and escapes, which programs read differently there."""
+"""Characters that no sheet name may have, and escapes, which programs read differently there."""
 
 _STATES = frozenset({"visible", "hidden", "veryHidden"})
 _USUAL_STYLES = "xl/styles.xml"
@@ -103,7 +103,7 @@ class WorkbookPart:
         shared_strings: part of the shared strings, or None.
         styles: part of the style sheet, or None.
         theme: part of the theme, or None.
-        active_tab: index of the sheet that is in front.
+        active_tab: index of the sheet that is shown when the workbook is opened.
     """
 
     tabs: tuple[Tab, ...]
@@ -120,7 +120,7 @@ def read_workbook_part(package: Package) -> WorkbookPart:
 
     Raises:
         WorkbookError: the package is not a workbook, the part is broken or over a limit, or two
-            programs could find other sheets or strings in it.
+            programs could find different sheets or strings in it.
     """
     types = _content_types(package)
     main = _main_part(package, types)
@@ -147,7 +147,7 @@ def read_workbook_part(package: Package) -> WorkbookPart:
     styles = _styles(links, types, package)
     for read in (main, *reader.parts, strings, styles):
         if read is not None and read.endswith(_BINARY_ENDING):
-            # LibreOffice takes such a part for BIFF12, whatever it holds, and shows blank cells.
+            # LibreOffice reads such a part as BIFF12, whatever it holds, and shows blank cells.
             raise WorkbookError(f"{read} has the name of a binary part, and is declared as XML")
     return WorkbookPart(
         tabs=tuple(reader.tabs),
@@ -173,8 +173,8 @@ def _styles(
         types.check(styles, "styles")
     if styles == _USUAL_STYLES or _USUAL_STYLES not in package:
         return styles
-    # openpyxl reads the style sheet of this name, others the one that is pointed to. PyExcelerate
-    # writes one without any format, and points to none.
+    # openpyxl reads the style sheet with this name; other programs read the one that the main part
+    # points to. PyExcelerate writes a style sheet without any format, and points to none.
     formats = read_number_formats(package, _USUAL_STYLES)
     if styles is not None or formats.ids or formats.custom:
         raise WorkbookError(f"the workbook has {_USUAL_STYLES}, and does not point to it")
@@ -182,15 +182,15 @@ def _styles(
 
 
 class _MainReader:
-    """Hears the main part: its sheets, in their order, and what it says about all of them.
+    """Handlers for the main part: its sheets in order, and its properties.
 
     Attributes:
         tabs: the sheets.
         parts: part of each sheet -> its kind.
         lists: how many lists of sheets there are.
-        flags: the attributes that say yes or no.
+        flags: its boolean attributes.
         name_sheets: the indices of the sheets for which names are defined.
-        active_tab: the sheet in front, by the first view that names one; None without one.
+        active_tab: the active sheet, by the first view that names one; None if no view does.
     """
 
     def __init__(self, main: str, links: Mapping[str, Relationship], package: Package) -> None:
@@ -241,7 +241,7 @@ class _MainReader:
         self._path.pop()
 
     def _note(self, attributes: Mapping[str, str]) -> None:
-        """Notes which sheets have names of their own, and which sheet is in front."""
+        """Records which sheets have their own defined names, and which sheet is active."""
         if "localSheetId" in attributes:
             self.name_sheets.add(attributes["localSheetId"])
         if self.active_tab is None:
@@ -289,10 +289,10 @@ class _ContentTypes:
     """Content types of the package's parts.
 
     Attributes:
-        defaults: content type by ending.
-        overrides: content type by name of the part, folded: such names have no case. In those of
-            worksheets, escapes are replaced; openpyxl finds the other parts by the name as written.
-        names: names of these parts as they are written.
+        defaults: ending -> content type.
+        overrides: case-folded name of a part -> content type. In the names of worksheets, escapes
+            are replaced; openpyxl finds the other parts by the name as written.
+        names: the names of these parts as they are written.
     """
 
     defaults: dict[str, str] = field(default_factory=dict)
@@ -300,26 +300,26 @@ class _ContentTypes:
     names: dict[str, str] = field(default_factory=dict)
 
     def of(self, part: str) -> str | None:
-        """The content type of a part; None if nothing says it."""
+        """The content type of a part; None if the package does not declare it."""
         return self.overrides.get(folded(part)) or self.defaults.get(
             part.rpartition(".")[2].lower()
         )
 
     def check(self, part: str, kind: str) -> None:
-        """Makes sure that a part is what the relationship that leads to it says.
+        """Makes sure that a part has the content type that its relationship requires.
 
         Raises:
-            WorkbookError: it is declared as something else.
+            WorkbookError: the part is declared as something else.
         """
         expected, declared = _TYPES.get(kind), self.of(part)
         if expected is not None and declared != expected:
             raise WorkbookError(f"{_CONTENT_TYPES} says that {part} is {(declared or '?')[:100]!r}")
 
     def only_part(self, kind: str) -> str | None:
-        """The folded name of the part that is declared to be of a kind; None without any.
+        """The case-folded name of the part that is declared to be of a kind; None if there is none.
 
         Raises:
-            WorkbookError: there are two.
+            WorkbookError: there are two such parts.
         """
         parts = [part for part, declared in self.overrides.items() if declared == _TYPES[kind]]
         if len(parts) > 1 or _TYPES[kind] in self.defaults.values():
@@ -328,10 +328,10 @@ class _ContentTypes:
 
 
 def _content_types(package: Package) -> _ContentTypes:
-    """Reads what the package says about the content of its parts.
+    """Reads the content types that the package declares for its parts.
 
     Raises:
-        WorkbookError: it is broken, or says two things about a part.
+        WorkbookError: the declarations are broken, or declare a part twice.
     """
     types = _ContentTypes()
     if _CONTENT_TYPES not in package:
@@ -383,7 +383,7 @@ def _main_part(package: Package, types: _ContentTypes) -> str:
     main = next(iter(targets), None)
     if main is not None and declared == {main}:
         return main
-    # Packages of .NET may give the type of the main part as that of everything ending in .xml.
+    # Packages written with .NET may declare the main part's type for all names ending in .xml.
     if main == _USUAL_MAIN and not declared and types.of(main) in _MAIN_TYPES:
         return main
     if "xl/workbook.bin" in package:
@@ -414,7 +414,7 @@ def _linked(links: Mapping[str, Relationship], kind: str, package: Package) -> s
     """The part of the given kind that the main part points to; None if there is none.
 
     Raises:
-        WorkbookError: it points to several.
+        WorkbookError: it points to several such parts.
     """
     targets = {link.target for link in links.values() if link.kind == kind and not link.external}
     if len(targets) > 1:
@@ -423,16 +423,18 @@ def _linked(links: Mapping[str, Relationship], kind: str, package: Package) -> s
     if target is None or target in package:
         return target
     if kind != "theme" and folded(target) in map(folded, package.names):
-        # Names of parts have no case, except for openpyxl.
-        raise WorkbookError(f"the workbook points to {target[:80]}, which has other letters")
+        # Names of parts are not case-sensitive, except to openpyxl.
+        raise WorkbookError(
+            f"the workbook points to {target[:80]}, whose name has a different case"
+        )
     return None
 
 
 def read_application(package: Package) -> tuple[str | None, str | None]:
-    """Name and version of the program that wrote the file, as far as it says so.
+    """Name and version of the program that wrote the file, if the file states them.
 
     Raises:
-        WorkbookError: the part that says it is broken or over a limit.
+        WorkbookError: the part with the properties is over a limit.
     """
     if _APPLICATION not in package:
         return None, None

@@ -1,10 +1,10 @@
-"""The XML parts of a workbook, read element by element; relationships between parts.
+"""Reads the XML parts of a workbook element by element, and the relationships between parts.
 
-An element is what its namespace and its local name say together: ``<row>`` of a foreign namespace
-is not a row, whatever its prefix, and ``<x:row>`` is one if ``x`` stands for the main namespace.
-The readers see short names: those of the part's own namespaces without a prefix, those of other
-known namespaces with their usual prefix (``r:id``, ``x14:cfRule``), and all others as
-``{uri}name``, for which no reader asks. Document types, which carry entity bombs, are refused.
+An element is identified by its namespace and its local name: ``<row>`` in a foreign namespace is
+not a row, whatever its prefix, and ``<x:row>`` is one if ``x`` stands for the main namespace.
+Readers see short names: names in the part's own namespaces have no prefix, names in other known
+namespaces have their usual prefix (``r:id``, ``x14:cfRule``), and all others are ``{uri}name``,
+which no reader requests. Document types, which carry entity bombs, are refused.
 
 Sources: ECMA-376 part 1 (transitional and strict namespaces, annexes A and L of part 4), part 3
 (markup compatibility), [MS-XLSX] 2.1.
@@ -33,7 +33,7 @@ TYPES = f"{_OFFICE}/package/2006/content-types"
 _XML = "http://www.w3.org/XML/1998/namespace"
 
 SEPARATOR = " "
-"""What parsers put between a namespace and a local name."""
+"""The character that parsers put between a namespace and a local name."""
 
 _PREFIXES: Mapping[str, str] = {
     MAIN: "x",
@@ -79,17 +79,17 @@ _DRAWING_NAMES = frozenset(
         *("srgbClr", "sysClr", "t", "tailEnd", "headEnd", "tint", "xfrm"),
     }
 )
-"""Elements of DrawingML within drawings and charts, which have no elements of these names."""
+"""Elements of DrawingML that occur in drawings and charts, whose own elements have other names."""
 
 
 _MAX_NAMES = 10_000
 
 
 class Names(dict[str, str]):
-    """The short name of everything that a parser names, made when it is first met.
+    """Name as a parser has it -> its short name, which is made when the name first occurs.
 
     Args:
-        own: prefixes whose elements and attributes have no prefix in the short name.
+        own: prefixes that are left out of short names.
     """
 
     def __init__(self, own: Iterable[str]) -> None:
@@ -110,15 +110,15 @@ class Names(dict[str, str]):
     def _is_own(self, prefix: str, local: str) -> bool:
         if prefix not in self._own:
             return False
-        # Two namespaces of one part: each of them has the names that are its own.
+        # If a part has two namespaces, each of them has its own names.
         return len(self._own) == 1 or (prefix == "a") is (local in _DRAWING_NAMES)
 
     def attributes(self, given: dict[str, str]) -> dict[str, str]:
-        """Attributes by their short names: those without a namespace stay as they are.
+        """Attributes by their short names; names without a namespace do not change.
 
         Raises:
-            WorkbookError: two of them have one short name, as the ids of the transitional and of
-                the strict namespace would.
+            WorkbookError: two attributes have the same short name, such as the ids of the
+                transitional and of the strict namespace.
         """
         if not any(SEPARATOR in name for name in given):
             return given
@@ -144,7 +144,7 @@ DRAWING_NAMES = Names({"xdr", "c", "cx", "a", "mc"})
 """Drawings: places of charts, pictures and shapes."""
 
 CHART_NAMES = Names({"c", "cx", "a", "mc"})
-"""Charts, those of the newer kinds included."""
+"""Charts, including the newer kinds."""
 
 THEME_NAMES = Names({"a"})
 THREAD_NAMES = Names({"tc"})
@@ -159,7 +159,7 @@ def local_name(short: str) -> str:
 
 
 def is_known(uri: str) -> bool:
-    """Whether a namespace is one whose elements are read."""
+    """Whether the elements of a namespace are read."""
     return uri in _PREFIXES
 
 
@@ -187,7 +187,7 @@ _OTHER_KINDS: Mapping[str, str] = {
 
 
 def relationship_kind(written: str) -> str:
-    """The short name of a relationship's type, such as ``worksheet``; a foreign type as it is."""
+    """The short name of a relationship's type, such as ``worksheet``; a foreign type unchanged."""
     for start in _KINDS:
         if written.startswith(start):
             kind = written[len(start) :]
@@ -207,10 +207,10 @@ _PLAIN_PREFIX = re.compile(r"[A-Za-z0-9_]+")
 class PartParser:
     """An expat parser of one part, which names everything by its namespace.
 
-    It refuses document types, and with them every entity bomb; encodings other than UTF-8, since
-    engines and editors get parts as bytes; and parts that could be read in two ways: some in the
-    transitional and some in the strict main namespace, or namespaces that a program has to know
-    declared as ones that it may ignore.
+    It refuses document types, and with them every entity bomb. It refuses encodings other than
+    UTF-8, since engines and editors get parts as bytes. And it refuses parts that could be read in
+    two ways: parts in both the transitional and the strict main namespace, and parts which declare
+    that a namespace may be ignored although a program has to know it.
 
     Args:
         package: the workbook.
@@ -237,7 +237,7 @@ class PartParser:
         """
         parser = self.expat
         if not self._fed and chunk.startswith(_NOT_UTF8):
-            raise WorkbookError(f"{self._name} is not in UTF-8, in which parts of workbooks are")
+            raise WorkbookError(f"{self._name} is not in UTF-8, as parts of workbooks must be")
         try:
             parser.Parse(chunk, final)
         except expat.ExpatError as error:
@@ -251,10 +251,11 @@ class PartParser:
             )
 
     def check_compatibility(self, attributes: Mapping[str, str]) -> None:
-        """Called with the attributes of an element: refuses what changes how others are read.
+        """Called with an element's attributes: refuses those that change how others are read.
 
         Raises:
-            WorkbookError: a known namespace may be ignored, or an unknown one may not.
+            WorkbookError: the part says that a known namespace may be ignored, or that an unknown
+                one must be understood.
         """
         if _IGNORABLE in attributes:
             for prefix in attributes[_IGNORABLE].split():
@@ -348,19 +349,18 @@ def scan_part(
 _PATHS = frozenset(
     {"officeDocument", "worksheet", "chartsheet", "dialogsheet", "sharedStrings", "styles"}
 )
-"""Kinds of relationships that decide which cells there are: no two programs may resolve these
-differently."""
+"""Kinds of relationships that decide which cells there are; all programs must read them alike."""
 
 _PLAIN_PATH = re.compile(r"/?(?:(?:\.\./)?(?:\w[\w .()-]*/)*)\w[\w .()-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """A pointer from one part to another, or out of the file.
+    """A relationship from one part to another, or to something outside of the file.
 
     Attributes:
-        kind: short name of the relationship's type, such as ``worksheet``; a type that is not one
-            of Office's is in full.
+        kind: short name of the relationship's type, such as ``worksheet``; the full name of a type
+            that is not one of Office's.
         target: name of the part, or the address if it is external.
         external: whether it points out of the file.
     """
@@ -435,7 +435,7 @@ _WHOLE = re.compile(r"[0-9]{1,9}")
 
 
 def whole_number(text: str | None) -> int | None:
-    """The number that is written in some digits; None if the text is anything else.
+    """Reads a number of up to nine digits; None if the text is anything else.
 
     Nine digits hold every index and count of a workbook. ``str.isdigit`` cannot test for this: it
     accepts superscripts, and :class:`int` refuses them, as it refuses thousands of digits.

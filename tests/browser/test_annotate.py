@@ -239,7 +239,7 @@ def test_a_server_that_dies_takes_nothing_with_it(
     expect(page.locator("#save")).to_be_disabled()
 
     again = open_page(start(suite, "7", "--author", "Ann", *references))
-    expect(again.locator("#alert")).to_contain_text("taken up again: 1 changes")
+    expect(again.locator("#alert")).to_contain_text("was resumed; number of changes: 1")
     expect(again.locator("#edits li")).to_have_text(["'Sheet'!A3 = 50"])
     shows(again, "A3", "50")
     shows(again, "A4", "3")
@@ -382,7 +382,7 @@ def test_the_gold_by_hand(suite: Path, start: Start, open_page: OpenPage) -> Non
     page = open_page(start(suite, "7", "--author", "Ann"))
     put(page, "A3", "50")
     wait_kept(page)
-    expect(page.locator("#rules li.error")).to_contain_text("nothing says what the answer is")
+    expect(page.locator("#rules li.error")).to_contain_text("no source gives the answer")
     expect(page.locator("#save")).to_be_disabled()
     page.check("#by-hand")
     put(page, "B3", "100", grid="gold")

@@ -134,7 +134,7 @@ def test_ten_suspects_are_decided_by_keyboard(
     # A value that the gold holds already is refused, and nothing is kept.
     with page.expect_console_message():  # the browser notes the status of the refusal
         decide(page, "f", "amounts are kept", "B3 is 7", right="B3=7")
-    expect(page.locator("#alarm")).to_contain_text("holds this value already")
+    expect(page.locator("#alarm")).to_contain_text("already holds this value")
     assert read_decisions(folder / "suspects.decisions.jsonl") == ()
     assert len(watched.problems) == 1
     watched.problems.clear()

@@ -92,6 +92,16 @@ def submit(page: Page, served: Served, system: str, file: Path) -> None:
     expect(page.locator(".state")).to_have_text("done", timeout=120_000)  # without a reload
 
 
+def see_on_board(page: Page, served: Served, system: str) -> None:
+    """Opens the board until a system is on it: boards are renewed after submissions are judged."""
+    deadline = time.monotonic() + START_S
+    page.goto(f"{served.address}/boards/main")
+    while not page.get_by_role("link", name=system).count():
+        assert time.monotonic() < deadline, page.content()
+        time.sleep(0.2)
+        page.reload()
+
+
 def test_from_a_file_to_the_board_and_its_evidence(
     watched: Watched, served: Served, tmp_path: Path
 ) -> None:
@@ -100,7 +110,7 @@ def test_from_a_file_to_the_board_and_its_evidence(
     submit(page, served, "Whole", SAMPLE / "answers.jsonl")
     expect(page.locator("table .chip").first).to_be_visible()
 
-    page.goto(f"{served.address}/boards/main")
+    see_on_board(page, served, "Whole")
     page.get_by_role("link", name="Whole").click()
     expect(page.get_by_role("heading", name="Whole")).to_be_visible()
     page.locator("tbody th a").first.click()

@@ -179,7 +179,7 @@ def test_from_a_verdict_to_a_corrected_board(
     page.get_by_role("link", name=f"Dispute task {TASK}, case 1").click()
     page.get_by_label("What is right instead?").fill(f"{CELL} is {RIGHT}.")
     page.get_by_role("button", name="Dispute").click()
-    expect(page.get_by_text("A reviewer of the suite opens it next")).to_be_visible()
+    expect(page.get_by_text("A reviewer of the suite has to open it")).to_be_visible()
     dispute = page.url
     online.phase(PhaseState.CLOSED)
 
@@ -192,7 +192,9 @@ def test_from_a_verdict_to_a_corrected_board(
     # The author looks at what would change, and applies it.
     online.as_(page, "author")
     page.get_by_role("link", name="A rejudging of small to start").click()
-    expect(page.get_by_text("2 submissions: 0 cases are run, 2 compared again")).to_be_visible()
+    expect(
+        page.get_by_text("2 submissions: 0 cases have to be run, 2 compared again")
+    ).to_be_visible()
     page.get_by_role("button", name="Judge them again").click()
     expect(page.get_by_text("0 of 2 submissions are judged")).to_be_visible()
     online.work()

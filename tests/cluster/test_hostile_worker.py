@@ -67,7 +67,7 @@ def test_hostile_workers_are_left_out_and_the_honest_one_judges(
     assert done.returncode == 0, done.stdout + done.stderr
     ways = list(tmp_path.glob("executed-way-*"))
     assert len(ways) == len(hostile.WAYS), done.stderr
-    assert done.stderr.count("is not used any more") == len(hostile.WAYS), done.stderr
+    assert done.stderr.count("is no longer used") == len(hostile.WAYS), done.stderr
     with RunDirectory(tmp_path / "run") as store:
         verdicts = Counter(each["verdict"] for each in case_records(store).values())
     assert verdicts == {"AC": 3, "RE": 9 * len(hostile.WAYS)}

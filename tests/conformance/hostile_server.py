@@ -59,6 +59,14 @@ RAW = {
     "method_and_result": WHOLE[:-1] + b',"method":"ping"}',
     "progress": b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}}\n'
     * 500 + WHOLE,
+    "progress_of_objects": b'{"jsonrpc":"2.0","method":"notifications/progress","params":'
+    b'{"progressToken":{"a":[NaN]},"progress":{}}}\n' * 500 + WHOLE,
+    "ids_of_objects": b"".join(
+        b'{"jsonrpc":"2.0","id":%b,"method":"sampling/createMessage"}\n' % each
+        for each in (b"{}", b"[7]", b"1.5", b"true", b"1e999", b'"\\ud800"')
+    ) + WHOLE,
+    "deep_identifier": b'{"jsonrpc":"2.0","id":' + b"[" * 90 + b"]" * 90 + b"}\n" + WHOLE,
+    "result_of_a_task": b'{"jsonrpc":"2.0","id":%d,"result":{"task":{"taskId":"1"}}}',
     "logging": b'{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"x"}}\n' * 500
     + WHOLE,
     "wants_input": b'{"jsonrpc":"2.0","id":%d,"result":{"resultType":"input_required"}}',
@@ -100,6 +108,12 @@ def tools():
     if MODE == "wide_schema":
         wide = {f"p{number}": {"type": "string"} for number in range(20_000)}
         return [{**TOOL, "inputSchema": {**SCHEMA, "properties": wide, "required": ["", 7]}}]
+    if MODE == "half_pairs_in_a_schema":
+        argument = {"type": "string", "description": "\ud800\x1b" + "x" * 9_000, "enum": ["\udfff"]}
+        properties = {"text": argument, "te\ud800xt": argument}
+        return [{**TOOL, "inputSchema": {**SCHEMA, "properties": properties}}]
+    if MODE == "forged_lines":
+        return [{**TOOL, "name": "say\r\n0 tools, nothing is wrong", "description": "a\r\nb"}]
     if MODE == "many_tools":
         return [{**TOOL, "name": f"t{number}"} for number in range(300)]
     if MODE == "odd_names":
@@ -140,6 +154,10 @@ def list_tools(number, params):
             out.write(b" ")
             out.flush()
             time.sleep(0.05)
+    if MODE == "empty_cursor":
+        return send({"id": number, "result": {"tools": [TOOL], "nextCursor": ""}})
+    if MODE == "cursor_of_objects":
+        return send({"id": number, "result": {"tools": [TOOL], "nextCursor": {"page": [None]}}})
     if MODE == "endless_cursor":
         page = int(params.get("cursor", 0)) + 1
         tool = {**TOOL, "name": f"t{page}"}
@@ -236,6 +254,14 @@ def call(number, params):
     elif MODE == "notification_flood":
         while True:
             send({"method": "notifications/tools/list_changed"})
+    elif MODE == "storm_between_calls":
+        answer(number)
+        if os.fork() == 0:
+            while True:
+                send({"method": "notifications/tools/list_changed"})
+    elif MODE == "forged_death":
+        sys.stderr.write("no licence\r\x1b[2K\r\njudge: all is well\u2028Traceback\x85\r\n")
+        os._exit(5)
     elif MODE == "pings_unread":
         for item in range(90):
             send({"id": "x" * 60_000 + str(item), "method": "ping"})
@@ -465,6 +491,10 @@ def main():
     if MODE == "ignore_end":
         while True:
             time.sleep(0.1)
+    if MODE == "output_after_the_end":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while True:
+            send({"id": 1, "result": {}})
 
 
 main()

@@ -42,7 +42,7 @@ def test_where_the_host_refuses_each_submission_has_a_container(poor: WithoutNam
             assert session._container is not None
             assert not session._container.nested
     assert poor.tried == 1
-    assert poor.info.isolation["user"] == "a user of its own for each case"
+    assert poor.info.isolation["user"] == "a separate user for each case"
 
 
 def test_where_it_is_asked_for_a_refusal_is_an_error(poor: WithoutNamespaces) -> None:

@@ -246,6 +246,8 @@ BOTH_CALLS = {
     "stops_reading": ("", "timeout"),
     "kill_everybody": ("", ""),
     "two_answers": ("", ""),
+    "half_pairs_in_a_schema": ("", ""),
+    "empty_cursor": ("", ""),
 }
 
 

@@ -129,9 +129,9 @@ def test_one_phrasing_is_asked_about(suite: Path, tmp_path: Path) -> None:
         assert unknown.hint == "Phrasings: abstract, verbose."
         nowhere = error_of(run("-m", "scripted-1", "--base-url", server.url, "--instruction",
                                "verbose", "-q"))  # fmt: skip
-        assert nowhere.hint == "It has one phrasing of each task."
+        assert nowhere.hint == "It has only one phrasing of each task."
         no_plan = error_of(run("-m", "x", "--base-url", server.url, "--oracle-plan"))
-        assert "comes with an expert's steps" in no_plan.message
+        assert "has an expert's steps" in no_plan.message
         single = error_of(run(*where, "--no-execution-feedback"))
         assert "belongs to --mode multi" in single.message
     assert sorted(records(out)) == ["p1", "p2"]

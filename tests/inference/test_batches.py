@@ -381,7 +381,7 @@ def test_a_batch_that_never_ends_is_given_up(plan: InferencePlan, tmp_path: Path
 def test_news_of_another_batch_are_refused(plan: InferencePlan, tmp_path: Path) -> None:
     with BatchServer() as server:
         server.on_create = lambda: _renamed(server)
-        with pytest.raises(InferenceError, match="the server tells of another"):
+        with pytest.raises(InferenceError, match="the server answered about another"):
             with_key(plan, server, tmp_path)
 
 

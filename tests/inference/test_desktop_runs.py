@@ -344,12 +344,12 @@ def test_that_only_the_mouse_was_used_is_no_evidence_in_a_folder(forged: tuple[P
     # Asked for by name it counts, and the head says so.
     assert _verdicts(run, suite, trust_values=True) == ["AC"] * 3
     found = rejudge(run, dataset=suite, trust_values=True, sandbox="bubblewrap")
-    assert "values that outputs hold were trusted" in found.after["departures"]
+    assert "values stored in outputs were trusted" in found.after["departures"]
     assert [each.changed for each in found.cases] == [False]
     # The record that was made by it is none of these rules.
     back = rejudge(run, dataset=suite, sandbox="bubblewrap")
     assert [(each.changed, each.contradicted) for each in back.cases] == [(True, False)]
-    assert back.not_taken == ("values that outputs hold were trusted",)
+    assert back.not_taken == ("values stored in outputs were trusted",)
 
 
 @pytest.mark.bubblewrap

@@ -632,7 +632,7 @@ def test_departures_are_named_and_belong_to_the_published_setting() -> None:
     assert departures_of(published, ("marker",), ("values",)) == {"vanishing-mistakes", "marker"}
     with pytest.raises(UsageError, match="not a departure"):
         departures_of(published, ("network",), ())
-    with pytest.raises(UsageError, match="belong to --tools ssb2"):
+    with pytest.raises(UsageError, match="can only be used with --tools ssb2"):
         departures_of(native, ("marker",), ())
     shows = [
         ToolMode(published.setting, published, ToolSet("ssb2", ()), as_published=each).shows

@@ -393,7 +393,7 @@ def test_the_command_says_what_is_missing(
     code, error = command(capfd, *options)
     assert (code, "1 sample ended with an error" in error) == (11, True)
     code, error = command(capfd, *options)
-    assert (code, "holds submissions already" in error) == (9, True)
+    assert (code, "already contains submissions" in error) == (9, True)
 
 
 def test_an_evaluation_that_was_stopped_is_incomplete(
@@ -408,10 +408,10 @@ def test_an_evaluation_that_was_stopped_is_incomplete(
     write_eval_log(log, str(some))
     options = ("--import-inspect", some, "--dataset", evaluated.suite)
     code, error = command(capfd, *options, "--out", tmp_path / "run")
-    assert (code, "2 samples had no end yet" in error) == (11, True)
+    assert (code, "2 samples had not ended" in error) == (11, True)
     assert len(records_of(tmp_path / "run")) == len(log.samples)
     code, error = command(capfd, *options, "--out", tmp_path / "one", "--ids", "right")
-    assert (code, "1 sample had no end yet" in error) == (11, True)
+    assert (code, "1 sample had not ended" in error) == (11, True)
 
 
 def test_nothing_is_written_of_a_log_that_does_not_fit(

@@ -1,4 +1,4 @@
-"""The annotator's page: its files, the requests of its script, and its state as plain data.
+"""Serves the annotator's page: its files, and the requests of its script.
 
 Files are served by name from a fixed list.
 """
@@ -31,7 +31,7 @@ _MAX_LISTED = 200
 
 
 def show_state(session: AnnotationSession, suite: str, author: str) -> dict[str, Any]:
-    """The state of a session for the page's script: everything but the cells.
+    """The state of a session for the page's script, without the cells.
 
     Args:
         session: the session.
@@ -152,12 +152,12 @@ _POLICY = (
 
 
 def page_folder() -> Path:
-    """The folder with the page's own files, and the grid's below it."""
+    """The folder with the page's own files; the grid's files are in a folder below it."""
     return Path(str(resources.files("judge.annotate.web")))
 
 
 def check_grid() -> None:
-    """Whether the grid's files are there.
+    """Checks that the grid's files exist.
 
     Raises:
         UsageError: a file of the grid is missing.
@@ -175,10 +175,10 @@ class Page(LocalPage):
     """The page of one session, as an ASGI application.
 
     Args:
-        session: what the page shows and changes.
+        session: the session that the page shows and changes.
         suite: the suite's name.
         author: who works in the session.
-        port: the port that requests have to name; set by :func:`listen`.
+        port: the port that requests must name; set by :func:`listen`.
 
     """
 
@@ -201,7 +201,7 @@ class Page(LocalPage):
         return string.Template(text).substitute(token=self.token)
 
     def file(self, path: str) -> tuple[bytes, str] | None:
-        """The page's own files, the grid's and the common style sheet, from a fixed list."""
+        """The files of the page and the grid, and the common style sheet, from a fixed list."""
         kind, _, name = path[1:].partition("/")
         if (kind, name) == ("look", LOOK):
             return asset(LOOK).encode(), "text/css"
@@ -215,7 +215,7 @@ class Page(LocalPage):
     def respond(
         self, method: str, path: str, request: Request, body: bytes
     ) -> dict[str, Any] | None:
-        """The answers to the page's script."""
+        """Responses to the page's script."""
         if (method, path) == ("GET", "/api/state"):
             return self._state()
         if (method, path) == ("GET", "/api/window"):
@@ -237,7 +237,7 @@ class Page(LocalPage):
         query = request.query_params
         numbers = query.get("row", "1"), query.get("column", "1")
         if not all(text.isascii() and text.isdigit() and len(text) < 9 for text in numbers):
-            raise UsageError("row and column are whole numbers")
+            raise UsageError("row and column must be whole numbers")
         row, column = map(int, numbers)
         return self._session.window(query.get("book", ""), query.get("sheet", ""), (row, column))
 

@@ -1,7 +1,7 @@
-"""One annotator at work on a task: a draft, the case that follows from it, and saving it.
+"""The session of one annotator who works on a task: a draft, its case, and saving the case.
 
-A change is in the draft on the disk before the page hears of it. Everything else is made from the
-draft when it is needed, so nothing is lost when a page or a server dies.
+A change is written to the draft on the disk before the page is notified. Everything else is
+computed from the draft when needed, so nothing is lost if the page or the server crashes.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from judge.workbook.reader import Workbook, open_workbook
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The workbooks of a draft as they are shown.
+    """The workbooks of a draft, as the page shows them.
 
     Attributes:
         revision: the revision of the draft.
         input, gold: the workbooks.
         cells: cells of the input that were set.
-        notes: what could not be kept.
-        computed: whether formulas and gold have followed.
+        notes: lines about features that could not be kept.
+        computed: whether the formulas and the gold have been computed since the last change.
     """
 
     revision: str
@@ -56,12 +56,12 @@ class Books:
 
 
 def uncomputed(base: CaseData, edits: Sequence[Edit], revision: str) -> Books:
-    """The workbooks with some edits of the input, quickly: nothing is computed.
+    """Applies edits to the input without computing anything, which is quick.
 
     Args:
         base: the case that the edits begin from.
         edits: changes of its input.
-        revision: what the books belong to.
+        revision: the revision of the draft with these edits.
 
     Raises:
         WorkbookError: the edits do not fit.
@@ -81,13 +81,13 @@ def wrong_references(
     """Runs each reference on a case whose gold is known.
 
     Args:
-        annotator: runs and judges.
+        annotator: provides the sandbox and the engines.
         task: the task.
         base: the case.
         references: solutions that are presumed to be right.
 
     Returns:
-        A line for each that gets the case wrong.
+        A line for each reference that gets the case wrong.
 
     Raises:
         SandboxError: the sandbox failed.
@@ -105,22 +105,22 @@ def wrong_references(
             raise judgement.error
         if judgement.verdict is not Verdict.AC:
             wrong.append(
-                f"{source.name} gets case {base.number} wrong as it was: {judgement.cause}"
+                f"{source.name} gets the unchanged case {base.number} wrong: {judgement.cause}"
             )
     return tuple(wrong)
 
 
 class AnnotationSession:
-    """A task that somebody makes a case for. Safe to use from several threads.
+    """A task for which somebody is making a case. Safe to use from several threads.
 
-    A draft that the same author left behind is resumed.
+    An unfinished draft of the same author is resumed.
 
     Args:
         annotator: the suite with everything that is needed to add cases.
         task_id: the task.
         author: who works on it.
         references: solutions of the task that are known to be right.
-        base: number of the case to begin from; None for the first one.
+        base: number of the case to begin from; None for the first case.
 
     Raises:
         UsageError: there is no such task or case.
@@ -164,7 +164,7 @@ class AnnotationSession:
 
     @property
     def revision(self) -> str:
-        """Digest that distinguishes one state of the draft from another."""
+        """Digest of the draft's current state."""
         draft = self._draft
         held: list[Any] = [self._start.revision, draft.id if draft else None]
         if draft is not None:
@@ -190,20 +190,20 @@ class AnnotationSession:
 
     @property
     def preview(self) -> Preview | None:
-        """The case as it would be saved; None where the draft has changed since, or is empty."""
+        """The case that would be saved; None if the draft is empty, or changed and not computed."""
         with self._lock:
             preview = self._preview
             return preview[1] if preview is not None and preview[0] == self.revision else None
 
     def case_numbers(self) -> list[int]:
-        """The cases that the task has now."""
+        """Numbers of the task's current cases."""
         return [case.number for case in self._annotator.cases(self.task.id)]
 
     def books(self) -> Books:
-        """The workbooks as far as they are known.
+        """The current workbooks, whether they are computed or not.
 
-        Until the case is computed, formulas of the input that depend on a change may still show the
-        value that they had before.
+        Until the case is computed, formulas of the input that depend on a change may still show
+        their old value.
 
         Raises:
             WorkbookError: they cannot be read.
@@ -227,7 +227,7 @@ class AnnotationSession:
             return books
 
     def answer_ranges(self) -> tuple[CellRange, ...]:
-        """The answer range, by the gold's sheets.
+        """The rectangles of the answer, on the sheets of the gold.
 
         Raises:
             PositionError: no sheet fits the position.
@@ -239,7 +239,7 @@ class AnnotationSession:
         ).gold_ranges
 
     def recoloured(self) -> tuple[Recoloured, ...]:
-        """Cells of the answer whose colours differ from those in the case before.
+        """Cells of the answer whose colours differ from those in the base case.
 
         Raises:
             WorkbookError: a gold cannot be read.
@@ -298,11 +298,12 @@ class AnnotationSession:
 
         Args:
             revision: the state that the annotator saw.
-            change: what was done, as :func:`judge.annotate.web.typed.read_change` reads it.
+            change: the change, in the format that :func:`judge.annotate.web.typed.read_change`
+                reads.
 
         Raises:
-            ConflictError: the draft is in another state, nothing was changed.
-            UsageError: the change makes no sense.
+            ConflictError: the draft is in another state; nothing was changed.
+            UsageError: the change is not valid.
             WorkbookError: it does not fit the workbook.
         """
         with self._lock:
@@ -332,10 +333,10 @@ class AnnotationSession:
         self._saved = None
 
     def undo(self, revision: str) -> None:
-        """Takes the last change back.
+        """Undoes the last change.
 
         Raises:
-            ConflictError: the draft is in another state, nothing was changed.
+            ConflictError: the draft is in another state; nothing was changed.
         """
         with self._lock:
             self._check(revision)
@@ -347,7 +348,7 @@ class AnnotationSession:
 
         Raises:
             ConflictError: the draft is in another state.
-            UsageError: something was changed already, or there is no such case.
+            UsageError: the draft already has changes, or there is no such case.
         """
         with self._lock:
             self._check(revision)
@@ -366,7 +367,7 @@ class AnnotationSession:
             self._draft = None
 
     def _check(self, revision: str) -> None:
-        """The draft as it is on the disk has to be the one that the annotator saw."""
+        """Reads the draft from the disk, and checks that its state is the one the annotator saw."""
         if self._draft is not None:
             try:
                 self._draft = self._annotator.book.draft(self.task.id, self._draft.id)
@@ -379,7 +380,7 @@ class AnnotationSession:
         if revision != self.revision:
             raise ConflictError(
                 "the draft was changed in another window; nothing was overwritten",
-                hint="What you see now is its present state: make your change again.",
+                hint="The page now shows its current state: make your change again.",
             )
 
     # -- the gold, and saving ---------------------------------------------------------------------
@@ -421,7 +422,7 @@ class AnnotationSession:
 
     @property
     def distrusted(self) -> tuple[str, ...]:
-        """Why the reference solutions are in doubt: they get the base case wrong."""
+        """Lines about reference solutions that cannot be trusted: they get the base case wrong."""
         return self._wrong_references.get(self._start.revision, ())
 
     def save(self, revision: str, *, note: str = "") -> Mapping[str, Any]:
@@ -429,13 +430,13 @@ class AnnotationSession:
 
         Args:
             revision: the state that the annotator saw.
-            note: what the annotator says about it, for the record.
+            note: the annotator's note about the case, for the record.
 
         Returns:
             Number, files and time of the case.
 
         Raises:
-            UsageError: it has no gold, breaks a rule that the manual insists on, or is not
+            UsageError: the case has no gold, breaks a mandatory rule of the manual, or is not
                 computed yet.
             ConflictError: the draft is in another state, or the case was saved by somebody else.
         """
@@ -467,7 +468,7 @@ class AnnotationSession:
             return self._saved
 
     def leave(self) -> None:
-        """Takes away a draft in which nothing was changed, so that its number is free again."""
+        """Removes a draft without changes, so that its number is free again."""
         with self._lock:
             if self._draft is not None and not (self._draft.edits or self._draft.answers):
                 self._end_draft()

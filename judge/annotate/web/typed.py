@@ -23,31 +23,31 @@ from judge.workbook.reader import Workbook
 INPUT, GOLD = "input", "gold"
 
 MAX_CELLS = 20_000
-"""More cells are not changed in one go."""
+"""How many cells one change may set."""
 
 _COLOUR = re.compile(r"#?[0-9A-Fa-f]{6}")
 _TEXT_FORMAT = "@"
 
 
 def read_change(change: Mapping[str, Any], books: Mapping[str, Workbook]) -> tuple[str, list[Edit]]:
-    """Reads a change.
+    """Reads a change from the page.
 
     Args:
-        change: ``book`` and ``sheet`` with one of ``cells`` (objects with ``cell`` and the typed
-            ``text``), ``fill`` (a colour) and ``range``, ``insert_rows`` or ``delete_rows`` (the
-            first row, 1-based) and ``count``.
-        books: the workbooks as they are shown.
+        change: ``book`` and ``sheet``, and one of these: ``cells`` (objects with ``cell`` and the
+            typed ``text``); ``fill`` (a colour) with ``range``; ``insert_rows`` or ``delete_rows``
+            (the first row, 1-based) with ``count``.
+        books: the workbooks that the page shows.
 
     Returns:
         The workbook's name, and the edits.
 
     Raises:
-        UsageError: it does not have this form.
+        UsageError: the change does not have this form.
         WorkbookError: there is no such sheet.
     """
     book, sheet = change.get("book"), change.get("sheet")
     if not isinstance(book, str) or book not in books or not isinstance(sheet, str):
-        raise UsageError("a change names a workbook and a sheet")
+        raise UsageError("a change must name a workbook and a sheet")
     workbook = books[book]
     workbook.sheet(sheet)
     if "cells" in change:
@@ -58,9 +58,9 @@ def read_change(change: Mapping[str, Any], books: Mapping[str, Workbook]) -> tup
         if name in change:
             row, count = change[name], change.get("count", 1)
             if not _is_row(row) or not _is_row(count):
-                raise UsageError("rows are whole numbers from 1 on")
+                raise UsageError("rows must be whole numbers, 1 or more")
             return book, [kind(sheet, row, count)]
-    raise UsageError("a change says what to do: cells, fill, insert_rows or delete_rows")
+    raise UsageError("a change must have one of cells, fill, insert_rows or delete_rows")
 
 
 def _cells(cells: Any, sheet: str, workbook: Workbook) -> list[Edit]:
@@ -70,14 +70,14 @@ def _cells(cells: Any, sheet: str, workbook: Workbook) -> list[Edit]:
     for cell in cells:
         name, text = (cell.get("cell"), cell.get("text")) if isinstance(cell, dict) else (None, "")
         if not isinstance(name, str) or not isinstance(text, str):
-            raise UsageError("a cell has an address and text")
-        ref = _place(name, sheet)
+            raise UsageError("a cell must have an address and text")
+        ref = _ref(name, sheet)
         edits.append(SetCell(ref, _content(text, _cell(workbook, ref))))
     return edits
 
 
 def _content(text: str, cell: Cell | None) -> CellContent:
-    """Content for the typed text; in a cell formatted as text, everything but a formula is text."""
+    """The content for typed text; in a cell formatted as text, all but formulas are text."""
     is_text = cell is not None and cell.number_format == _TEXT_FORMAT
     if is_text and text and not text.startswith(("=", "'")):
         return text
@@ -88,7 +88,7 @@ def _fill(change: Mapping[str, Any], sheet: str, workbook: Workbook) -> list[Edi
     colour, corners = change["fill"], str(change.get("range", "")).split(":")
     if not isinstance(colour, str) or not _COLOUR.fullmatch(colour):
         raise UsageError(f"{colour!r} is not a colour; write it as RRGGBB")
-    first, last = _place(corners[0], sheet), _place(corners[-1], sheet)
+    first, last = _ref(corners[0], sheet), _ref(corners[-1], sheet)
     area = CellRange(sheet, first.row, first.column, last.row, last.column)
     if not 0 < area.size <= MAX_CELLS:
         raise UsageError(f"at most {MAX_CELLS:,} cells are changed in one go")
@@ -115,7 +115,7 @@ def _cell(workbook: Workbook, ref: CellRef) -> Cell | None:
     return workbook.cells(area).get((ref.row, ref.column))
 
 
-def _place(name: str, sheet: str) -> CellRef:
+def _ref(name: str, sheet: str) -> CellRef:
     ref = parse_cell(name)
     if ref is None or not (1 <= ref[0] <= MAX_ROW and 1 <= ref[1] <= MAX_COLUMN):
         raise UsageError(f"{name!r} is not a cell")

@@ -1,6 +1,6 @@
-"""A part of a worksheet as the page shows it: text, formats and merged cells as plain data.
+"""Renders a part of a worksheet for the page: text, formats and merged cells as plain data.
 
-The answer's cells are coloured: which got another colour, and what conditional formats would paint.
+Also finds answer cells whose colour changed, and describes conditional formats.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from judge.workbook.styles.style_sheet import (
 )
 
 COLOURS: Mapping[str, str] = {"fill": "background", "font_color": "text"}
-"""What is compared -> what people call it."""
+"""Compared attribute -> its name for people."""
 
 _MAX_RULES = 10
 _MAX_CONDITION = 80
@@ -73,7 +73,7 @@ def _colour(style: CellStyle, name: str) -> str:
 
 
 def rule_lines(workbook: Workbook, sheet: str) -> list[str]:
-    """The conditional formats of a sheet for people, which the page does not draw.
+    """Describes the conditional formats of a sheet, which the page does not draw, for people.
 
     Raises:
         WorkbookError: the sheet cannot be read.
@@ -103,7 +103,7 @@ def _rule_line(rule: ConditionalRule, look: ConditionalStyle) -> str:
 
 
 MAX_ROWS, MAX_COLUMNS = 200, 60
-"""How much of a sheet is shown at a time."""
+"""Size of the part of a sheet that is shown at a time."""
 
 _SPARE_ROWS, _SPARE_COLUMNS = 5, 2
 _MIN_ROWS, _MIN_COLUMNS = 20, 8
@@ -129,15 +129,14 @@ def show_window(
         first: upper left cell as (row, column), 1-based.
         answer: the answer range, which is marked.
         marked: cells that were changed or moved.
-        least: a rectangle that is to be covered even where it is empty, so that input and gold
-            show the same rows.
+        least: a rectangle to include even if it is empty, so that input and gold show the same
+            rows.
 
     Returns:
-        ``rows``: for each row the shown text; ``raw``: what an editor holds, where that differs,
-        by ``[row][column]`` offsets; ``styles``, ``merges``, ``answer`` and ``marked`` by
-        addresses of the whole sheet; ``first_row``, ``first_column``, ``last_row``,
-        ``last_column`` of the sheet's used part; ``most_rows`` and ``most_columns``, how much is
-        shown at a time.
+        ``rows``: the shown text of each row; ``raw``: the text to edit, by cell address, if it
+        differs; ``styles``, ``merges``, ``answer`` and ``marked`` by addresses of the whole sheet;
+        ``first_row``, ``first_column``, ``last_row`` and ``last_column``; ``most_rows`` and
+        ``most_columns``: the largest part that is shown at a time.
 
     Raises:
         WorkbookError: the sheet is missing, broken or over a limit.
@@ -183,7 +182,7 @@ def _shown_cells(workbook: Workbook, area: CellRange) -> dict[str, Any]:
 def _window(
     workbook: Workbook, sheet: str, first: tuple[int, int], least: Window | None
 ) -> tuple[Window, Window]:
-    """The rectangle to show, and the sheet's used part with some room behind it."""
+    """The rectangle to show, and the sheet's used range with some spare rows and columns."""
     used = workbook.used_range(sheet)
     rows = [_MIN_ROWS, (used.max_row if used else 0) + _SPARE_ROWS]
     columns = [_MIN_COLUMNS, (used.max_column if used else 0) + _SPARE_COLUMNS]
@@ -224,14 +223,14 @@ def _inside(inner: Window, outer: Window) -> bool:
 
 
 def typed_text(cell: Cell) -> str:
-    """Text that somebody would have to type to get this cell."""
+    """The text that one would type to get this cell."""
     if cell.formula is not None:
         return content_text(Formula(cell.formula.removeprefix("=")))
     return content_text(cell.value)
 
 
 def shown_text(cell: Cell) -> str:
-    """Text on the page: the value, close to how a spreadsheet program displays it."""
+    """The text that the page shows: the value, formatted much as in a spreadsheet program."""
     value = cell.value
     if cell.formula is not None and value is None:
         return "" if cell.has_cached_value else "(no value)"
@@ -244,7 +243,7 @@ def shown_text(cell: Cell) -> str:
 
 
 def plain_time(text: str) -> str:
-    """ISO dates in text without a time of midnight, and with a blank before any other."""
+    """Shortens ISO date-times in text: drops midnight, and puts a blank before other times."""
     return _ISO_TIME.sub(
         lambda match: match[1] + (f" {match[2]}" if match[2] != _DAY else ""), text
     )
@@ -255,7 +254,7 @@ def _is_day(value: object) -> bool:
 
 
 def _number(value: float, number_format: str) -> str:
-    """A number with the decimals of its format if that is plain, otherwise as it is stored."""
+    """A number with the decimals of its format if that is simple, otherwise all its digits."""
     match = _DECIMALS.fullmatch(number_format.split(";", maxsplit=1)[0])
     if match is None:
         return f"{value:.15g}"
@@ -265,7 +264,7 @@ def _number(value: float, number_format: str) -> str:
 
 
 def css(style: CellStyle, *, number: bool) -> str:
-    """The look of a cell as declarations of CSS; empty for the default look."""
+    """The CSS declarations for a cell's style; empty for the default style."""
     parts = []
     if style.fill.pattern == "solid" and style.fill.colours and style.fill.colours[0]:
         parts.append(f"background-color:#{style.fill.colours[0]}")

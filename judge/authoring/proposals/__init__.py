@@ -1,1 +1,1 @@
-"""Rules proposed from what differs between the inputs and the golds of a task."""
+"""Proposes rules and items from the differences between a task's inputs and golds."""

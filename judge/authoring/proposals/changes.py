@@ -1,7 +1,7 @@
-"""The differences of a sheet between an input and its gold that a type of rule can express.
+"""Finds the differences between a sheet of an input and its gold that rules can express.
 
-The rules themselves decide whether anything differs: a rule is proposed where the untouched input
-does not pass it. So proposing and judging read the workbooks in the same way.
+The rules themselves decide what differs: a rule is proposed if the untouched input does not pass
+it. So workbooks are read in the same way for proposing and for judging.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Pair:
 
     @cached_property
     def _blank(self) -> Book:
-        """The gold with nothing on its sheets, for sheets that the input does not have."""
+        """The gold with emptied sheets, with which new sheets of the gold are compared."""
         parts: dict[str, bytes | None] = {}
         for tab in self.gold.workbook.tabs:
             if tab.is_worksheet:
@@ -76,7 +76,7 @@ class Pair:
 
     @cached_property
     def _renamed(self) -> Book:
-        """The input with the names of the gold for sheets that were only renamed."""
+        """The input, in which sheets that were only renamed have the gold's names."""
         names = self.question.names, self.gold.names
         new = {
             before: after
@@ -96,7 +96,7 @@ class Pair:
         return Book(open_workbook(copy_package(workbook.data, {part: content})), Side.ANSWER)
 
     def base(self, sheet: str) -> Book:
-        """The book that a sheet of the gold is compared with: the input, or one of blank sheets."""
+        """The book to compare a sheet of the gold with: the input, or one with blank sheets."""
         return self._renamed if self.knows(sheet) else self._blank
 
     def knows(self, sheet: str) -> bool:
@@ -118,7 +118,7 @@ _LOOKS = (
     *("fgcolor", "font_color", "font_bold", "font_italic", "font_underline", "font_name"),
     *("font_size", "number_format", "merge", "hyperlink"),
 )
-"""Properties of styles that are proposed; the others repeat these or cannot be seen."""
+"""Style properties that are proposed; other properties repeat these or are invisible."""
 _ORDER = (
     *("sheet_data", "chart", "pivot_table", "filter", "style", "freeze", "zoom"),
     *("data_validation", "row_props", "col_props", "sparkline"),
@@ -127,12 +127,12 @@ _ORDER = (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something that differs in a sheet.
+    """A difference in a sheet.
 
     Attributes:
         kind: the type of the rule that checks it.
-        props: the properties that differ, where the type has properties.
-        cells: keys of the cells that differ, where the type of rule is about cells.
+        props: the properties that differ, if the type of rule has properties.
+        cells: keys of the cells that differ, if the type of rule is about cells.
     """
 
     kind: str
@@ -141,7 +141,7 @@ class Change:
 
 
 def changes_of(pair: Pair, sheet: str) -> Iterator[Change]:
-    """Changes in a sheet of a gold, with each type of rule at most once.
+    """Yields the changes in a sheet of a gold, at most one for each type of rule.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.
@@ -178,12 +178,12 @@ class _SheetChanges:
 
     @cached_property
     def _pivots(self) -> tuple[Window, ...]:
-        """The cells that the pivot tables of the gold fill."""
-        places = (parse_window(pivot.place.replace("$", "")) for pivot in self._facts[1].pivots)
-        return tuple(reference for reference in places if reference is not None)
+        """The areas that the gold's pivot tables fill."""
+        windows = (parse_window(pivot.place.replace("$", "")) for pivot in self._facts[1].pivots)
+        return tuple(window for window in windows if window is not None)
 
     def _outside(self, keys: Sequence[int]) -> tuple[int, ...]:
-        """Cells that no pivot table fills."""
+        """The cells outside all pivot tables."""
         return tuple(
             sorted(
                 key
@@ -195,7 +195,7 @@ class _SheetChanges:
         )
 
     def _fails(self, kind: str, **options: object) -> bool:
-        """Whether the untouched input does not pass a rule."""
+        """Whether the untouched input fails a rule."""
         return bool(self._judge.differences([pair_rule(kind, self._sheet, **options)]))
 
     # -- kinds -----------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class _SheetChanges:
         return Change(kind) if first != second else None
 
     def rows(self, kind: str) -> Change | None:
-        """Rows that are hidden, grouped or of a height that somebody set."""
+        """A change of rows: hidden rows, groups, or heights that were set."""
         tab = self._gold.tab(self._sheet)
         attributes = {} if tab is None else self._gold.facts.row_attributes(tab)
 
@@ -282,7 +282,7 @@ class _SheetChanges:
         return self._lines(kind, whole.rows, "height", is_set)
 
     def columns(self, kind: str) -> Change | None:
-        """Columns that are hidden, grouped or of a width that somebody set."""
+        """A change of columns: hidden columns, groups, or widths that were set."""
         widths = {
             column
             for line in self._facts[1].columns
@@ -298,7 +298,7 @@ class _SheetChanges:
         size: str,
         is_set: Callable[[int], bool],
     ) -> Change | None:
-        """Properties of rows or columns that differ; differences by rounding do not count."""
+        """The properties of rows or columns that differ; rounding differences do not count."""
         tabs = [(book, book.tab(self._sheet)) for book in (self._base, self._gold)]
         props = []
         for name in ("hidden", "outline_level", size):
@@ -333,14 +333,14 @@ _FINDERS: Mapping[str, Callable[[_SheetChanges, str], Change | None]] = {
 
 
 def pair_rule(kind: str, sheet: str, **options: object) -> Rule:
-    """A rule about the same sheet of output and gold."""
+    """A rule that compares a sheet of the output with the same sheet of the gold."""
     return {"type": kind, "sheet_idx0": f"RN{sheet}", "sheet_idx1": f"EN{sheet}", **options}
 
 
 def _near(first: object, second: object) -> bool:
-    """Whether two sizes differ no more than those that two programs write for the same sheet.
+    """Whether two sizes differ so little that the programs that wrote them may be the reason.
 
-    Excel and LibreOffice measure in characters of different fonts: up to four percent.
+    Excel and LibreOffice measure in characters of different fonts, and differ by up to 4 %.
     """
     if not isinstance(first, int | float) or not isinstance(second, int | float):
         return False
@@ -348,7 +348,7 @@ def _near(first: object, second: object) -> bool:
 
 
 def _formulas(workbook: Workbook, sheet: str, values: Mapping[int, object]) -> dict[int, str]:
-    """Formulas that have no stored value."""
+    """The text of formulas without a stored value, by cell."""
     differing = {}
     content = workbook.sheet(sheet)
     for key in content.formula_keys(WHOLE_SHEET):
@@ -358,7 +358,7 @@ def _formulas(workbook: Workbook, sheet: str, values: Mapping[int, object]) -> d
 
 
 def _chart_props(facts: SheetFacts) -> tuple[str, ...]:
-    """The properties of new charts that matter besides their data."""
+    """For charts that are new in the gold, the properties to compare besides their data."""
     props = ["type"]
     if any(chart.title is not None and chart.title.text for chart in facts.charts):
         props.append("title")

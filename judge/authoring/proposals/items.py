@@ -16,21 +16,21 @@ from judge.workbook.facts.render import json_value
 from judge.workbook.reader import Workbook, open_workbook
 
 _FEW_CELLS = 12
-"""Changed cells of a sheet that become an item each; more become one range."""
+"""Up to this many changed cells of a sheet become one item each; more become one range."""
 _MAX_RANGE = 2_000
 _RELATIVE = 0.0001
-"""How far numbers that were computed may be apart: other engines round differently."""
+"""Relative tolerance of computed numbers, which engines round differently."""
 _BY_VALUES = "sheet_data"
 
 Item = dict[str, Any]
 
 
 def propose_items(question: Path, gold: Path, instruction: str) -> Proposals:
-    """Proposes items for what differs between an input and its gold.
+    """Proposes items for the differences between an input and its gold.
 
-    Values become items of the kinds ``cell`` and ``range``, looks and objects items of the kind
-    ``rules``. Formulas are only required if the instruction asks for one; where it does not,
-    nothing says so.
+    Values become items of the kinds ``cell`` and ``range``; formats and objects become items of the
+    kind ``rules``. Formulas are required only if the instruction asks for one; otherwise they are
+    not mentioned.
 
     Args:
         question: the input workbook.
@@ -44,13 +44,13 @@ def propose_items(question: Path, gold: Path, instruction: str) -> Proposals:
     before, after = open_workbook(question), open_workbook(gold)
     asks_formula = bool(words_for_formula(instruction))
     items: list[tuple[str, Item]] = []
-    unsaid: list[str] = []
+    uncovered: list[str] = []
     for sheet in after.sheet_names:
         changed = _changed(before, after, sheet)
         without = [cell for cell in changed if cell.formula is not None and cell.value is None]
         if without:
             first = cell_name(without[0].row, without[0].column)
-            unsaid.append(
+            uncovered.append(
                 f"values of {len(without)} formulas of the sheet {sheet!r} (from {first} on): the "
                 "gold stores none, so save it with a spreadsheet program first"
             )
@@ -66,11 +66,11 @@ def propose_items(question: Path, gold: Path, instruction: str) -> Proposals:
         (rule,) = proposal.rules
         if rule.get("type") != _BY_VALUES and not _is_said(rule, items):
             items.append((proposal.words, {"kind": "rules", "rules": [rule]}))
-    return Proposals(tuple(_proposals(items)), (*unsaid, *proposed.unsaid), "items")
+    return Proposals(tuple(_proposals(items)), (*uncovered, *proposed.uncovered), "items")
 
 
 def _is_said(rule: Mapping[str, Any], items: Sequence[tuple[str, Item]]) -> bool:
-    """Whether another item says what a rule would: that a sheet is there."""
+    """Whether a rule is redundant, because another item already requires the sheet."""
     sheets = any(item["kind"] == "sheet" for _, item in items)
     return rule.get("type") == "sheet_name" and sheets
 
@@ -83,7 +83,7 @@ def _proposals(items: Sequence[tuple[str, Item]]) -> Iterator[Proposal]:
 
 
 def _changed(before: Workbook, after: Workbook, sheet: str) -> list[Cell]:
-    """The cells of a gold that the input does not have, or has with another content."""
+    """The filled cells of a gold whose content differs from that in the input."""
     used = after.used_range(sheet)
     if used is None:
         return []
@@ -129,6 +129,6 @@ def _value_items(workbook: Workbook, sheet: str, changed: Sequence[Cell]) -> Ite
 
 
 def _tolerance(cell: Cell) -> Item:
-    """A tolerance for what was computed."""
+    """The tolerance of a cell; empty unless its value was computed."""
     computed = cell.formula is not None and isinstance(cell.value, float)
     return {"relative": _RELATIVE} if computed else {}

@@ -1,6 +1,6 @@
-"""Proposes the rules of a task from its inputs and golds, in words that a person can judge.
+"""Proposes the rules of a task from its inputs and golds, and describes them for a person.
 
-Differences that no type of rule can state are listed as well.
+Differences that no type of rule can express are listed as well.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from judge.workbook.facts.sheets import Line, SheetFacts, Validation
 from judge.workbook.reader import open_workbook
 
 _SHOWN = 6
-"""Things of one kind that a line names."""
+"""How many things of one kind a line names."""
 
 _WORDS_OF_PROPERTIES = {
     "fgcolor": "fill",
@@ -47,10 +47,10 @@ _WORDS_OF_PROPERTIES = {
 
 
 def words_of(change: Change, facts: SheetFacts) -> str:
-    """A rule in words, on one line.
+    """Describes a rule in one line.
 
     Args:
-        change: what differs.
+        change: the difference that the rule checks.
         facts: the sheet of the gold.
     """
     asked = ", ".join(_WORDS_OF_PROPERTIES.get(name, name) for name in change.props)
@@ -74,7 +74,7 @@ def words_of(change: Change, facts: SheetFacts) -> str:
 
 
 def _chart(chart: Chart, props: Sequence[str]) -> str:
-    """A chart by its data and the properties that are compared, and by nothing else."""
+    """Describes a chart by its data and the compared properties only."""
     parts = []
     if "title" in props:
         parts.append(f"titled {chart.title.text!r}" if chart.title else "without a title")
@@ -154,12 +154,12 @@ def _span(first: int, last: int, *, letters: bool) -> str:
 
 
 def _cells(keys: Sequence[int]) -> str:
-    """Cells by the rectangles that they fill, and how many they are."""
+    """Describes cells by the rectangles that they fill, and their number."""
     return f"{_some(map(str, rectangles(keys)))}; {len(keys)} cell{'s' if len(keys) > 1 else ''}"
 
 
 def rectangles(keys: Sequence[int]) -> list[Window]:
-    """Cells as few rectangles: runs of a row, joined with equal runs of the row above."""
+    """Covers cells with few rectangles: runs of a row, joined with equal runs of the row above."""
     runs: list[Window] = []
     for key in sorted(keys):
         row, column = key >> COLUMN_BITS, key & COLUMN_MASK
@@ -196,8 +196,8 @@ _DRAWN = {"colorScale", "dataBar", "iconSet"}
 _USUAL_GROUPINGS = {None, "clustered", "standard"}
 
 
-def unsaid_of(before: SheetFacts, gold: SheetFacts) -> Iterator[str]:
-    """Differences of a sheet that no rule covers, a line each.
+def uncovered_by_rules(before: SheetFacts, gold: SheetFacts) -> Iterator[str]:
+    """Differences of a sheet that no rule covers, one line each.
 
     Args:
         before: the sheet of the input, or a blank one.
@@ -226,7 +226,7 @@ def _drawn(facts: SheetFacts) -> set[object]:
 
 
 def _beyond(chart: Chart) -> tuple[str, ...]:
-    """Details of a chart that rules do not compare."""
+    """The details of a chart that rules do not compare."""
     wishes = []
     for plot in chart.plots:
         if plot.grouping not in _USUAL_GROUPINGS:
@@ -252,11 +252,11 @@ _PROPERTIES = {
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A rule that a person keeps or drops.
+    """A proposed rule, which a person keeps or drops.
 
     Attributes:
-        words: what it asks.
-        rules: the rule for each case; they differ only where a rule states what a gold shows.
+        words: what it requires, in one line.
+        rules: the rule for each case; they differ only if a rule states values of the case's gold.
     """
 
     words: str
@@ -269,17 +269,17 @@ class Proposals:
 
     Attributes:
         listed: the rules.
-        unsaid: what differs and no rule says, a line each.
-        noun: ``rules`` or ``items``; also the name of the option that takes them from a file.
+        uncovered: differences that no rule covers, one line each.
+        noun: ``rules`` or ``items``; also the name of the option that reads them from a file.
     """
 
     listed: tuple[Proposal, ...]
-    unsaid: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
     noun: str = "rules"
 
 
 def propose(cases: Sequence[tuple[Path, Path]]) -> Proposals:
-    """Proposes rules: for what differs in a case, and for nothing else.
+    """Proposes a rule for every kind of difference between input and gold.
 
     Args:
         cases: input and gold of each case.
@@ -291,7 +291,7 @@ def propose(cases: Sequence[tuple[Path, Path]]) -> Proposals:
     pairs = [Pair(open_workbook(question), open_workbook(gold)) for question, gold in cases]
     sheets = _sheets(pairs)
     listed: list[Proposal] = []
-    unsaid: list[str] = []
+    uncovered: list[str] = []
     if any(pair.names_differ() for pair in pairs):
         names = ", ".join(tab.name for tab in pairs[0].gold.facts.tabs)
         rule: Rule = {"type": "sheet_name"}
@@ -305,16 +305,16 @@ def propose(cases: Sequence[tuple[Path, Path]]) -> Proposals:
             base = pair.base(name)
             tab = base.tab(name)
             if tab is not None:
-                unsaid.extend(unsaid_of(base.facts.sheet(tab), gold))
+                uncovered.extend(uncovered_by_rules(base.facts.sheet(tab), gold))
     if any(pair.question.facts.names != pair.gold.facts.names for pair in pairs):
-        unsaid.append("defined names")
-    return Proposals(tuple(listed), tuple(dict.fromkeys(unsaid)))
+        uncovered.append("defined names")
+    return Proposals(tuple(listed), tuple(dict.fromkeys(uncovered)))
 
 
 def _sheets(pairs: Sequence[Pair]) -> list[tuple[str, ...]]:
-    """Each sheet of the golds by its name in every case.
+    """The names that each sheet of the golds has in the cases.
 
-    Golds that name their sheets differently are taken sheet by sheet.
+    If golds name their sheets differently, sheets are matched by their position.
     """
     names = [pair.gold.names for pair in pairs]
     if all(set(group) == set(names[0]) for group in names):
@@ -338,7 +338,7 @@ def _facts(pair: Pair, name: str) -> SheetFacts:
 def _of_sheet(
     pairs: Sequence[Pair], names: Sequence[str], facts: Sequence[SheetFacts]
 ) -> Iterator[Proposal]:
-    """The rules about a sheet: a type that differs in one case is a rule of all."""
+    """The rules about a sheet; a type of difference in one case becomes a rule for all cases."""
     first: dict[str, tuple[Change, SheetFacts]] = {}
     props: dict[str, dict[str, None]] = {}
     for pair, name, gold in zip(pairs, names, facts, strict=True):
@@ -366,14 +366,14 @@ def _rule(kind: str, sheet: str, gold: SheetFacts, props: Sequence[str]) -> Rule
 
 
 def _entry(validation: Validation) -> Mapping[str, object]:
-    """A validation as a rule asks for it."""
+    """A validation as a rule states it."""
     places = [reference.replace("$", "") for reference in validation.places]
     entry: dict[str, object] = {
         "ranges": {"method": "spreadsheet_range", "ref": [places, places]},
         "type": {"method": "eq", "ref": validation.kind},
     }
     if validation.kind not in {None, "list", "custom"}:
-        # The format's default is left out by some programs, and written by others.
+        # Some programs leave out the format's default, and others write it.
         usual = validation.operator == "between"
         entry["operator"] = (
             {"method": "ne", "ref": "notBetween"}
@@ -391,15 +391,15 @@ def _entry(validation: Validation) -> Mapping[str, object]:
 
 
 def rule_lists(kept: Sequence[Proposal], cases: int) -> list[list[Rule]]:
-    """The rule list of each case."""
+    """The list of rules for each case."""
     return [[proposal.rules[case] for proposal in kept] for case in range(cases)]
 
 
 def text_of(proposals: Proposals, cases: int) -> str:
-    """Proposals as a file for ``--rules`` or ``--items``: YAML, each below its words."""
+    """Proposals as a YAML file for ``--rules`` or ``--items``, each with its words as a comment."""
     lists = rule_lists(proposals.listed, cases)
     lines = ["# Proposed from what differs between input and gold: delete what should not count."]
-    lines.extend(f"# No rule says: {difference}" for difference in proposals.unsaid)
+    lines.extend(f"# No rule covers: {difference}" for difference in proposals.uncovered)
     lines.append(f"{proposals.noun}:")
     for number, (proposal, rule) in enumerate(
         zip(proposals.listed, lists[0], strict=True), start=1

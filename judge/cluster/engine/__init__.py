@@ -1,1 +1,1 @@
-"""The only place that imports ``distributed``: connection, plugin, and what starts workers."""
+"""The only package that imports ``distributed``: connection, plugin, and starting workers."""

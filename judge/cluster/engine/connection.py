@@ -1,6 +1,6 @@
 """The client's side of a Dask cluster: connecting, sending requests and receiving answers as bytes.
 
-What connects also starts workers for one command, by :mod:`judge.cluster.engine.programs`, and
+This module also starts workers for one command, through :mod:`judge.cluster.engine.programs`, and
 registers the plugin that opens sandbox and engines on each worker.
 """
 
@@ -23,7 +23,7 @@ from distributed import Client, Future
 from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.security import Security
 
-from judge.cluster.config import Place
+from judge.cluster.config import ClusterSpec
 from judge.cluster.dispatch import Answered, WorkerFacts
 from judge.cluster.engine.programs import ROLES
 from judge.cluster.engine.refusing import reading_plain_data, refusing_pickles
@@ -39,7 +39,8 @@ _CALL_S = 30.0
 _FETCH_S = 120.0
 _CLOSE_S = 1.0
 _NEWS_S = 1.0
-_ENDED = frozenset({"erred", "memory"})
+_IN_MEMORY = "memory"
+_ENDED = frozenset({"erred", _IN_MEMORY})
 _PLAIN = ["msgpack"]
 _STOP_S = 2.0
 _RELEASE_S = 30.0
@@ -48,14 +49,14 @@ _RUNNING = frozenset({"executing", "long-running"})
 
 
 class JudgePlugin(WorkerPlugin):
-    """Opens sandbox and engines on a worker, and ends what nobody waits for any more.
+    """Opens sandbox and engines on a worker, and ends tasks for which no client waits any more.
 
-    A cancelled task, and one whose client is gone, goes on in its thread as if nothing had
-    happened; only the worker's own record of the task says that it is not wanted.
+    A task that was cancelled, or whose client is gone, continues in its thread as if nothing had
+    happened; only the worker's own record of the task shows that it is no longer wanted.
 
     Args:
-        recipe: a pickled :class:`judge.grading.batch.WorkerRecipe`; of another version of the
-            judge it is left alone, and the handshake refuses the worker.
+        recipe: a pickled :class:`judge.grading.batch.WorkerRecipe`. If it is from another version
+            of the judge, it is ignored, and the handshake refuses the worker.
     """
 
     name = NAME
@@ -65,39 +66,39 @@ class JudgePlugin(WorkerPlugin):
         self._recipe = recipe
 
     def setup(self, worker: Any) -> None:
-        """Starts opening, and the watch, on threads: the worker introduces itself meanwhile."""
+        """Opens everything and watches tasks on threads; the worker introduces itself meanwhile."""
         self._ended = threading.Event()
         if self._version == __version__:
             threading.Thread(target=self._open, daemon=True).start()
         threading.Thread(target=self._watch, args=(worker,), daemon=True).start()
 
     def teardown(self, worker: Any) -> None:
-        """Ends what runs, and closes sandbox and engines."""
+        """Ends everything that runs, and closes sandbox and engines."""
         del worker
         self._ended.set()
-        cluster_place = workplace()
-        if (key := cluster_place.current) is not None:
-            cluster_place.abandon(key)
-        cluster_place.close()
+        current_workplace = workplace()
+        if (key := current_workplace.current) is not None:
+            current_workplace.abandon(key)
+        current_workplace.close()
 
     def _open(self) -> None:
-        recipe = pickle.loads(self._recipe)  # noqa: S301  from the client, whose code this is
-        with contextlib.suppress(JudgeError):  # the handshake says so
+        recipe = pickle.loads(self._recipe)  # noqa: S301  from the client, whose code runs here anyway
+        with contextlib.suppress(JudgeError):  # the handshake reports it
             workplace().open(recipe)
 
     def _watch(self, worker: Any) -> None:
-        cluster_place = workplace()
+        current_workplace = workplace()
         while not self._ended.wait(_WATCH_S):
-            key = cluster_place.current
+            key = current_workplace.current
             if key is None:
                 continue
             task = worker.state.tasks.get(key)
             if task is None or task.state not in _RUNNING:
-                cluster_place.abandon(key)
+                current_workplace.abandon(key)
 
 
 class WorkerTurns:
-    """Which tasks each worker has, of all runs that share a client, in the order of their coming.
+    """The tasks of each worker in order of arrival, for all runs that share a client.
 
     Safe to use from several threads.
     """
@@ -109,25 +110,25 @@ class WorkerTurns:
         self._left: set[str] = set()
 
     def add(self, address: str, key: str) -> None:
-        """A task was sent to a worker."""
+        """Notes that a task was sent to a worker."""
         with self._lock:
             self._keys.setdefault(address, []).append(key)
 
     def see(self, addresses: Collection[str]) -> None:
-        """These workers are there."""
+        """Notes which workers exist now."""
         with self._lock:
             self._present = frozenset(addresses)
 
     def is_first(self, address: str, key: str) -> bool:
-        """Whether a worker has no earlier task."""
+        """Returns whether a worker has no earlier task."""
         with self._lock:
             return self._keys.get(address, [key])[0] == key
 
     def end(self, key: str, *, answered: bool) -> None:
-        """A task has ended, or is not wanted any more.
+        """Notes that a task has ended or was cancelled.
 
-        Of a worker that is gone the order stays until each run has looked at it: its first task
-        remains the first for the others.
+        If its worker is gone, the order is kept until every run has looked at it, so that all runs
+        see the same first task.
         """
         with self._lock:
             for address, keys in list(self._keys.items()):
@@ -145,9 +146,9 @@ class Connection:
     """A connection to a scheduler; see :class:`judge.cluster.dispatch.Cluster`.
 
     Args:
-        client: connected.
+        client: a connected client.
         address: the address of the scheduler, for messages.
-        clock: seconds that never go back.
+        clock: a monotonic clock, in seconds.
         turns: the tasks of all runs that share the client.
     """
 
@@ -163,35 +164,36 @@ class Connection:
         self._client = client
         self._clock = clock
         self._address = address
-        self._scheduler: Any = client.scheduler  # what the scheduler can be asked
+        self._scheduler: Any = client.scheduler  # the interface for requests to the scheduler
         self._futures: dict[str, Future[Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._stranded: dict[str, float] = {}
+        self._unreported: set[str] = set()
 
     def for_run(self) -> Connection:
-        """The same connection for one run, which gets the answers to what it sent itself."""
+        """Returns the same connection for one run, which only gets the answers to its own tasks."""
         return Connection(self._client, self._address, clock=self._clock, turns=self._turns)
 
     def prepare(self, recipe: WorkerRecipe) -> None:
-        """Makes every worker open sandbox and engines, those that join later as well."""
+        """Makes every worker open sandbox and engines, including workers that join later."""
         with self._calling():
             self._client.register_plugin(JudgePlugin(pickle.dumps(recipe)), name=NAME)
 
     def release(self) -> None:
-        """Makes every worker that can be reached close them."""
+        """Makes every worker that can be reached close sandbox and engines."""
         if self._client.status == "running":
             with contextlib.suppress(Exception):
                 self._client.unregister_worker_plugin(NAME)
 
     def workers(self) -> Mapping[str, WorkerFacts]:
-        """The workers that there are now, by address."""
+        """Returns the current workers, by address."""
         threads_of = self._call(self._scheduler.ncores)
         self._find_stranded()
         self._turns.see(threads_of)
         return {address: WorkerFacts(int(threads)) for address, threads in threads_of.items()}
 
     def send(self, address: str, key: str, request: bytes) -> None:
-        """Gives a task to a worker."""
+        """Sends a task to a worker."""
         with self._calling():
             future: Future[Any] = self._client.submit(
                 answer,
@@ -206,20 +208,20 @@ class Connection:
         future.add_done_callback(lambda _: self._ended.put(key))
 
     def wait(self, timeout_s: float) -> Sequence[Answered]:
-        """Tasks that have ended, as soon as there is one."""
+        """Waits until a task has ended; returns all tasks that have."""
         keys = self._next(timeout_s)
         if self._client.status not in ("running", "connecting") or self._lost(keys):
             raise ClusterError(f"the connection to the scheduler {self._address} was lost")
-        finished = [key for key in keys if self._futures[key].status == "finished"]
-        data = self._fetch(finished)
+        data = self._fetch([key for key in keys if self._is_finished(key)])
         answered = [self._answered(key, data.get(key)) for key in keys]
+        self._unreported.difference_update(keys)
         for key in keys:
             self._futures.pop(key).release()
             self._turns.end(key, answered=True)
         return answered
 
     def cancel(self, keys: Collection[str]) -> None:
-        """Takes tasks back."""
+        """Cancels tasks."""
         for key in keys:
             self._turns.end(key, answered=False)
         futures = [future for key in keys if (future := self._futures.pop(key, None)) is not None]
@@ -228,14 +230,16 @@ class Connection:
                 self._client.cancel(futures, force=True)
 
     def is_next(self, address: str, key: str) -> bool:
-        """Whether no task of another run came to this worker before this one."""
+        """Returns whether no earlier task of another run is still waiting at this worker."""
         return self._turns.is_first(address, key)
 
     def _find_stranded(self) -> None:
-        """Ends tasks whose end the scheduler knows and never reported.
+        """Ends tasks whose end the scheduler knows about but never reported.
 
-        That happens where a worker says of a failure what cannot be read here. That no worker has a
-        task says nothing: one that has just come gets none before it has imported the judge.
+        The scheduler packs several reports into one message. If one worker makes a message too long
+        or unreadable, the client drops it together with the reports on other workers, whose answers
+        are then fetched without a report. It proves nothing that no worker has a task: a new worker
+        gets none before it has imported the judge.
         """
         pending = [key for key, future in self._futures.items() if future.status == "pending"]
         if not pending:
@@ -246,11 +250,13 @@ class Connection:
             key: self._stranded.get(key, now) for key in pending if states.get(key) in _ENDED
         }
         for key, since in self._stranded.items():
-            if now - since >= _NEWS_S:  # the news of the others may be on its way
+            if now - since >= _NEWS_S:  # reports about more recent ones may still arrive
+                if states[key] == _IN_MEMORY:
+                    self._unreported.add(key)
                 self._ended.put(key)
 
     def _next(self, timeout_s: float) -> list[str]:
-        """Keys of the tasks that have ended since; waits for the first."""
+        """Waits for a task to end; returns the keys of all tasks that have ended."""
         keys = []
         with contextlib.suppress(queue.Empty):
             keys.append(self._ended.get(timeout=timeout_s))
@@ -259,11 +265,11 @@ class Connection:
         return [key for key in dict.fromkeys(keys) if key in self._futures]
 
     def _lost(self, keys: Sequence[str]) -> bool:
-        """Whether tasks were cancelled that nobody here took back: the scheduler is another."""
+        """Returns whether tasks were cancelled, but not by this client: a new scheduler runs."""
         return any(self._futures[key].status == "cancelled" for key in keys)
 
     def _fetch(self, keys: Sequence[str]) -> dict[str, object]:
-        """Answers by key; one that is not plain data must not keep the others from arriving."""
+        """Fetches answers by key; an answer that is not plain data must not block the others."""
         if not keys:
             return {}
         try:
@@ -271,11 +277,11 @@ class Connection:
                 self._scheduler.gather, keys=list(keys), callback_timeout=_FETCH_S
             )
             news = dict(reply)
-        except TimeoutError:  # of a worker: the scheduler is asked for workers all the time
+        except TimeoutError:  # of a worker; `workers` notices a lost scheduler
             return self._fetch_each(keys)
         except OSError as error:
             raise ClusterError(f"the scheduler {self._address} is gone: {error}") from error
-        except Exception:  # noqa: BLE001  whatever it is, it is not an answer
+        except Exception:  # noqa: BLE001  whatever came, it is not an answer
             return self._fetch_each(keys)
         if news.get("status") == "OK":
             return dict(news["data"])
@@ -283,15 +289,19 @@ class Connection:
         return self._fetch([key for key in keys if key not in missing])
 
     def _fetch_each(self, keys: Sequence[str]) -> dict[str, object]:
-        """The same one by one, after they could not be had together."""
+        """Fetches answers one by one, after fetching them together failed."""
         if len(keys) == 1:
             return {}
         return {name: data for key in keys for name, data in self._fetch([key]).items()}
 
+    def _is_finished(self, key: str) -> bool:
+        """Returns whether a worker holds an answer to the task."""
+        return key in self._unreported or self._futures[key].status == "finished"
+
     def _answered(self, key: str, data: object) -> Answered:
         if isinstance(data, bytes):
             return Answered(key, data)
-        if self._futures[key].status == "finished":
+        if self._is_finished(key):
             return Answered(key, None, "its answer is not plain data, or was lost")
         return Answered(key, None, "it could not finish the task")
 
@@ -311,10 +321,10 @@ class Connection:
 
 @contextlib.contextmanager
 def connected(address: str, security: Security | None) -> Iterator[Connection]:
-    """A connection to a running scheduler.
+    """Connects to a running scheduler.
 
     Raises:
-        ClusterError: it does not answer, or refuses this client.
+        ClusterError: the scheduler does not answer, or refuses this client.
     """
     with refusing_pickles(), reading_plain_data():
         try:
@@ -332,6 +342,8 @@ def connected(address: str, security: Security | None) -> Iterator[Connection]:
                 f"{address}: no scheduler can be reached there: {error}",
                 hint="Start one (`judge cluster scheduler`), with the same certificates as here.",
             ) from error
+        for topic in ("print", "warn"):  # a worker could fill them, and nobody here reads them
+            client.unsubscribe_topic(topic)
         connection = Connection(client, address)
         try:
             yield connection
@@ -339,24 +351,22 @@ def connected(address: str, security: Security | None) -> Iterator[Connection]:
             connection.release()
             with contextlib.suppress(Exception):
                 client.close(timeout=_CLOSE_S)
-            client.status = "closed"  # or it tries once more when it is destroyed, and says so
+            client.status = "closed"  # otherwise its destructor tries again and reports that
 
 
 @contextlib.contextmanager
-def reached(cluster_place: Place) -> Iterator[Connection]:
-    """A connection to the cluster of a place, which is started first if need be.
+def reached(cluster_spec: ClusterSpec) -> Iterator[Connection]:
+    """Connects to a cluster, which is started first if necessary.
 
     Raises:
-        ClusterError: it cannot be started or reached.
+        ClusterError: the cluster cannot be started or reached.
     """
     settle()
-    if cluster_place.kind == "address":
-        with connected(
-            cluster_place.address, security_of(cluster_place.certificates)
-        ) as connection:
+    if cluster_spec.kind == "address":
+        with connected(cluster_spec.address, security_of(cluster_spec.certificates)) as connection:
             yield connection
         return
-    with _host(cluster_place) as answer:
+    with _host(cluster_spec) as answer:
         security = None
         if answer["tls"] is not None:
             fields = {f"tls_{name}": answer["tls"][name] for name in ROLES}
@@ -366,13 +376,13 @@ def reached(cluster_place: Place) -> Iterator[Connection]:
 
 
 @contextlib.contextmanager
-def _host(cluster_place: Place) -> Iterator[dict[str, Any]]:
-    """The process that starts the workers, and what it says of them."""
-    files = cluster_place.certificates
+def _host(cluster_spec: ClusterSpec) -> Iterator[dict[str, Any]]:
+    """Runs the process that starts the workers; yields its description of them."""
+    files = cluster_spec.certificates
     plan = {
-        "kind": cluster_place.kind,
-        "workers": cluster_place.workers,
-        "options": dict(cluster_place.options),
+        "kind": cluster_spec.kind,
+        "workers": cluster_spec.workers,
+        "options": dict(cluster_spec.options),
         "certificates": files and {name: str(path) for name, path in asdict(files).items()},
     }
     process = subprocess.Popen(
@@ -380,9 +390,9 @@ def _host(cluster_place: Place) -> Iterator[dict[str, Any]]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # It ends at once; what semaphores its own processes shared is nothing to tell a user.
+        # It ends immediately; warnings about semaphores of its processes are no use to a user.
         env={**os.environ, "PYTHONWARNINGS": "ignore:resource_tracker"},
-        start_new_session=True,  # an interrupt at the terminal is the client's business
+        start_new_session=True,  # the client handles an interrupt at the terminal
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -392,13 +402,13 @@ def _host(cluster_place: Place) -> Iterator[dict[str, Any]]:
         line = process.stdout.readline()
         if not line:
             raise ClusterError(
-                f"{cluster_place.name}: the workers could not be started",
-                hint="What the program that starts them said is above.",
+                f"{cluster_spec.name}: the workers could not be started",
+                hint="The output of the program that starts them is above.",
             )
         yield json.loads(line)
     finally:
         process.stdin.close()
-        wait_s = _STOP_S if cluster_place.kind == "local" else _RELEASE_S
+        wait_s = _STOP_S if cluster_spec.kind == "local" else _RELEASE_S
         try:
             process.wait(wait_s)
         except subprocess.TimeoutExpired:

@@ -1,9 +1,9 @@
-"""Schedulers and workers as programs of their own.
+"""Runs schedulers and workers as separate programs.
 
-Run as a module, it starts the workers of one command, and ends with it: it reads a JSON object from
-standard input and prints one as its answer. A scheduler unpickles what it gets, so it is not in
-the process that keeps the records. When standard input ends, however the command ended, this
-process ends too, and its workers with it.
+Run as a module, it starts the workers of one command: it reads a JSON object from standard input
+and prints another as its answer. A scheduler unpickles messages, so it must not run in the process
+that keeps the records. When standard input ends, however the command ended, this process and its
+workers end too.
 
 :func:`serve_scheduler` and :func:`serve_workers` are for a cluster that outlives a command.
 """
@@ -23,7 +23,7 @@ import dask
 from distributed import LocalCluster, Nanny, Scheduler
 from distributed.security import Security
 
-from judge.cluster.config import Certificates, Place
+from judge.cluster.config import Certificates, ClusterSpec
 from judge.cluster.engine.security import NO_PAGES, SETTINGS, security_of, settle
 from judge.errors import ClusterError
 
@@ -32,13 +32,13 @@ _WAIT_S = 60
 
 
 def main() -> None:
-    """Does what the first line of standard input says."""
+    """Starts the workers that the first line of standard input describes."""
     settle()
     plan = json.loads(sys.stdin.readline())
     certificates = plan["certificates"] and Certificates(**plan["certificates"])
     security: Security | None = None
     if plan["kind"] != "kubernetes":
-        # Without certificates of the user, with some that only this command knows.
+        # If the user has no certificates, use temporary ones that only this command knows.
         security = security_of(certificates) or Security.temporary()
     cluster = _start(plan["kind"], plan["workers"], plan["options"], security)
     answer = {
@@ -49,7 +49,7 @@ def main() -> None:
     sys.stdout.flush()
     sys.stdin.read()
     if plan["kind"] != "local":
-        cluster.close()  # jobs and pods have to be taken back; processes see that we are gone
+        cluster.close()  # jobs and pods must be cancelled; processes notice that this one is gone
     os._exit(0)
 
 
@@ -70,13 +70,13 @@ def _start(kind: str, workers: int, options: Mapping[str, Any], security: Securi
         )
     if kind == "slurm":
         return _start_slurm(workers, options, security)
-    from dask_kubernetes.operator import KubeCluster  # noqa: PLC0415  an extra of its own
+    from dask_kubernetes.operator import KubeCluster  # noqa: PLC0415  a separate extra
 
     return KubeCluster(n_workers=workers, quiet=True, **options)
 
 
 def _start_slurm(workers: int, options: Mapping[str, Any], security: Security | None) -> Any:
-    from dask_jobqueue import SLURMCluster  # noqa: PLC0415  an extra of its own
+    from dask_jobqueue import SLURMCluster  # noqa: PLC0415  a separate extra
 
     cores = int(options.get("cores", 1))
     settings = f"export DASK_INTERNAL_INHERIT_CONFIG={dask.config.serialize(SETTINGS)}"
@@ -85,7 +85,7 @@ def _start_slurm(workers: int, options: Mapping[str, Any], security: Security | 
             "memory": "4GB",
             **options,
             "cores": cores,
-            "processes": cores,  # what kills a process must take one submission along, not many
+            "processes": cores,  # a crash of a process should affect one submission, not many
             "protocol": "tls://",
             "security": security,
             "worker_extra_args": [
@@ -103,41 +103,41 @@ def _start_slurm(workers: int, options: Mapping[str, Any], security: Security | 
     return cluster
 
 
-async def serve_scheduler(cluster_place: Place, on_ready: Callable[[str], None]) -> None:
+async def serve_scheduler(cluster_spec: ClusterSpec, on_ready: Callable[[str], None]) -> None:
     """Runs a scheduler until it is cancelled.
 
     Args:
-        cluster_place: where it listens, and with which certificates.
-        on_ready: called with its address.
+        cluster_spec: the address to listen on, and the certificates.
+        on_ready: called with the address of the scheduler.
 
     Raises:
         ClusterError: it cannot listen there.
     """
     settle(logging.WARNING)
-    parts = urlsplit(cluster_place.address)
+    parts = urlsplit(cluster_spec.address)
     try:
         async with Scheduler(
             host=parts.hostname,
             port=parts.port or 0,
             protocol=f"{parts.scheme}://",
-            security=security_of(cluster_place.certificates),
+            security=security_of(cluster_spec.certificates),
             dashboard_address=NO_PAGES,
         ) as scheduler:
             on_ready(str(scheduler.address))
             await scheduler.finished()
     except OSError as error:
-        raise ClusterError(f"{cluster_place.address}: {error.strerror or error}") from error
+        raise ClusterError(f"{cluster_spec.address}: {error.strerror or error}") from error
 
 
-async def serve_workers(cluster_place: Place, on_ready: Callable[[str], None]) -> None:
+async def serve_workers(cluster_spec: ClusterSpec, on_ready: Callable[[str], None]) -> None:
     """Runs workers until they are cancelled, or their scheduler is gone.
 
-    Each is a process with one thread, so that what kills it takes nothing else along; one that
+    Each worker is a process with one thread, so that a crash affects nothing else; a worker that
     died is started again.
 
     Args:
-        cluster_place: the scheduler, the certificates, and how many workers.
-        on_ready: called with the address of each.
+        cluster_spec: the scheduler, the certificates, and the number of workers.
+        on_ready: called with the address of each worker.
 
     Raises:
         ClusterError: there is no scheduler, or it refuses these workers.
@@ -145,14 +145,14 @@ async def serve_workers(cluster_place: Place, on_ready: Callable[[str], None]) -
     settle(logging.WARNING)
     nannies = [
         Nanny(
-            cluster_place.address,
+            cluster_spec.address,
             nthreads=1,
             memory_limit=0,
-            security=security_of(cluster_place.certificates),
+            security=security_of(cluster_spec.certificates),
             death_timeout=_WAIT_S,
             dashboard_address=NO_PAGES,
         )
-        for _ in range(cluster_place.workers)
+        for _ in range(cluster_spec.workers)
     ]
     try:
         await asyncio.gather(*nannies)
@@ -161,7 +161,7 @@ async def serve_workers(cluster_place: Place, on_ready: Callable[[str], None]) -
         await asyncio.gather(*(nanny.finished() for nanny in nannies))
     except (OSError, TimeoutError, RuntimeError) as error:
         raise ClusterError(
-            f"{cluster_place.address}: no scheduler can be reached there: "
+            f"{cluster_spec.address}: no scheduler can be reached there: "
             f"{error.__cause__ or error}",
             hint="Start one (`judge cluster scheduler`), with the same certificates as here.",
         ) from error

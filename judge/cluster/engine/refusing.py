@@ -1,15 +1,15 @@
-"""Messages from a cluster run no code, and are bounded before they are read.
+"""Makes sure that messages from a cluster run no code, and limits their size before reading them.
 
 ``distributed`` unpickles in many places: results, exceptions, the type of a result, warnings,
-events. Each of them can come from a worker. A pickle runs code only through the classes and
-functions that it names, and Python announces each of these to its audit hooks first; while a
-cluster is in use, every name is refused here but those that are harmless.
+events. Each of them can come from a worker. A pickle can run code only through the classes and
+functions that it names, and Python reports each of these names to its audit hooks first. While a
+cluster is in use, an audit hook refuses all names except a few harmless ones.
 
-A message of Dask begins with the number and the lengths of its parts. The first part describes
-its structure, in msgpack, where one byte may stand for an object of 64 bytes; results and
-exceptions are parts of their own, which may be compressed, pickled, or msgpack again. Lengths are
-checked before anything is read of a message, its structure before it is unpacked, and of all other
-parts only plain bytes are taken: workers answer in bytes, and nothing else of theirs is needed.
+A message of Dask begins with the number and the lengths of its parts. The first part describes the
+structure in msgpack, where one byte may become an object of 64 bytes. Results and exceptions are
+separate parts, which may be compressed, pickled, or msgpack again. The lengths are checked before
+any part of a message is read, and the structure before it is unpacked. Of all other parts, only
+plain bytes are used: workers answer in bytes, and nothing else from them is needed.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from judge.cluster.messages import MAX_ANSWER_BYTES
 from judge.files.documents import MIB
 
 _HARMLESS = frozenset({("builtins", "bytes")})
-"""What Dask names for every answer, which is bytes."""
+"""The names in the pickles that Dask makes for every answer, which is always bytes."""
 
 MAX_MESSAGE_BYTES = MAX_ANSWER_BYTES + 16 * MIB
-"""The longest message; several answers that are longer together are fetched one by one."""
+"""Longest message that is read; answers that are longer together are fetched one by one."""
 
 MAX_STRUCTURE_BYTES = 8 * MIB
-"""What describes the structure of a message: that of a thousand workers takes a tenth."""
+"""Longest description of a message's structure; for a thousand workers, it has a tenth of this."""
 
 _MAX_PARTS = 100_000
 _MAX_HEAD_BYTES = 64 * 1024
 _NOT_READ = "not read: it is not plain bytes"
-"""Stands for a part that nothing here needs, so that the rest of its message is read."""
+"""Replaces a part that is not needed, so that the rest of its message can be read."""
 
 _BIN = {b"\xc4": 1, b"\xc5": 2, b"\xc6": 4}
-"""How bytes begin in msgpack -> in how many bytes their length follows."""
+"""First byte of a byte string in msgpack -> number of bytes of the length that follows."""
 
 _lock = threading.Lock()
 _state = {"hooked": False, "users": 0, "readers": 0}
 
 
 class RefusedPickleError(pickle.UnpicklingError):
-    """A pickle named something other than plain data."""
+    """A pickle names something other than plain data."""
 
 
 @contextlib.contextmanager
@@ -61,7 +61,7 @@ def refusing_pickles() -> Iterator[None]:
     """Refuses pickles that name classes or functions, in all threads of this process."""
     with _lock:
         if not _state["hooked"]:
-            sys.addaudithook(_check)  # audit hooks stay for good; this one does nothing otherwise
+            sys.addaudithook(_check)  # cannot be removed; otherwise the hook does nothing
             _state["hooked"] = True
         _state["users"] += 1
     try:
@@ -72,14 +72,15 @@ def refusing_pickles() -> Iterator[None]:
 
 
 class TooLargeError(Exception):
-    """A message of the cluster is longer than any honest one."""
+    """A message from the cluster is longer than any honest one."""
 
 
 @contextlib.contextmanager
 def reading_plain_data() -> Iterator[None]:
-    """Bounds the messages of clusters, and takes only plain bytes out of them.
+    """Limits the size of messages from clusters, and reads only plain bytes from them.
 
-    In all threads of this process, which is to be a client: Dask's own programs need more.
+    This applies to all threads of this process, which must be a client: schedulers and workers of
+    Dask need more than that.
     """
     with _lock:
         _state["readers"] += 1
@@ -114,11 +115,11 @@ def _unpack_parts(data: Any, **options: Any) -> Any:
 
 
 def _loads(parts: Sequence[Any], deserialize: bool = True, deserializers: Any = None) -> Any:
-    """A message, as ``distributed.protocol.loads`` reads it, of plain data alone."""
+    """Reads a message as ``distributed.protocol.loads`` does, but only plain data."""
     del deserialize, deserializers
     structure = memoryview(parts[0])
     if structure.nbytes > MAX_STRUCTURE_BYTES:
-        return ()  # no news: were it an error, the client would hear of nothing else any more
+        return ()  # dropped: after an error, the client would receive nothing more
 
     def decoded(value: dict[Any, Any]) -> Any:
         at = value.get("__Serialized__", 0)
@@ -130,7 +131,7 @@ def _loads(parts: Sequence[Any], deserialize: bool = True, deserializers: Any = 
 
 
 def _bytes_of(parts: Sequence[Any], at: int) -> object:
-    """The bytes in a part, if it holds bytes."""
+    """Returns the bytes in a part, if it holds bytes."""
     if not at < len(parts) or memoryview(parts[at]).nbytes > _MAX_HEAD_BYTES:
         return _NOT_READ
     head = msgpack.loads(parts[at], use_list=False, **msgpack_opts)

@@ -1,4 +1,4 @@
-"""Mutual TLS between the roles of a cluster, and the settings of Dask."""
+"""Sets up mutual TLS between the roles of a cluster, and the settings of Dask."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from distributed.security import Security
 from judge.cluster.config import Certificates
 
 SETTINGS = {
-    # A worker's death is judge.cluster.dispatch's business, which knows who was at work.
+    # `judge.cluster.dispatch` handles the death of a worker: it knows what the worker did.
     "distributed.scheduler.allowed-failures": 0,
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.active-memory-manager.start": False,
-    # Sampling each worker's stack a hundred times a second costs a few per cent.
+    # Sampling the stack of each worker a hundred times a second would cost a few per cent.
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
-    # Processes that check their own state many times a second cost as much as judging does.
+    # Processes that check their state many times a second would cost as much as judging.
     "distributed.admin.system-monitor.interval": "10 s",
     "distributed.admin.tick.interval": "1 s",
     "distributed.admin.tick.limit": "60 s",
@@ -29,13 +29,13 @@ SETTINGS = {
     "distributed.scheduler.work-stealing-interval": "10 s",
     "distributed.comm.retry.count": 0,
     "distributed.comm.compression": None,
-    # No pages that show anybody what is being judged.
+    # No web pages that would show anybody what is being judged.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
 
 NO_PAGES = "127.0.0.1:0"
-"""Address of the web server that Dask starts in any case."""
+"""The address of the web server, which Dask always starts."""
 
 _QUIET = logging.CRITICAL + 1
 
@@ -44,10 +44,10 @@ _LEVEL = "DASK_LOGGING__DISTRIBUTED"
 
 
 def settle(level: int = _QUIET) -> None:
-    """Sets Dask, in this process and in those that it starts, to what the judge needs.
+    """Configures Dask for the judge, in this process and in those that it starts.
 
     Args:
-        level: what Dask may log; nothing by default, since the judge says what matters.
+        level: the level of Dask's log; nothing by default, since the judge reports what matters.
     """
     dask.config.set(SETTINGS)
     for name in ("distributed", "tornado", "asyncio"):
@@ -56,7 +56,7 @@ def settle(level: int = _QUIET) -> None:
 
 
 def security_of(certificates: Certificates | None) -> Security | None:
-    """Mutual TLS with the same certificates for all roles; None without certificates."""
+    """Makes settings for mutual TLS with the same certificates for all roles; None without any."""
     if certificates is None:
         return None
     ca, certificate, key = (

@@ -28,9 +28,11 @@ from judge.workbook.address import (
     Window,
     cell_key,
     cell_name,
+    folded,
     parse_window,
 )
 from judge.workbook.cell import STYLE_ATTRIBUTES, CellRange, ErrorValue
+from judge.workbook.features import FeatureKind
 from judge.workbook.position import same_sheet
 from judge.workbook.reader import Workbook, filling_cells
 
@@ -75,7 +77,8 @@ class Collateral:
         counts: kind of change -> number of cells.
         formulas_lost: how many of the overwritten cells hold a formula in the input and a constant
             in the output.
-        features: how many features the input had, the gold kept and the output lost.
+        features: how many features the input had, the gold kept and the output lost, including
+            names that now refer to something else and sheets that are now hidden.
         style: how many cells look different from the input, although the gold kept their look.
         moved: number of times that rows or columns of the input were shifted.
         exposed: how many cells outside the answer range hold something in the input.
@@ -184,7 +187,33 @@ def find_collateral(
             count.style += _restyled(before, gold, output, sides)
     losses = find_losses(before, gold, output, gold_ranges)
     features = sum(n for kind, n in losses.counts.items() if kind != FORMULA)
+    features += _hidden_now(before, gold, output)
+    if FeatureKind.SHEET not in losses.counts:
+        # The names of a sheet that is gone, or has another name now, cannot refer to it.
+        shifted = any(sides.in_output.shifts for sides in sheets)
+        features += sum(
+            not _means_the_same(held, found, shifted=shifted) for held, found in losses.redefined
+        )
     return count.collateral(features)
+
+
+def _hidden_now(before: Workbook, gold: Workbook, output: Workbook) -> int:
+    """How many sheets the output hides that input and gold show."""
+    was, expected, actual = (
+        {folded(tab.name): tab.state == "visible" for tab in workbook.tabs}
+        for workbook in (before, gold, output)
+    )
+    return sum(
+        shown and expected.get(name, False) and not actual.get(name, True)
+        for name, shown in was.items()
+    )
+
+
+def _means_the_same(first: str, second: str, *, shifted: bool) -> bool:
+    """Whether two definitions of a name agree; where lines were shifted, addresses may differ."""
+    if shifted and formula_shape(first) == formula_shape(second):
+        return True
+    return _plain(first).replace("'", "") == _plain(second).replace("'", "")
 
 
 def _contents(workbook: Workbook, sheet: str) -> dict[int, Content]:

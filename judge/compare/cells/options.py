@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 from judge.compare.profiles import Profile, check_as_published, contradiction
@@ -183,7 +183,7 @@ class CheckOptions:
         Raises:
             UsageError: an option is unknown or its value does not fit.
         """
-        names = {field.name for field in fields(CheckOptions)}
+        names = CheckOptions.__dataclass_fields__
         values: dict[str, object] = {}
         for name, value in options.items():
             if name in POSITION_OPTIONS:
@@ -194,7 +194,7 @@ class CheckOptions:
                     hint=f"Options: {', '.join(sorted(names))}.",
                 )
             values[name] = _checked(name, value)
-        return replace(CheckOptions(), **values)  # type: ignore[arg-type]
+        return CheckOptions(**values) if values else _DEFAULTS  # type: ignore[arg-type]
 
     @property
     def examines_scope(self) -> bool:
@@ -219,6 +219,9 @@ class CheckOptions:
         }
         given = {name: value for name, value in changes.items() if value is not None}
         return replace(profile, **given) if given else profile  # type: ignore[arg-type]
+
+
+_DEFAULTS = CheckOptions()
 
 
 def check_style_names(names: Sequence[str]) -> None:

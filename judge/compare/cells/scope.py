@@ -98,10 +98,13 @@ class Kept:
     Attributes:
         counts: kind -> how many features of that kind were lost (all are counted).
         losses: the first losses.
+        redefined: for each name that the output defines in other words, its definitions in the
+            input and gold and in the output. They do not count as losses.
     """
 
     counts: Mapping[str, int]
     losses: tuple[Loss, ...]
+    redefined: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_all(self) -> bool:
@@ -127,6 +130,7 @@ def find_losses(
         return Kept({}, ())
     first = _features(before)
     expected, actual = _features(gold), _features(output)
+    gone = _parts_of_lost_charts(first, expected, actual)
     losses = [
         Loss(
             kind.value,
@@ -138,9 +142,36 @@ def find_losses(
         for (kind, content), held in first
         if (kept := _kept(kind, content, held, expected)) > (left := actual.measure(kind, content))
         and not _on_lost_sheet(kind, held, expected, actual)
+        and not (kind is FeatureKind.CHART_PART and kept - gone[content] <= left)
     ]
     losses += _lost_formulas(before, gold, output, answer)
-    return Kept(dict(Counter(loss.kind for loss in losses)), tuple(losses[:MAX_LOSSES]))
+    return Kept(
+        dict(Counter(loss.kind for loss in losses)),
+        tuple(losses[:MAX_LOSSES]),
+        tuple(_redefined(first, expected, actual)),
+    )
+
+
+def _parts_of_lost_charts(first: Features, expected: Features, actual: Features) -> Counter[str]:
+    """Label of a part -> how many may be gone because whole charts are, which count by themselves.
+
+    Which of several charts of the same types was lost is not known; it is taken to be the one
+    with the most parts.
+    """
+    gone: Counter[str] = Counter()
+    for (kind, content), held in first:
+        if kind is FeatureKind.CHART:
+            lost = _kept(kind, content, held, expected) - actual.measure(kind, content)
+            for label, count in first.chart_parts[content].items():
+                gone[label] += max(lost, 0) * count
+    return gone
+
+
+def _redefined(first: Features, expected: Features, actual: Features) -> Iterator[tuple[str, str]]:
+    for name, meanings in first.definitions.items():
+        found = actual.definitions.get(name, Counter())
+        kept = meanings & expected.definitions.get(name, Counter())
+        yield from zip((kept - found).elements(), (found - meanings).elements(), strict=False)
 
 
 def _features(workbook: Workbook) -> Features:

@@ -142,7 +142,8 @@ def _program(pattern: str, flags: int) -> _Program | None:
         raise PatternError(f"it has {len(pattern)} characters; {MAX_PATTERN_CHARS} are allowed")
     try:
         parsed = _parser.parse(pattern, flags)
-        _compiler.compile(pattern, flags)  # which rejects more than the parser
+        # The compiler rejects some patterns that the parser accepts.
+        _compiler.compile(pattern, flags)
         builder = _Builder(_Program())
         builder.program.start = builder.chain(parsed, 0, parsed.state.flags)
     except _NotRegularError:

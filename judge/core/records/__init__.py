@@ -1,6 +1,6 @@
-"""The files of a results directory, as types: what their records hold.
+"""Types for the records in the files of a results directory.
 
-Each of them is checked where it is read (:func:`judge.files.forms.checked`) and typed from there
-on; fields that a directory may lack, because an earlier version of the judge wrote it or because
-they do not apply, are not required. Whatever else a file holds is kept as it is.
+Each record is checked when it is read (:func:`judge.files.forms.checked`) and typed from there on.
+Fields that may be missing, because an earlier version of the judge wrote the file or because they
+do not apply, are not required. Unknown fields are kept unchanged.
 """

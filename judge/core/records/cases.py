@@ -1,4 +1,4 @@
-"""A record of cases.jsonl, as types: what the judge says about a submission on a case."""
+"""Types for a record of cases.jsonl: the judge's result for one submission on one case."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from judge.files.forms import Amount, Count, Sha256, TaskId
 class CaseRun(TypedDict, total=False):
     """Facts about the run of a program on a case; empty if no program ran.
 
-    ``status`` is that of :class:`judge.sandbox.contract.RunStatus`, or ``finished`` for an output
-    that was made elsewhere, ``typed`` for an ``answer`` that is text, or ``episode`` for what was
-    left on a desktop; ``ended`` says how that episode ended, ``gui_only`` whether it claims to have
-    used only mouse and keyboard, and ``origin`` whether the values in a file were trusted
-    (:class:`judge.core.submission.Origin`). ``stdout`` and ``stderr`` are the first, or last,
-    characters.
+    ``status`` is a value of :class:`judge.sandbox.contract.RunStatus`, or ``finished`` for an
+    output that was made elsewhere, ``typed`` for an ``answer`` that is text, or ``episode`` for the
+    result of a desktop episode. ``ended`` says how that episode ended, ``gui_only`` whether it
+    claims to have used only mouse and keyboard, and ``origin`` whether the values in a file were
+    trusted (:class:`judge.core.submission.Origin`). ``stdout`` and ``stderr`` hold only the
+    beginning or the end of a long output.
     """
 
     status: str | None
@@ -40,21 +40,21 @@ class CaseRun(TypedDict, total=False):
 
 
 class PlaceRecord(TypedDict):
-    """Where a difference is, if it is not in a cell: see :class:`judge.core.finding.PlaceKind`."""
+    """The location of a difference outside cells: see :class:`judge.core.finding.PlaceKind`."""
 
     kind: str
     name: str
 
 
 class SheetRecord(TypedDict):
-    """A sheet of the ``gold`` or of the ``output``, by its ``file``."""
+    """A sheet; ``file`` says whether it belongs to the ``gold`` or to the ``output``."""
 
     file: str
     sheet: str
 
 
 class DifferingCellRecord(TypedDict):
-    """A cell that differs: both values, or a line that says how."""
+    """A cell that differs: both values, or a line that describes the difference."""
 
     cell: str
     expected: NotRequired[object]
@@ -77,9 +77,9 @@ class AboutRecord(TypedDict):
 class DifferenceRecord(TypedDict):
     """One difference between gold and output.
 
-    ``kind`` is a word of the checker that found it; values are those of JSON, dates and times
-    ``{"date": ISO text}``, errors ``{"error": "#N/A"}``. ``rule`` and ``words`` are number and
-    sentence of the rule that does not hold, ``about`` is what pages show of it.
+    ``kind`` is the checker's name for this kind of difference. Values are JSON; dates and times
+    are ``{"date": ISO text}``, errors ``{"error": "#N/A"}``. ``rule`` and ``words`` are the number
+    and the sentence of the rule that does not hold; ``about`` says what pages show of it.
     """
 
     kind: str
@@ -105,17 +105,17 @@ class UnitCounts(TypedDict):
 
 
 class SharesRecord(TypedDict):
-    """Shares of the cells to change and of those to keep that agree; null without such cells."""
+    """Shares that agree, of the cells to change and the cells to keep; null without such cells."""
 
     modification: Amount | None
     regression: Amount | None
 
 
 class LossRecord(TypedDict):
-    """Something that the input had, the gold kept, and the output lost.
+    """A feature of the input that the gold kept and the output lost.
 
-    ``kept`` is how much of it there should be, ``left`` how much there is: cells of rules and
-    formulas, otherwise a count.
+    ``kept`` is how much of it there should be, ``left`` how much there is. Rules and formulas are
+    measured in cells, everything else is counted.
     """
 
     kind: str
@@ -136,7 +136,7 @@ KeptRecord = TypedDict(
         "losses": NotRequired[list[LossRecord]],
     },
 )
-"""What the option ``keep`` found; ``as`` is ``note`` or ``fail``, ``counts`` is by kind."""
+"""The result of the option ``keep``; ``as`` is ``note`` or ``fail``, ``counts`` is by kind."""
 
 FormulaAskedRecord = TypedDict(
     "FormulaAskedRecord",
@@ -149,11 +149,11 @@ FormulaAskedRecord = TypedDict(
         "constants": NotRequired[Count],
     },
 )
-"""What the option ``formula_asked`` found: see :class:`judge.compare.cells.scope`."""
+"""The result of the option ``formula_asked``: see :class:`judge.compare.cells.scope`."""
 
 
 class CollateralCellRecord(TypedDict):
-    """A cell that an output changed outside the answer, by its sheet and address in the input."""
+    """A cell outside the answer that an output changed, with sheet and address in the input."""
 
     kind: str
     sheet: str
@@ -180,17 +180,17 @@ CollateralRecord = TypedDict(
         "cells": NotRequired[list[CollateralCellRecord]],
     },
 )
-"""What the option ``collateral`` found: numbers of cells, and the first cells that changed.
+"""The result of the option ``collateral``: numbers of cells, and the first cells that changed.
 
-``damage`` is ``overwritten`` and ``erased`` cells and lost ``features``; ``exposed`` cells hold
-something outside the answer; ``errors_left`` cells of the whole output hold an error value, as far
-as the file stores values, and did not in the input; see
+``damage`` counts ``overwritten`` and ``erased`` cells and lost ``features``. ``exposed`` counts the
+cells outside the answer that hold something in the input. ``errors_left`` counts cells anywhere in
+the output whose stored value is an error and was not one in the input; see
 :class:`judge.compare.cells.collateral.Collateral`.
 """
 
 
 class ChangedCellRecord(TypedDict):
-    """A cell of the input, and the value that it was given."""
+    """A cell of the input, with its new value."""
 
     cell: str
     value: object
@@ -199,8 +199,8 @@ class ChangedCellRecord(TypedDict):
 class DynamicChangeRecord(TypedDict):
     """A change of inputs, and how many cells of the answer moved, followed, or moved alone.
 
-    ``case`` is the case whose input has these values; null for a single value. ``edits`` counts
-    all changed cells, ``cells`` has the first ones.
+    ``case`` is the case whose input the values were taken from; null if a single value was changed.
+    ``edits`` counts all changed cells, ``cells`` lists the first of them.
     """
 
     case: Count | None
@@ -222,11 +222,11 @@ DynamicRecord = TypedDict(
         "reason": NotRequired[str],
     },
 )
-"""What the option ``dynamic`` found: see :class:`judge.compare.cells.dynamic.DynamicFinding`."""
+"""The result of the option ``dynamic``: see :class:`judge.compare.cells.dynamic.DynamicFinding`."""
 
 
 class ChartFact(TypedDict):
-    """A chart of a gold: how much of it the output has, and what that lacks."""
+    """A chart of a gold: how much of it the output has, and what is missing."""
 
     sheet: str
     title: str
@@ -244,7 +244,7 @@ class ChartsRecord(TypedDict):
 
 
 class ItemReading(TypedDict):
-    """How an item ended under the reading that did not decide the verdict."""
+    """The result of an item under the interpretation that did not decide the verdict."""
 
     state: str
     earned: float
@@ -252,12 +252,13 @@ class ItemReading(TypedDict):
 
 
 class ItemRecord(TypedDict):
-    """An item of a checklist: how many points it has and earned, and why.
+    """An item of a checklist: how many points it can earn, how many it earned, and why.
 
-    ``judged`` says who judges it (:class:`judge.compare.checklists.items.Judged`), ``state`` how it
-    ended (:class:`judge.compare.checklists.items.State`). ``official`` or ``standard`` is the other
-    reading, where it differs, and ``fault`` the number of the published fault that explains it.
-    ``gated_by`` names an item whose failure makes this one earn nothing under ``official``.
+    ``judged`` says who judges it (:class:`judge.compare.checklists.items.Judged`), ``state`` is the
+    result (:class:`judge.compare.checklists.items.State`). ``official`` or ``standard`` is the
+    result under the other interpretation, if it differs, and ``fault`` the number of the published
+    fault that explains the difference. ``gated_by`` names an item whose failure makes this one earn
+    nothing under ``official``.
     """
 
     id: str
@@ -280,9 +281,9 @@ class ItemRecord(TypedDict):
 
 
 class PointsRecord(TypedDict):
-    """Points of some items: ``possible`` of all, ``judged`` of those that are judged.
+    """Points of a group of items: ``possible`` for all items, ``judged`` for the judged ones.
 
-    ``items`` and ``judged_items`` count items, ``holding`` those that hold.
+    ``items`` and ``judged_items`` count these items, ``holding`` those that are fulfilled.
     """
 
     points: float
@@ -296,10 +297,10 @@ class PointsRecord(TypedDict):
 class ChecklistRecord(TypedDict):
     """The points of a checklist.
 
-    ``by_judge`` has the keys of :class:`judge.compare.checklists.items.Judged`, ``by_group`` and
-    ``by_kind`` those of the list. ``share_of_all`` counts what was not judged as nothing earned,
-    ``share_of_judged`` leaves it out; both respect weights of groups. ``passed`` is there if the
-    suite has a share from which an answer passes.
+    The keys of ``by_judge`` are values of :class:`judge.compare.checklists.items.Judged`; those of
+    ``by_group`` and ``by_kind`` come from the checklist. In ``share_of_all``, items that were not
+    judged earn nothing; ``share_of_judged`` leaves them out. Both apply the weights of groups.
+    ``passed`` is set if the suite has a share from which an answer passes.
     """
 
     evaluator: str
@@ -320,10 +321,10 @@ SheetValues = dict[str, dict[str, object]]
 class CaseComparison(TypedDict, total=False):
     """The result of comparing an output with its gold; empty if they were not compared.
 
-    ``difference_counts`` counts all differences by kind, ``differences`` lists the first ones.
+    ``difference_counts`` counts all differences by kind, ``differences`` lists the first of them.
     ``computed_cells`` and ``computed_values`` have the keys ``gold`` and ``output``. ``gold`` names
-    the gold that counted, if there are several. ``earned_share`` is what a case that is not
-    accepted counts in the soft score: the share of points of a checklist.
+    the gold that counted, if there are several. ``earned_share`` is the share of a checklist's
+    points that was earned: a case that is not accepted adds it to the soft score.
     """
 
     equal: bool
@@ -356,7 +357,7 @@ class CaseComparison(TypedDict, total=False):
 
 
 class CaseRecord(TypedDict, total=False):
-    """A record of cases.jsonl: what the judge says about one submission on one case."""
+    """A record of cases.jsonl: the judge's result for one submission on one case."""
 
     task: Required[TaskId]
     sample: Required[Count]

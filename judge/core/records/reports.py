@@ -1,4 +1,4 @@
-"""report.json, as types: what is written, and what is read back."""
+"""Types for report.json, as it is written and as it is read back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judge.files.forms import Amount, Count, TaskId
 
 
 class ReportedTask(TypedDict):
-    """The part about a task that is read back from report.json."""
+    """The fields of a task's entry in report.json that are read back."""
 
     id: TaskId
     sample: Count
@@ -20,20 +20,20 @@ class ReportedTask(TypedDict):
 
 
 class ReportedOverall(TypedDict, total=False):
-    """The part about the scores that is read back from report.json."""
+    """The fields of the scores in report.json that are read back."""
 
     tasks_without_submission: Count
 
 
 class ReportOnRecord(TypedDict):
-    """The part of report.json that is read back: which submissions and cases count."""
+    """The fields of report.json that are read back: which submissions and cases count."""
 
     overall: NotRequired[ReportedOverall]
     tasks: list[ReportedTask]
 
 
 class ExcludedCase(TypedDict):
-    """A case that is in no score; one that was not run has no reason."""
+    """A case that no score includes; a case that was not run has no reason."""
 
     id: TaskId
     sample: Count
@@ -61,7 +61,7 @@ class GroupSharesReport(TypedDict):
 class GroupReport(ScoresOfAll):
     """The scores of a group of tasks; ``verdicts`` and ``excluded`` are by verdict code.
 
-    ``shares`` is only there if cells to change and cells to keep decide about tasks of the run.
+    ``shares`` is only set if the run has tasks that are decided by cells to change and to keep.
     """
 
     verdicts: dict[str, int]
@@ -87,7 +87,7 @@ class ChangeReport(TypedDict):
 
 
 class TaskReport(ReportedTask):
-    """One submission of one task; causes and changes by hand are by case number as text."""
+    """One submission for one task; causes and changes by hand are keyed by case number, as text."""
 
     soft_restriction: float | None
     hard_restriction: float | None
@@ -97,7 +97,7 @@ class TaskReport(ReportedTask):
 
 
 class Latencies(TypedDict):
-    """Seconds of a call that was answered."""
+    """Durations of the answered calls, in seconds."""
 
     median: float
     p95: float
@@ -120,7 +120,7 @@ class UsageReport(TypedDict):
 
 
 class RepeatedReport(TypedDict):
-    """Several samples of each task, taken as repeated runs; the shares are by k as text."""
+    """Several samples of each task, treated as repeated runs; shares are keyed by k, as text."""
 
     samples: int
     soft_restriction: float | None
@@ -147,7 +147,7 @@ class KeptReport(TypedDict):
 class FormulaAskedReport(TypedDict):
     """Results of the option ``formula_asked``: numbers of cases.
 
-    ``asked`` counts those in which the question asks for a formula and the gold has one.
+    ``asked`` counts cases whose question asks for a formula and whose gold has one.
     """
 
     cases: int
@@ -166,7 +166,7 @@ class ChartsReport(TypedDict):
 
 
 class AgreementReport(TypedDict):
-    """How far two raters agree: the share of ``items`` and Cohen's kappa with its interval.
+    """How far two raters agree: the share of ``items``, and Cohen's kappa with its interval.
 
     ``kind`` names the kind of the items, if all of them are of one kind.
     """
@@ -181,9 +181,10 @@ class AgreementReport(TypedDict):
 
 
 class MarkedPointsReport(TypedDict):
-    """Points with the marks of models, people and programs, which decide no verdict.
+    """Points that include the marks of models, people and programs, which decide no verdict.
 
-    The shares are those of all points, and of the judged ones. ``raters`` counts their marks.
+    One share is of all points, the other of the judged points. ``raters`` counts the marks of each
+    rater.
     """
 
     by_judge: dict[str, PointsRecord]
@@ -196,8 +197,9 @@ class MarkedPointsReport(TypedDict):
 class PointsReport(TypedDict):
     """Points of checklists, summed over the cases that have them.
 
-    ``mean_share_of_all`` counts what was not judged as not earned, ``mean_share_of_judged`` leaves
-    it out. ``with_pass_share`` cases have a share from which they pass, and ``passing`` reach it.
+    In ``mean_share_of_all``, points that were not judged count as not earned;
+    ``mean_share_of_judged`` leaves them out. ``with_pass_share`` counts the cases that have a
+    minimum share to pass, ``passing`` those that reach it.
     """
 
     cases: Count
@@ -222,11 +224,11 @@ class ShareReport(TypedDict):
 
 
 class CollateralReport(TypedDict):
-    """What the option ``collateral`` found: outputs, tasks with damage, and cells by kind.
+    """Results of the option ``collateral``: outputs, tasks with damage, and cells by kind.
 
-    ``median_damage`` and ``largest_damage`` are over outputs with damage; null without any. What
-    begins with ``accepted`` is the same over accepted outputs. ``cases_with_errors_left`` are
-    outputs with error values that the input did not have.
+    ``median_damage`` and ``largest_damage`` are over outputs with damage; null if there are none.
+    Fields that begin with ``accepted`` are the same for accepted outputs only.
+    ``cases_with_errors_left`` counts outputs with error values that the input did not have.
     """
 
     cases: int
@@ -246,17 +248,17 @@ class CollateralReport(TypedDict):
 
 
 class DynamicGroup(TypedDict):
-    """Some outputs: live ones of those that are measurable, and how many are in each class."""
+    """A group of outputs: how many measurable ones are live, and how many are in each class."""
 
     live: ShareReport
     classes: dict[str, int]
 
 
 class DynamicReport(TypedDict):
-    """What the option ``dynamic`` found, on the first case of each task.
+    """Results of the option ``dynamic``, for the first case of each task.
 
-    ``by_question`` and ``by_change`` part the accepted outputs: by what the question asks for, and
-    by where the changes came from. ``not_measurable`` counts outputs by reason.
+    ``by_question`` divides the accepted outputs by what the question asks for, ``by_change`` by
+    where the changes came from. ``not_measurable`` counts outputs by reason.
     """
 
     accepted: DynamicGroup
@@ -267,7 +269,7 @@ class DynamicReport(TypedDict):
 
 
 class ScopeReport(TypedDict, total=False):
-    """Changes that a user would object to, where an option checks for them."""
+    """Changes that a user would object to, if an option checks for them."""
 
     kept: KeptReport
     formula_asked: FormulaAskedReport
@@ -291,7 +293,7 @@ class OfSuite(TypedDict):
 
 
 class SuspectedCase(TypedDict):
-    """A suspect about a task that is reported on; ``case`` is null for the task as a whole."""
+    """A suspect about a task in the report; ``case`` is null if it is about the whole task."""
 
     id: TaskId
     case: int | None
@@ -302,7 +304,7 @@ class SuspectedCase(TypedDict):
 
 
 class ScoresWithout(TypedDict):
-    """Scores with suspected cases set aside; ``set_aside`` is how many scored cases these are."""
+    """Scores without the suspected cases; ``set_aside`` counts the scored cases left out."""
 
     set_aside: int
     tasks: Count
@@ -312,10 +314,10 @@ class ScoresWithout(TypedDict):
 
 
 class SuspectsReport(TypedDict):
-    """Scores without suspects, by the least certainty that is set aside; suspects by status.
+    """Scores without suspects, keyed by the lowest certainty set aside; suspects by status.
 
-    ``by_list`` has them for each of the two lists alone: ``gold`` sets golds aside that may be
-    wrong, ``case`` cases that say nothing.
+    ``by_list`` has the same scores for each list alone: ``gold`` sets golds aside that may be
+    wrong, ``case`` sets cases aside that test nothing.
     """
 
     without: dict[str, ScoresWithout]
@@ -325,11 +327,11 @@ class SuspectsReport(TypedDict):
 
 
 class CertifiedReport(TypedDict):
-    """Scores over the tasks whose golds readers certified; the others are set aside.
+    """Scores over the tasks whose golds readers certified, without the others.
 
-    ``grades`` counts the tasks of the run by grade; ``ungraded`` are those that nobody read.
+    ``grades`` counts the tasks of the run by grade; ``ungraded`` counts those that nobody has read.
     ``applied`` says whether the run was judged with the corrections that follow from the grades.
-    ``accepted_weak`` are the tasks of which an answer is accepted although the gold is weak.
+    ``accepted_weak`` has the tasks with an accepted answer although the gold is weak.
     """
 
     name: str
@@ -340,10 +342,11 @@ class CertifiedReport(TypedDict):
 
 
 class PublishedFigures(TypedDict):
-    """Figures of a suite's own evaluation for a folder of results with logs, for each repeat.
+    """Figures of a suite's own evaluation of a folder of results with logs, for each repeat.
 
-    ``a50`` and ``a90`` are planned actions over those that a task takes at least, of tasks that
-    passed; None without such tasks. ``problems`` are logs that cannot be read.
+    ``a50`` and ``a90`` are percentiles of the ratio of planned actions to the minimum that a task
+    needs, over the tasks that passed; None if no task passed. ``problems`` are logs that cannot be
+    read.
     """
 
     repeat: Count
@@ -358,9 +361,9 @@ class PublishedFigures(TypedDict):
 
 
 class FurtherReports(TypedDict, total=False):
-    """Parts of report.json that only some runs have; groups are by division, then by name.
+    """The parts of report.json that only some runs have; groups by division, then by name.
 
-    ``departures`` is what decided verdicts and is not in the suite as published.
+    ``departures`` lists differences from the published suite that affected verdicts.
     """
 
     departures: list[str]
@@ -377,7 +380,7 @@ class FurtherReports(TypedDict, total=False):
 
 
 class ReportHead(FurtherReports):
-    """The document of report.json without its entries."""
+    """The document of report.json without its list of entries."""
 
     schema_version: int
     run: RunDocument
@@ -388,7 +391,7 @@ class ReportHead(FurtherReports):
 class ReportDocument(ReportHead):
     """The document of report.json, as :func:`judge.report.report_json.build_report` makes it.
 
-    The entries of a large run are read from the file when they are needed.
+    In a large run, the entries are read from the file when they are needed.
     """
 
     tasks: Sequence[TaskReport]

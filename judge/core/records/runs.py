@@ -11,10 +11,11 @@ from judge.files.forms import Amount, Count, Sha256, TaskId
 
 
 class CertifiedIdentity(TypedDict):
-    """What readers say of the golds of the suite.
+    """The grades that readers gave the golds of the suite.
 
-    ``grades`` are by task, of tasks whose workbooks are those that were read; ``applied`` says
-    whether the run was judged with the corrections that follow, ``corrected`` which tasks have one.
+    ``grades`` is by task, for tasks whose workbooks are unchanged since they were read. ``applied``
+    says whether the run was judged with the corrections that follow from the grades, ``corrected``
+    which tasks have a correction.
     """
 
     name: str
@@ -36,7 +37,7 @@ class SuiteIdentity(TypedDict, total=False):
 
 
 class RecalcIdentity(TypedDict, total=False):
-    """How formulas without a value were computed."""
+    """How formulas without a stored value were computed."""
 
     mode: str | None
     engine: str | None
@@ -45,7 +46,7 @@ class RecalcIdentity(TypedDict, total=False):
 
 
 class SandboxIdentity(TypedDict, total=False):
-    """The environment that programs were run in."""
+    """The environment in which programs were run."""
 
     backend: Required[str]
     image: str | None
@@ -55,21 +56,21 @@ class SandboxIdentity(TypedDict, total=False):
 
 
 class PromptContent(TypedDict, total=False):
-    """How much of a workbook went into the prompt; the rest is that of ``ContentLimits``."""
+    """How much of a workbook the prompt shows; all other fields are those of ``ContentLimits``."""
 
     form: str | None
     rows: int | None
 
 
 class InferenceIdentity(TypedDict, total=False):
-    """How the chat model was asked, without secrets.
+    """How the chat model was used, without secrets.
 
-    ``params`` are those of the requests, ``typed`` says how tasks were asked that expect a typed
-    answer (only there if there are any), ``desktop`` how the model worked on a desktop, ``tools``
-    which tools it called, ``left_out`` which tasks could not be asked there, and why. ``options``
-    are those of the command line, which a run that is continued remembers. From
-    ``execution_feedback`` to ``background_sha256`` they are only there in the settings that they
-    are about.
+    ``params`` are the parameters of the requests. ``typed`` says how the model was asked about
+    tasks with a typed answer (only set if there are any), ``desktop`` how it worked on a desktop,
+    ``tools`` which tools it could call, ``left_out`` which tasks were left out there, and why.
+    ``options`` are the options of the command line, which are used again when the run is continued.
+    The fields from ``execution_feedback`` to ``background_sha256`` are only set for the inference
+    settings that use them.
     """
 
     model: str | None
@@ -100,7 +101,7 @@ class InferenceIdentity(TypedDict, total=False):
 
 
 class LayoutRecord(TypedDict, total=False):
-    """Where the outputs of a run are in their folder: see :class:`judge.suites.layouts.Layout`."""
+    """The arrangement of a run's outputs in a folder: see :class:`judge.suites.layouts.Layout`."""
 
     kind: Required[str]
     pattern: str
@@ -108,7 +109,7 @@ class LayoutRecord(TypedDict, total=False):
 
 
 class JudgingRules(TypedDict):
-    """Rules that verdicts depend on besides the outputs; a rejudgement chooses them again."""
+    """The rules that verdicts depend on, besides the outputs; each rejudgement sets them again."""
 
     profile: str
     style: list[str]
@@ -118,10 +119,10 @@ class JudgingRules(TypedDict):
 class RunDocument(TypedDict, total=False):
     """The document of run.json.
 
-    ``checker`` are the options of the comparison, ``limits`` the fields of
-    :class:`judge.core.limits.Limits`; ``best_of`` says that the best sample of each task counts,
-    ``values`` whether the values of formulas in outputs were taken as ``stored`` or ``computed``,
-    where that is not the same for all outputs.
+    ``checker`` has the options of the comparison, ``limits`` the fields of
+    :class:`judge.core.limits.Limits`. ``best_of`` says that the best sample of each task counts.
+    ``values`` says whether the values of formulas in outputs were taken as ``stored`` or were
+    ``computed``; it is not set if that depends on the output.
     """
 
     schema_version: int
@@ -152,7 +153,7 @@ class RunDocument(TypedDict, total=False):
 
 
 class SubmissionIdentity(TypedDict, total=False):
-    """Fields that every record of submissions.jsonl has."""
+    """The fields that every record of submissions.jsonl has."""
 
     id: Required[TaskId]
     sample: Count | None
@@ -161,17 +162,17 @@ class SubmissionIdentity(TypedDict, total=False):
 
 
 class SubmissionRecord(SubmissionIdentity, total=False):
-    """A record of submissions.jsonl, as far as every reader may rely on it.
+    """The part of a submissions.jsonl record that every reader may rely on.
 
-    Other programs may write such files, with fields of their own; what they say about requests is
-    read by :func:`judge.core.conversation.asking_of`.
+    Other programs may write such files with additional fields; the fields about requests are read
+    by :func:`judge.core.conversation.recorded_usage`.
     """
 
     calls: list[object] | None
 
 
 class TokenCounts(TypedDict):
-    """Tokens of the requests and of the replies of a submission."""
+    """How many tokens the requests and the replies for a submission have."""
 
     prompt: Count
     completion: Count
@@ -180,9 +181,10 @@ class TokenCounts(TypedDict):
 class CallRecord(TypedDict, total=False):
     """A call of the chat model for a submission: one reply, however many attempts it took.
 
-    ``case`` is there in modes that hold a conversation for each case, ``batch`` if the server
-    answered in a batch, which has no latency. ``lost`` calls belong to attempts that broke. A call
-    that failed is copied from ``calls.jsonl``, with ``request``, ``error`` and ``message``.
+    ``case`` is set in modes that hold one conversation for each case. ``batch`` is set if the
+    server answered in a batch, which has no latency. ``lost`` calls belong to attempts that failed
+    midway. A failed call is copied from ``calls.jsonl``, with ``request``, ``error`` and
+    ``message``.
     """
 
     round: Count | None
@@ -227,8 +229,8 @@ class EpisodeOutput(TypedDict, total=False):
 class WrittenSubmission(SubmissionIdentity, total=False):
     """A record of submissions.jsonl as the judge writes it.
 
-    A program is a ``solution`` with its paths, a typed answer a ``response``, and what was left on
-    desktops ``outputs``, by case number. Fields that solutions of others came with are kept.
+    ``solution`` is a program, stored with its paths; ``response`` is a typed answer; ``outputs``
+    has the results of desktop episodes by case number. Extra fields of imported solutions are kept.
     """
 
     model: str | None
@@ -257,7 +259,7 @@ class WrittenSubmission(SubmissionIdentity, total=False):
 
 
 class OverrideRecord(TypedDict, total=False):
-    """A record of overrides.jsonl: a verdict changed by hand; null restores the judge's own."""
+    """A record of overrides.jsonl: a verdict changed by hand; null restores the judge's verdict."""
 
     task: Required[TaskId]
     sample: Required[Count]
@@ -272,9 +274,10 @@ class OverrideRecord(TypedDict, total=False):
 
 
 def served_model(run: RunDocument) -> str | None:
-    """Display name of a run's model: its server's name for it, then its alias.
+    """Returns the display name of a run's model: the server's name for it, or else its alias.
 
-    An alias such as ``vllm`` says which server was asked; what answered is its own name.
+    An alias such as ``vllm`` only says which server was used; the server's name says which model
+    answered.
     """
     alias, inference = run.get("model"), run.get("inference") or InferenceIdentity()
     served = inference.get("model_name")

@@ -1,9 +1,9 @@
-"""Episodes in which a chat model calls tools, as types: the lines of ``episodes/*.jsonl``.
+"""Types for episodes in which a chat model calls tools: the lines of ``episodes/*.jsonl``.
 
 An episode is one file with a line for its head, one for each turn, and one for its end. The
-definitions of the tools are kept once, as a JSON array in the form of chat completions, in
-``tools/HASH.json``, where HASH is the SHA-256 of the file. Pictures are in ``pictures``, workbooks
-among the outputs of the run, both under their SHA-256.
+definitions of the tools are stored once, as a JSON array in the format of chat completions, in
+``tools/HASH.json``, where HASH is the SHA-256 of the file. Pictures are in ``pictures`` and
+workbooks among the outputs of the run; both are named by their SHA-256.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from typing import NotRequired, Required, TypedDict
 from judge.files.forms import Amount, Count, Sha256, TaskId
 
 ERROR_KINDS = ("argument", "tool", "protocol", "timeout", "died", "limit")
-"""Why a call has no result: its arguments do not fit; the tool says that it failed; its server sent
-something that is not an answer, did not answer in time, or ended; or the call was one too many, or
-was cut off."""
+"""Why a call has no result: its arguments are invalid; the tool reports a failure; its server sent
+something that is not an answer, did not answer in time, or ended; or the call exceeded the limit
+on calls, or was cut off."""
 
 ENDS = (
     *("submitted", "turns", "tokens", "cost", "time", "no-call", "format", "timeouts"),
     *("context-length", "tool-set-died", "refused"),
 )
-"""Why episodes end. ``format`` and ``timeouts`` come from the published SpreadsheetBench 2."""
+"""Why an episode ends. ``format`` and ``timeouts`` come from the published SpreadsheetBench 2."""
 
 
 class ServerRecord(TypedDict, total=False):
     """An MCP server of a tool set."""
 
     name: Required[str]
-    """As in ``mcp:NAME``."""
+    """The NAME in ``mcp:NAME``."""
     root: Required[Sha256 | None]
-    """The hash of its packages, interpreter and entry; None if it is not built."""
+    """The hash of its packages, interpreter and entry point; None if it is not built."""
     era: str
     """``handshake`` or ``stateless``."""
     protocol: str
@@ -38,16 +38,16 @@ class ServerRecord(TypedDict, total=False):
     server_name: str
     server_version: str
     renamed: dict[str, str]
-    """Name that the model sees -> the server's own."""
+    """Tool name that the model sees -> the server's name for the tool."""
     left_out: dict[str, str]
-    """Tool that is not offered -> why."""
+    """Name of a tool that is not offered -> the reason."""
     start_s: Amount
     problem: str
-    """Why it cannot be used, which is its own fault; empty if it can."""
+    """Why the server cannot be used, if that is the server's fault; empty if it can be used."""
     noise: Count
-    """Lines from it that answer nothing."""
+    """How many lines from the server answered no request."""
     list_changed: Count
-    """How often it said that its tools have changed; the list of the start is kept."""
+    """How often the server reported that its tools changed; the list from the start is kept."""
     restarts: Count
 
 
@@ -58,7 +58,7 @@ class ToolsIdentity(TypedDict, total=False):
     """The value of ``--tools``."""
     preset: str | None
     answer: Required[str]
-    """``workbook`` or ``program``; figures of the two are not comparable."""
+    """``workbook`` or ``program``; results of the two are not comparable."""
     names: Required[list[str]]
     definitions: Required[Sha256]
     schemas: dict[str, Sha256]
@@ -66,20 +66,20 @@ class ToolsIdentity(TypedDict, total=False):
     servers: list[ServerRecord]
     limits: dict[str, float | None]
     as_published: list[str]
-    """Departures that are as published."""
+    """Departures that follow the published evaluation."""
     corrected: list[str]
-    """Departures that are corrected."""
+    """Departures from the published evaluation that are corrected."""
     licences: dict[str, dict[str, str]]
-    """Server -> package -> licence."""
+    """Licences, by server, then by package."""
     preset_sha256: Sha256
     pictures: str
-    """How the model sees pictures: ``after`` all results, ``in-result`` or ``none``."""
+    """Where the model gets pictures: ``after`` all results, ``in-result`` or ``none``."""
     instructions: bool
-    """Whether the words of servers about themselves are in the system message."""
+    """Whether the system message includes the servers' own instructions."""
 
 
 class ToolEpisodeHead(TypedDict):
-    """The first line."""
+    """The first line of an episode's file."""
 
     line: str
     """``head``"""
@@ -88,27 +88,27 @@ class ToolEpisodeHead(TypedDict):
     case: Count
     model: str
     setting: str
-    """``tools/`` with the tool set, such as ``tools/native``."""
+    """``tools/`` and the name of the tool set, such as ``tools/native``."""
     instruction: str
     answer: str
     """``workbook`` or ``program``"""
     tools: Sha256
-    """The definitions, in ``tools/HASH.json``."""
+    """The HASH of the tool definitions in ``tools/HASH.json``."""
     servers: list[ServerRecord]
     image: str
-    """What the tools run in."""
+    """The image of the sandbox in which the tools run."""
     files: dict[str, Sha256]
-    """Path inside -> SHA-256 of what the episode began with."""
+    """Path in the sandbox -> SHA-256, of the files at the start of the episode."""
     collected: str
-    """Path of the workbook that counts."""
+    """Path of the workbook that is judged."""
     limits: dict[str, float | None]
     started: str
     """ISO 8601, UTC."""
     start_s: Amount | None
     attempt: Count
-    """How many sandboxes have broken in this episode."""
+    """How many sandboxes broke during this episode."""
     imported: NotRequired[str]
-    """Where an imported trajectory comes from, such as ``atif``."""
+    """The format of an imported trajectory, such as ``atif``."""
 
 
 class ReceivedCall(TypedDict):
@@ -128,15 +128,15 @@ class ToolReply(TypedDict):
 
 
 class SentMessages(TypedDict):
-    """The messages of a request, as numbers of messages of the conversation's file."""
+    """The messages of a request, as message numbers in the conversation's file."""
 
     messages: list[Count]
     left_out: list[Count]
-    """Those of which only one line was sent, in place of the full text."""
+    """Those messages of which only one line was sent instead of the full text."""
 
 
 class TokenRecord(TypedDict, total=False):
-    """Tokens; None where the server did not count."""
+    """Token counts; None if the server did not report them."""
 
     prompt: Count | None
     completion: Count | None
@@ -151,41 +151,41 @@ class ResultText(TypedDict):
     chars: Count
     """Length of the whole text."""
     shown: str
-    """As the model sees it."""
+    """The tool's name that the model sees."""
 
 
 class ToolCallLine(TypedDict, total=False):
     """A call and its result."""
 
     id: Required[str]
-    """As the server sent it; empty if it sent none."""
+    """The call's id as the server sent it; empty if it sent none."""
     id_sent: Required[str]
-    """As it is sent back."""
+    """The id with which the result is sent back."""
     tool: Required[str]
     arguments: dict[str, object]
     raw: str
-    """What was sent in place of arguments that can be read."""
+    """The unreadable text that was sent as arguments."""
     fault: str
-    """Why they cannot be read, or do not fit."""
+    """Why the arguments cannot be read, or are invalid."""
     repairs: list[str]
     ok: Required[bool]
     error: str
-    """One of :data:`ERROR_KINDS`, if it is not ok."""
+    """One of :data:`ERROR_KINDS`, if the call failed."""
     text: Required[ResultText]
     pictures: list[Sha256]
     seconds: Required[Amount | None]
     workbook: Required[Sha256 | None]
-    """Of the file that counts, after the call; None if there is none or it is too long. If the call
-    changed it, the file is among the outputs of the run, as long as they are few."""
+    """SHA-256 of the judged file after the call; None if there is no file or it is too long. If the
+    call changed the file, a copy is among the outputs of the run, up to a limit on their number."""
 
 
 class ToolTurn(TypedDict, total=False):
-    """A line for each turn: a reply, its calls and their results."""
+    """A line for one turn: a reply, its calls and their results."""
 
     line: Required[str]
     """``turn``"""
     number: Required[Count]
-    """From 1."""
+    """The number of the turn, from 1."""
     reply: Required[ToolReply]
     sent: Required[SentMessages]
     tokens: TokenRecord
@@ -194,23 +194,23 @@ class ToolTurn(TypedDict, total=False):
     cut: Required[bool]
     """Whether the reply was cut off."""
     told: str
-    """Words to the model besides the results of calls; empty for none."""
+    """Messages to the model besides the results of calls; empty if there are none."""
     calls: Required[list[ToolCallLine]]
     seconds: Required[Amount | None]
-    """From the reply to the last result; None where an imported trajectory does not say."""
+    """Seconds from the reply to the last result; None if an imported trajectory does not say."""
 
 
 class ToolEpisodeEnd(TypedDict, total=False):
-    """The last line."""
+    """The last line of an episode's file."""
 
     line: Required[str]
     """``end``"""
     ended: Required[str]
-    """One of :data:`ENDS`; of an imported trajectory, its own word, or nothing."""
+    """One of :data:`ENDS`; an imported trajectory may have another value or none."""
     turns: Required[Count]
     calls: Required[Count]
     errors: Required[dict[str, int]]
-    """Kind -> calls."""
+    """Kind of error -> how many calls had it."""
     repairs: Required[Count]
     tokens: TokenRecord
     cost: Amount | None
@@ -225,4 +225,4 @@ class ToolEpisodeEnd(TypedDict, total=False):
     problem: Required[str]
     """Why there is no file; empty if there is one."""
     fault: str
-    """What broke, and whose fault it was; empty if nothing did."""
+    """What broke, and whose fault it was; empty if nothing broke."""

@@ -1,10 +1,10 @@
-"""Programs that run *inside* the sandbox and make up a desktop: none of this is trusted outside.
+"""Programs that run *inside* the sandbox and make up a desktop; the judge does not trust them.
 
-The driver starts a screen, its windows and the spreadsheet program, reads them, and has actions
-performed by another process, the actor. There is no ``judge`` inside: :func:`program_text` puts
-the modules into one text, which ``Sandbox.service`` takes. Only what needs nothing but the
-standard library (``calls``, ``permitted``, ``gui_values``, ``gui_only``, ``nodes``) is imported by
-the judge as well.
+The driver starts a screen, its windows and the spreadsheet program, and reads them. Another
+process, the actor, performs actions. The package ``judge`` is not installed inside:
+:func:`program_text` joins the modules to one program text for ``Sandbox.service``. The judge itself
+only imports the modules that need nothing but the standard library (``calls``, ``permitted``,
+``gui_values``, ``gui_only``, ``nodes``).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DRIVER = (
     "desk",
     "main",
 )
-"""In the order of their imports."""
+"""The modules of the driver, in the order in which they are imported."""
 
 _TEMPLATE = """\
 import json, sys, types
@@ -58,7 +58,7 @@ sys.modules["judge.desktop.driver.main"].main(bundle)
 
 @functools.cache
 def program_text() -> str:
-    """The whole text of the driver, ready for ``Sandbox.service``."""
+    """Returns the whole program text of the driver, ready for ``Sandbox.service``."""
     bundle = {}
     for package, modules in (("judge.sandbox.warden", _WARDEN), (__package__, _DRIVER)):
         folder = resources.files(package)
@@ -69,5 +69,5 @@ def program_text() -> str:
 
 @functools.cache
 def driver_digest() -> str:
-    """Changes whenever the driver does."""
+    """Returns a digest that changes whenever the driver changes."""
     return hashlib.sha256(program_text().encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Has actions performed by an actor, within limits, and hears what they did."""
+"""Lets an actor process perform actions within limits, and reads its reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judge.desktop.driver.processes import BrokenError, Processes, stand_apart
 
 MAX_EVENTS = 1_000
 MAX_PRINTED = 10_000
-_MAX_SAID_BYTES = 4 << 20
+_MAX_REPORT_BYTES = 4 << 20
 _READY_S = 30.0
 _MODULES = (
     "judge.desktop.driver.calls",
@@ -49,7 +49,7 @@ main(given["corrections"])
 
 @dataclass(slots=True)
 class Performed:
-    """What became of an action; see ``judge.desktop.contract.ActionOutcome``."""
+    """The outcome of an action; see ``judge.desktop.contract.ActionOutcome``."""
 
     error: str = ""
     refused: bool = False
@@ -66,13 +66,13 @@ class _Ready:
         assert process.stderr is not None
         self.process = process
         self.to = process.stdin
-        self.said = process.stdout.fileno()
+        self.reports = process.stdout.fileno()
         self.printed = process.stderr.fileno()
-        for descriptor in (self.said, self.printed):
+        for descriptor in (self.reports, self.printed):
             os.set_blocking(descriptor, False)
 
     def close(self) -> None:
-        """Ends it and whatever is in its group."""
+        """Ends the process and its process group."""
         with contextlib.suppress(OSError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
@@ -83,13 +83,13 @@ class _Ready:
                 stream.close()
 
 
-class Stage:
-    """Where actions are performed: one actor each, of which the next is always ready.
+class ActorPool:
+    """Performs actions, each in a new actor process; the next process is always ready.
 
     Args:
-        processes: of the desktop.
-        modules: source of the driver's modules by name.
-        corrections: names of those that hold.
+        processes: the processes of the desktop.
+        modules: source text of the driver's modules, by name.
+        corrections: names of the corrections that apply.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Stage:
         self._ready: _Ready | None = None
 
     def prepare(self) -> None:
-        """Starts the next actor, if none is ready."""
+        """Starts the next actor, unless one is ready."""
         if self._ready is not None:
             return
         given = json.dumps(
@@ -117,7 +117,7 @@ class Stage:
                 stderr=subprocess.PIPE,
                 pass_fds=(passed,),
                 start_new_session=True,
-                preexec_fn=stand_apart,  # noqa: PLW1509 - see there
+                preexec_fn=stand_apart,  # noqa: PLW1509 - see `stand_apart`
                 cwd="/",
             )
         except (OSError, subprocess.SubprocessError) as error:
@@ -132,7 +132,7 @@ class Stage:
         Args:
             kind: ``code``, ``gui-only`` or ``call``.
             what: the code, or the action of computer_13.
-            limit_s: how long it may take.
+            limit_s: how long it may take, in seconds.
 
         Raises:
             BrokenError: no actor gets ready.
@@ -140,20 +140,20 @@ class Stage:
         self.prepare()
         actor, self._ready = self._ready, None
         assert actor is not None
-        hearing = _Hearing(actor)
+        reports = _ActorReports(actor)
         try:
-            if not hearing.until("ready", time.monotonic() + _READY_S):
+            if not reports.until("ready", time.monotonic() + _READY_S):
                 self._processes.check()
-                raise BrokenError(f"no process for an action gets ready: {hearing.shown()[-300:]}")
+                raise BrokenError(f"no process for an action gets ready: {reports.shown()[-300:]}")
             request = json.dumps({"kind": kind, "what": what}).encode() + b"\n"
-            ended = hearing.send(request, time.monotonic() + limit_s)
+            ended = reports.send(request, time.monotonic() + limit_s)
         finally:
             actor.close()
-        self._processes.end_strangers()
-        done = Performed(printed=hearing.shown(), events=hearing.events)
-        if hearing.end is not None:
-            done.error = str(hearing.end.get("error", ""))[:8_000]
-            done.refused = hearing.end.get("refused") is True
+        self._processes.end_others()
+        done = Performed(printed=reports.shown(), events=reports.events)
+        if reports.end is not None:
+            done.error = str(reports.end.get("error", ""))[:8_000]
+            done.refused = reports.end.get("refused") is True
         elif ended:
             done.error = "the action's process ended before it was done"
         else:
@@ -161,35 +161,35 @@ class Stage:
         return done
 
     def close(self) -> None:
-        """Ends the actor that waits."""
+        """Ends the waiting actor."""
         if self._ready is not None:
             self._ready.close()
             self._ready = None
 
 
-class _Hearing:
-    """What an actor says and prints."""
+class _ActorReports:
+    """Reads the reports of an actor, and what it prints."""
 
     def __init__(self, actor: _Ready) -> None:
         self._actor = actor
         self._line = b""
-        self._said_bytes = 0
+        self._report_bytes = 0
         self._printed = bytearray()
-        self._open = {actor.said, actor.printed}
+        self._open = {actor.reports, actor.printed}
         self.ready = False
         self.end: dict[str, Any] | None = None
         self.events: list[list[Any]] = []
 
     def shown(self) -> str:
-        """What was printed, its beginning."""
+        """Returns the beginning of the printed text."""
         return self._printed[:MAX_PRINTED].decode("utf-8", "replace")
 
     def until(self, wanted: str, deadline: float) -> bool:
-        """Listens until it is ready, or has said its end; False if neither in time."""
+        """Reads until the actor is ready, or has reported its end; False if not in time."""
         while True:
             if (wanted == "ready" and self.ready) or self.end is not None:
                 return True
-            if self._actor.said not in self._open:
+            if self._actor.reports not in self._open:
                 return False
             left = deadline - time.monotonic()
             if left <= 0:
@@ -197,7 +197,7 @@ class _Hearing:
             self._listen(left)
 
     def send(self, request: bytes, deadline: float) -> bool:
-        """Sends the request and listens to its end; whether it ended in time."""
+        """Sends the request and reads until the action ends; returns whether it ended in time."""
         with contextlib.suppress(OSError):
             os.set_blocking(self._actor.to.fileno(), True)
             self._actor.to.write(request)
@@ -215,31 +215,31 @@ class _Hearing:
                 chunk = b""
             if not chunk:
                 self._open.discard(descriptor)
-            elif descriptor == self._actor.said:
-                self._said(chunk)
+            elif descriptor == self._actor.reports:
+                self._take_chunk(chunk)
             elif len(self._printed) < MAX_PRINTED:
                 self._printed += chunk
 
-    def _said(self, chunk: bytes) -> None:
-        self._said_bytes += len(chunk)
-        if self._said_bytes > _MAX_SAID_BYTES:
+    def _take_chunk(self, chunk: bytes) -> None:
+        self._report_bytes += len(chunk)
+        if self._report_bytes > _MAX_REPORT_BYTES:
             self.end = {"error": "the action reported more than there can be"}
             return
         *lines, self._line = (self._line + chunk).split(b"\n")
         for line in lines:
             try:
-                said = json.loads(line)
+                report = json.loads(line)
             except (ValueError, RecursionError):
                 continue
-            if isinstance(said, dict):
-                self._take(said)
+            if isinstance(report, dict):
+                self._take(report)
 
-    def _take(self, said: dict[str, Any]) -> None:
-        if said.get("ready") is True:
+    def _take(self, report: dict[str, Any]) -> None:
+        if report.get("ready") is True:
             self.ready = True
-        if isinstance(said.get("end"), dict):
-            self.end = said["end"]
-        event = said.get("event")
+        if isinstance(report.get("end"), dict):
+            self.end = report["end"]
+        event = report.get("event")
         if isinstance(event, list) and len(event) == 4 and len(self.events) < MAX_EVENTS:
             kind, x, y, detail = event
             if isinstance(x, int) and isinstance(y, int) and isinstance(detail, str):
@@ -247,7 +247,7 @@ class _Hearing:
 
 
 def _filled_file(data: bytes) -> int:
-    """A descriptor from which data can be read by one who inherits it."""
+    """Returns a descriptor from which a child process that inherits it can read the data."""
     reader, writer = os.pipe()
     try:
         fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 1 << 20)

@@ -1,8 +1,8 @@
 """The process that performs one action: mouse and keyboard by PyAutoGUI, and code.
 
-It is a stranger's once it runs code: it has no descriptor of the driver's but a pipe on which it
-says what it did, and whatever it says is bounded and believed only for the eyes of those who work
-on the desktop. It reads one request, performs it, and ends.
+Once it runs code, this process is untrusted. It shares only a pipe with the driver, on which it
+reports what it did. These reports are limited in size, and are only shown to the model or person
+who works on the desktop. The process reads one request, performs it, and ends.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _MAX_FILE_BYTES = 128 << 20
 
 
 class Reporter:
-    """Says what happens, one JSON line each.
+    """Reports events, each as one JSON line.
 
     Args:
-        descriptor: where to.
+        descriptor: the descriptor to write to.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -44,13 +44,13 @@ class Reporter:
         self._at: tuple[int, int] | None = None
 
     def say(self, **what: Any) -> None:
-        """One line."""
+        """Writes one line."""
         data = json.dumps(what).encode() + b"\n"
         while data:
             data = data[os.write(self._descriptor, data) :]
 
     def event(self, kind: str, x: int, y: int, detail: str = "") -> None:
-        """What mouse or keyboard did; moves to where the cursor is are left out."""
+        """Reports a mouse or keyboard event, unless it moves the cursor to where it already is."""
         if self._quiet or (kind == "move" and self._at == (x, y)):
             return
         self._at = (x, y)
@@ -58,7 +58,7 @@ class Reporter:
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """Within, nothing is reported: it was reported as a whole."""
+        """Suppresses reports in its block, which has already been reported as one event."""
         self._quiet += 1
         try:
             yield
@@ -70,12 +70,12 @@ def main(corrections: list[str]) -> None:
     """Performs the request on standard input, and ends.
 
     Args:
-        corrections: names of those that hold.
+        corrections: names of the corrections that apply.
     """
     requests, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
-    os.dup2(2, 1)  # standard error is where printed text goes
+    os.dup2(2, 1)  # printed text is read from standard error
     for kind, most in (
         (resource.RLIMIT_AS, _MAX_MEMORY_BYTES),
         (resource.RLIMIT_NPROC, _MAX_PROCESSES),
@@ -85,8 +85,8 @@ def main(corrections: list[str]) -> None:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(kind, (most, most))
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # where memory runs out, the desktop is not what ends
-    with contextlib.suppress(OSError):  # an action may have moved it away
+        file.write("1000")  # if memory runs out, this process ends, and not the desktop
+    with contextlib.suppress(OSError):  # an action may have removed the folder
         os.chdir(os.environ["HOME"])
     reporter = Reporter(answers)
     gui = load(reporter, frozenset(corrections))
@@ -94,7 +94,7 @@ def main(corrections: list[str]) -> None:
     with os.fdopen(requests, "rb") as stream:
         line = stream.readline()
     if not line:
-        return  # it is not needed any more
+        return  # no longer needed
     request = json.loads(line)
     perform = _PERFORMERS[request["kind"]]
     error, refused = "", False
@@ -104,8 +104,8 @@ def main(corrections: list[str]) -> None:
         error, refused = str(refusal), True
     except SystemExit as stop:
         error = "" if stop.code in {None, 0} else f"SystemExit: {stop.code}"
-    except BaseException as failure:  # noqa: BLE001 - every end of an action is an answer
-        error = told(failure)
+    except BaseException as failure:  # noqa: BLE001 - however the action ends, the end is reported
+        error = failure_text(failure)
     with contextlib.suppress(Exception):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -113,8 +113,8 @@ def main(corrections: list[str]) -> None:
     os._exit(0)
 
 
-def told(failure: BaseException) -> str:
-    """The end of a traceback, as far as it is the action's own."""
+def failure_text(failure: BaseException) -> str:
+    """Returns the end of a traceback, only the part in the action's own code."""
     if isinstance(failure, permitted.FailedError):
         return str(failure)[-_ERROR_CHARS:]
     below = failure.__traceback__
@@ -124,14 +124,14 @@ def told(failure: BaseException) -> str:
 
 
 def load(reporter: Reporter, corrections: frozenset[str]) -> types.ModuleType:
-    """PyAutoGUI with what is corrected in it, and with everything it does reported."""
-    # It would end the interpreter where tkinter is missing.
+    """Imports PyAutoGUI, applies the corrections, and makes it report everything it does."""
+    # Without tkinter, this module would end the interpreter.
     sys.modules.setdefault("mouseinfo", types.ModuleType("mouseinfo"))
     import pyautogui  # noqa: PLC0415 - needs a screen
 
     backend: Any = pyautogui._pyautogui_x11  # noqa: SLF001
     pyautogui.FAILSAFE = False
-    backend._mouse_is_swapped_setting = False  # noqa: SLF001 - asks a program that is not there
+    backend._mouse_is_swapped_setting = False  # noqa: SLF001 - it calls a program that is not installed
     if "held-clicks" in corrections:
         hold_clicks(backend)
     if "typing" in corrections:
@@ -142,7 +142,7 @@ def load(reporter: Reporter, corrections: frozenset[str]) -> types.ModuleType:
 
 
 def hold_clicks(backend: Any) -> None:
-    """A button is held for a moment, as by a person: pressed and released at once is missed."""
+    """Holds a button for a moment, as people do: programs miss a click that is too short."""
     wheel = backend._click  # noqa: SLF001
 
     def click(x: int, y: int, button: Any) -> None:
@@ -157,7 +157,7 @@ def hold_clicks(backend: Any) -> None:
 
 
 def type_by_code(pyautogui: Any, backend: Any, reporter: Reporter) -> None:
-    """Characters are typed by key code and level."""
+    """Types characters by key code and level."""
     keyboard = keys.Keyboard(backend._display)  # noqa: SLF001
     named_down, named_up = backend._keyDown, backend._keyUp  # noqa: SLF001
 
@@ -208,16 +208,16 @@ def _type(
 
 
 def report(backend: Any, reporter: Reporter) -> None:
-    """Reports what mouse and keyboard do."""
+    """Makes PyAutoGUI report what mouse and keyboard do."""
 
-    def told_of(name: str, kind: str, spell: Callable[..., tuple[int, int, str]]) -> None:
+    def wrap(name: str, kind: str, spell: Callable[..., tuple[int, int, str]]) -> None:
         plain = getattr(backend, name)
 
         def does(*given: Any, **named: Any) -> Any:
-            found = plain(*given, **named)
+            result = plain(*given, **named)
             with contextlib.suppress(ValueError, TypeError):
                 reporter.event(kind, *spell(*given, **named))
-            return found
+            return result
 
         setattr(backend, name, does)
 
@@ -227,11 +227,11 @@ def report(backend: Any, reporter: Reporter) -> None:
     def button(_x: Any, _y: Any, button: Any) -> tuple[int, int, str]:
         return at({1: "left", 2: "middle", 3: "right"}.get(button, button))
 
-    told_of("_moveTo", "move", lambda x, y: (round(x), round(y), ""))
-    told_of("_mouseDown", "press", button)
-    told_of("_mouseUp", "release", button)
-    told_of("_keyDown", "key-press", at)
-    told_of("_keyUp", "key-release", at)
+    wrap("_moveTo", "move", lambda x, y: (round(x), round(y), ""))
+    wrap("_mouseDown", "press", button)
+    wrap("_mouseUp", "release", button)
+    wrap("_keyDown", "key-press", at)
+    wrap("_keyUp", "key-release", at)
     for name in ("_vscroll", "_hscroll"):
         _report_scroll(backend, name, reporter)
     backend._scroll = backend._vscroll  # noqa: SLF001
@@ -251,16 +251,16 @@ def _report_scroll(backend: Any, name: str, reporter: Reporter) -> None:
 
 
 def run_code(gui: types.ModuleType, code: str) -> None:
-    """Runs code as code, with what the published desktops import for it."""
+    """Runs code as a Python program, with the modules that the published desktops import."""
     linecache.cache[NAME] = (len(code), None, code.splitlines(keepends=True), NAME)
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     vars(module).update(pyautogui=gui, time=time, __builtins__=builtins)
-    exec(compile(code, NAME, "exec"), vars(module))  # noqa: S102 - what it is for
+    exec(compile(code, NAME, "exec"), vars(module))  # noqa: S102 - its purpose
 
 
 def run_gui_only(gui: types.ModuleType, code: str) -> None:
-    """Interprets code that may do nothing but use mouse and keyboard."""
+    """Interprets code that may only use mouse and keyboard."""
     gui_only.run(code, gui, time.sleep, lambda text: print(text, flush=True))  # noqa: T201
 
 

@@ -1,7 +1,7 @@
-"""Questions to accessible programs, many at once.
+"""Sends queries to accessible programs, many at a time.
 
-A tree takes thousands of small questions. One after the other each would wait for two processes to
-be scheduled; all questions of a level are therefore sent before the first answer is read.
+Reading a tree takes thousands of small queries. If they were sent one by one, each would wait for
+two processes to be scheduled. So all queries of a level are sent before the first answer is read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CONNECT_MS = 20_000
 _AT_ONCE = 2_000
 
 Ref = tuple[str, str]
-"""An accessible object: its program's name on the bus, and its path."""
+"""An accessible object: the bus name of its program, and its path."""
 
 _REF = "(so)"
 _TYPES = {
@@ -31,7 +31,7 @@ _TYPES = {
     "GetInterfaces": "as", "GetRoleName": "s", "GetState": "au", "GetText": "s",
     "ChildCount": "i", "CurrentValue": "d", "Description": "s", "Name": "s", "NColumns": "i",
 }  # fmt: skip
-"""D-Bus type of what each method answers, and of each property."""
+"""The D-Bus type of each method's answer, and of each property."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Question:
 
     Attributes:
         ref: the object.
-        interface: such as ``Accessible``.
-        method: of the interface.
+        interface: its interface, such as ``Accessible``.
+        method: the method of the interface.
         kinds: D-Bus types of the arguments, such as ``ii``.
-        arguments: of the call.
+        arguments: the arguments of the call.
     """
 
     ref: Ref
@@ -54,12 +54,12 @@ class Question:
 
     @classmethod
     def about(cls, ref: Ref, interface: str, name: str) -> Question:
-        """Asks for a property."""
+        """Makes a query for a property."""
         return cls(ref, "", "Get", "ss", (f"org.a11y.atspi.{interface}", name))
 
     @property
     def answer_type(self) -> str:
-        """D-Bus type of a right answer. A program that was taken over answers with anything."""
+        """The D-Bus type of a valid answer. A compromised program may answer with anything."""
         return _TYPES[self.arguments[1] if self.method == "Get" else self.method]
 
 
@@ -70,7 +70,7 @@ class Bus:
         session: address of the session's bus.
 
     Raises:
-        BrokenError: there is none.
+        BrokenError: there is no accessibility bus.
     """
 
     def __init__(self, session: str) -> None:
@@ -92,16 +92,16 @@ class Bus:
         )
 
     def ask(self, questions: Iterable[Question]) -> list[Any]:
-        """The answer to each question: the one value of it, or None where there is no right one.
+        """Sends queries; returns the single value of each answer, None if the answer is not valid.
 
         Raises:
-            BrokenError: the bus is gone, or nobody answers at all.
+            BrokenError: the bus is gone, or no program answers at all.
         """
         waiting = list(questions)
-        found: list[Any] = []
+        answers: list[Any] = []
         for start in range(0, len(waiting), _AT_ONCE):
-            found += self._ask_some(waiting[start : start + _AT_ONCE])
-        return found
+            answers += self._ask_some(waiting[start : start + _AT_ONCE])
+        return answers
 
     def _ask_some(self, questions: Sequence[Question]) -> list[Any]:
         answers: list[Any] = [None] * len(questions)
@@ -134,12 +134,12 @@ class Bus:
 
 @functools.lru_cache(maxsize=50_000)
 def _given(kinds: str, arguments: tuple[Any, ...]) -> Any:
-    """Arguments as they are sent; most are the same for thousands of objects."""
+    """Encodes the arguments of a call; cached, since most calls have the same ones."""
     return GLib.Variant(f"({kinds})", arguments)
 
 
 def _value(answer: Any, expected: str) -> Any:
-    """The one value of an answer, None if it is not of the type; common ones are read quickly."""
+    """Decodes the single value of an answer; None if it has a different type."""
     if answer.n_children() != 1:
         return None
     only = answer.get_child_value(0)

@@ -17,7 +17,7 @@ MAX_SCROLL = 1_000
 MAX_TEXT = 20_000
 MAX_KEYS = 8
 MAX_PIXELS = 32_767
-"""What X counts to."""
+"""Largest coordinate of the X protocol."""
 MOVE_S = 0.3
 DRAG_S = 1.0
 
@@ -35,11 +35,11 @@ _NAMED_KEYS = """
     optionright
 """.split()
 KEYS = frozenset([*_NAMED_KEYS, *"\t\n\r", *map(chr, range(32, 127))])
-"""Keys that can be pressed; letters in either case."""
+"""The names of keys that can be pressed; letters in either case."""
 
 
 class NoActionError(Exception):
-    """What was given is not an action of computer_13; the message says why."""
+    """The request is not an action of computer_13; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class Call:
     """A call of a function of PyAutoGUI.
 
     Attributes:
-        name: of the function.
-        arguments: by position.
-        options: by name.
+        name: the name of the function.
+        arguments: the positional arguments.
+        options: the keyword arguments.
     """
 
     name: str
@@ -58,10 +58,10 @@ class Call:
 
 
 def calls_of(action: Mapping[str, Any]) -> tuple[Call, ...]:
-    """What PyAutoGUI does for an action; nothing for WAIT, FAIL and DONE.
+    """Translates an action to calls of PyAutoGUI; to none for WAIT, FAIL and DONE.
 
     Raises:
-        NoActionError: it is not one of the thirteen, or its parameters are not theirs.
+        NoActionError: it is not one of the thirteen actions, or has wrong parameters.
     """
     kind = action.get("action_type")
     if not isinstance(kind, str) or kind not in _PARAMETERS:
@@ -109,15 +109,15 @@ def _shown(value: object) -> str:
 def _place(kind: str, given: Mapping[str, Any], *, optional: bool) -> dict[str, int]:
     if optional and given.get("x") is None and given.get("y") is None:
         return {}
-    found = {}
+    numbers = {}
     for name in _PLACE:
         value = given.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise NoActionError(f"{kind} needs numbers for x and y, not {_shown(value)}")
         if not math.isfinite(value) or abs(value) > MAX_PIXELS:
             raise NoActionError(f"{kind}: {name} is out of reach: {_shown(value)}")
-        found[name] = round(value)
-    return found
+        numbers[name] = round(value)
+    return numbers
 
 
 def _whole(kind: str, given: Mapping[str, Any], name: str, most: int) -> int:

@@ -1,8 +1,8 @@
-"""The cells of a sheet that are on the screen, found by hit tests.
+"""Finds the cells of a sheet that are on the screen by hit tests.
 
-A sheet has a child for each of its 17 thousand million cells. Asking what is at a point, along the
-first column and some rows, finds those on the screen however many rows are hidden, frozen or
-scrolled away; only what they show is then read.
+A sheet has one child for each of its 17 billion cells. Queries for the cell at a point, along the
+first column and some rows, find the cells on the screen, however many rows are hidden, frozen or
+scrolled away. Only the contents of these cells are then read.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from judge.desktop.driver.bus import NOTHING, Bus, Question, Ref
 from judge.desktop.driver.nodes import Box
 
 SCREEN = 0
-"""Places are those on the screen."""
+"""Coordinate type of AT-SPI: positions are relative to the screen."""
 MAX_CELLS = 10_000
-"""Cells of a sheet that are read; at a zoom of 20 %, there are more than twice as many."""
+"""How many cells of a sheet are read; at a zoom of 20 %, more than twice as many are shown."""
 _MAX_LOOKS = 200
-"""Far more than it takes to find rows that are one pixel high, between coarse looks."""
+"""How often gaps are searched; far more than it takes to find rows that are one pixel high."""
 _MAX_PIXELS = 1 << 15
-"""No screen is larger."""
+"""Upper bound of the size of a screen."""
 _ROW_STEP = 8
 _COLUMN_STEP = 24
 _MAX_WALKED = 500
-"""So many rows or columns the published walk looks for the first cell on the screen."""
+"""How many rows or columns the published walk tries to find the first cell on the screen."""
 _AT_ONCE = 64
 
 
@@ -36,9 +36,9 @@ class Band:
     """A row or a column on the screen.
 
     Attributes:
-        number: from 0.
+        number: its number, from 0.
         start: its first pixel on the screen.
-        end: the pixel after its last one on the screen.
+        end: the pixel after its last pixel on the screen.
     """
 
     number: int
@@ -53,7 +53,7 @@ class Cell:
     Attributes:
         ref: its accessible object.
         name: its address.
-        box: x, y, width and height as the program gives them.
+        box: x, y, width and height as the program reports them.
     """
 
     ref: Ref
@@ -62,7 +62,7 @@ class Cell:
 
 
 def address(row: int, column: int) -> str:
-    """``A1`` for row 0 and column 0."""
+    """Returns the address of a cell: ``A1`` for row 0 and column 0."""
     letters, column = "", column + 1
     while column:
         column, rest = divmod(column - 1, 26)
@@ -71,7 +71,7 @@ def address(row: int, column: int) -> str:
 
 
 def extents_of(ref: Ref) -> Question:
-    """Asks where something is on the screen."""
+    """Makes a query for the position and size of an object on the screen."""
     return Question(ref, "Component", "GetExtents", "u", (SCREEN,))
 
 
@@ -79,9 +79,9 @@ class Sheet:
     """A sheet that a window shows.
 
     Args:
-        bus: to ask.
+        bus: the accessibility bus.
         table: the sheet.
-        window: where the window of its cells is, as the program gives it.
+        window: position and size of the area with the cells, as the program reports it.
     """
 
     def __init__(self, bus: Bus, table: Ref, window: Box) -> None:
@@ -96,7 +96,7 @@ class Sheet:
         self._to_the_left = False
 
     def cells(self) -> list[Cell]:
-        """The cells on the screen, row by row; of very many, those of the first rows."""
+        """Yields the cells on the screen, row by row; only the first rows if there are many."""
         rows = self._rows()
         columns = self._columns(rows) if rows else []
         rows = rows[: MAX_CELLS // max(1, len(columns))]
@@ -119,7 +119,7 @@ class Sheet:
         ]
 
     def _hit(self, points: list[tuple[int, int]]) -> list[tuple[int, int, Box] | None]:
-        """Row, column and place of the cell at each point."""
+        """Returns row, column, and position and size, of the cell at each point."""
         refs = self._bus.ask(
             Question(self._table, "Component", "GetAccessibleAtPoint", "iiu", (x, y, SCREEN))
             for x, y in points
@@ -154,8 +154,8 @@ class Sheet:
             ]
 
         rows = _along(probe, lines, (self._top + 1, self._bottom, _ROW_STEP))
-        # Of sheets that run from right to left, the office gives the places one cell too far right:
-        # what was hit begins where it ends.
+        # For sheets from right to left, the office reports positions that are one cell too far to
+        # the right: the cell that was hit begins where the reported cell ends.
         self._to_the_left = 2 * sum(beyond) > len(beyond)
         return rows
 
@@ -180,9 +180,9 @@ class Sheet:
         return self._joined(columns) if self._to_the_left else columns
 
     def _joined(self, columns: list[Band]) -> list[Band]:
-        """Columns from right to left; those that seem to end beyond the window are too narrow.
+        """Widens right-to-left columns that are cut off at the edge of the window.
 
-        What the office says of their places is cut off at the window's edge.
+        The office reports only the visible part of their width.
         """
         starts = [self._left, *(band.end for band in columns[:-1])]
         return [
@@ -198,27 +198,27 @@ class Sheet:
 def _along(
     probe: Callable[[int, list[int]], list[Band]], lines: list[int], span: tuple[int, int, int]
 ) -> list[Band]:
-    """Rows or columns along several lines, since a merged cell hides those that it covers.
+    """Finds rows or columns along several lines, since a merged cell hides those that it covers.
 
-    What a merged cell says of its place is that of all that it covers, and its number is that of
-    the first one, which may not be on the screen at all: narrower ones are to be believed.
+    A merged cell reports the size of all the cells that it covers, and the number of the first one,
+    which may not even be on the screen. So the narrowest report for a row or column is right.
     """
     narrow: dict[int, Band] = {}
     for line in lines:
         for band in _bands(functools.partial(probe, line), *span):
-            known = narrow.get(band.number)
-            if known is None or band.end - band.start < known.end - known.start:
+            narrowest = narrow.get(band.number)
+            if narrowest is None or band.end - band.start < narrowest.end - narrowest.start:
                 narrow[band.number] = band
     kept: list[Band] = []
-    for band in sorted(narrow.values(), key=lambda each: each.end - each.start):
+    for band in sorted(narrow.values(), key=lambda band: band.end - band.start):
         if all(band.end <= other.start or other.end <= band.start for other in kept):
             kept.append(band)
-    return sorted(kept, key=lambda each: each.start)
+    return sorted(kept, key=lambda band: band.start)
 
 
 def _bands(probe: Callable[[list[int]], list[Band]], first: int, end: int, step: int) -> list[Band]:
-    """Rows or columns between two pixels: a coarse look, then one into each gap that is left."""
-    found: dict[int, Band] = {}
+    """Finds rows or columns between two pixels: coarse steps first, then one probe in each gap."""
+    bands_by_number: dict[int, Band] = {}
     looked: set[int] = set()
     places = list(range(first, end, step))
     for _ in range(_MAX_LOOKS):
@@ -227,19 +227,19 @@ def _bands(probe: Callable[[list[int]], list[Band]], first: int, end: int, step:
         looked.update(places)
         for band in probe(places):
             if band.end > band.start:
-                found.setdefault(band.number, band)
-        bands = sorted(found.values(), key=lambda band: band.start)
+                bands_by_number.setdefault(band.number, band)
+        bands = sorted(bands_by_number.values(), key=lambda band: band.start)
         places = []
         for one, other in itertools.pairwise(bands):
             if other.start > one.end + 1 and one.end + 1 not in looked:
                 places.append(one.end + 1)
         if bands and bands[-1].end + 1 < end and bands[-1].end + 1 not in looked:
             places.append(bands[-1].end + 1)
-    return sorted(found.values(), key=lambda band: band.start)
+    return sorted(bands_by_number.values(), key=lambda band: band.start)
 
 
 def walked_cells(bus: Bus, table: Ref) -> Iterator[Cell]:
-    """Cells as the published desktops find them: a walk that ends at the first hidden one."""
+    """Finds cells as the published desktops do: by a walk that ends at the first hidden cell."""
     columns = bus.ask([Question.about(table, "Table", "NColumns")])[0]
     first: int | None = None
     at_once = _AT_ONCE
@@ -258,7 +258,7 @@ def walked_cells(bus: Bus, table: Ref) -> Iterator[Cell]:
         if (first is not None and not shown) or (first is None and row >= _MAX_WALKED):
             return
         if shown:
-            at_once = min(len(shown) + 1, _AT_ONCE)  # the next row ends where this one does
+            at_once = min(len(shown) + 1, _AT_ONCE)  # the next row probably ends at the same column
 
 
 def _walked_row(
@@ -280,4 +280,4 @@ def _walked_row(
 
 
 SHOWING = 25
-"""Number of that state."""
+"""The number of the state ``showing``."""

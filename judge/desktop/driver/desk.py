@@ -1,4 +1,4 @@
-"""A desktop as a whole: started with a workbook open, read, worked on, saved."""
+"""A whole desktop: starts it with a workbook open, reads it, performs actions, saves the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.desktop.driver import marks, screen, settings, tree
-from judge.desktop.driver.acting import Performed, Stage
+from judge.desktop.driver.acting import ActorPool, Performed
 from judge.desktop.driver.bus import Bus
 from judge.desktop.driver.layout import Layout
 from judge.desktop.driver.nodes import Node, plain_title
@@ -54,7 +54,7 @@ class _Seen:
     Attributes:
         view: digest of what the screen showed.
         nodes: the tree.
-        seconds: that reading took.
+        seconds: how long the reading took.
     """
 
     view: bytes
@@ -62,12 +62,12 @@ class _Seen:
     seconds: float
 
 
-class Desk:
+class DrivenDesktop:
     """A desktop.
 
     Args:
-        options: what it is like.
-        modules: source of the driver's modules by name.
+        options: the options of the desktop.
+        modules: source text of the driver's modules, by name.
     """
 
     def __init__(self, options: Options, modules: Mapping[str, str]) -> None:
@@ -75,7 +75,7 @@ class Desk:
         self._corrections = options.corrections
         os.makedirs(settings.RUNTIME, mode=0o700, exist_ok=True)
         self._processes = Processes(settings.ENVIRONMENT, settings.RUNTIME)
-        self._stage = Stage(self._processes, modules, options.corrections)
+        self._actors = ActorPool(self._processes, modules, options.corrections)
         self._reader: tree.Reader
         self._screen: screen.Screen
         self._opened = self._collected = self._saved = ""
@@ -83,16 +83,16 @@ class Desk:
         self._main = 0
         self._settled: _Seen | None = None
 
-    # start
+    # starting
 
     def start(self, placed: Mapping[str, bytes], opened: str, collected: str) -> float:
         """Starts everything, and waits until the workbook is shown and nothing moves.
 
         Returns:
-            Seconds that it took.
+            How many seconds that took.
 
         Raises:
-            BrokenError: it does not get there.
+            BrokenError: the desktop does not get that far.
         """
         started = time.monotonic()
         for path, content in placed.items():
@@ -112,13 +112,13 @@ class Desk:
         layout.arrange(self._main, self._options.window)
         self._await_cells(started)
         if self._options.window is not None:
-            layout.put(self._main, self._options.window)  # the office may have moved it meanwhile
+            layout.put(self._main, self._options.window)  # the office may have moved it
         if self._options.clutter:
             size = (self._options.width, self._options.height)
             layout.add_clutter(self._options.clutter, self._main, size, started + _START_S)
         self._settle(max(SETTLE_S, started + _START_S - time.monotonic()))
         self._processes.learn_own()
-        self._stage.prepare()
+        self._actors.prepare()
         return time.monotonic() - started
 
     def _start_screen(self) -> None:
@@ -156,7 +156,7 @@ class Desk:
             self._processes.check()
             raise BrokenError("the message bus does not start")
         self._processes.environment["DBUS_SESSION_BUS_ADDRESS"] = address
-        # Who asks for the accessibility bus has it started, so that there is never a second one.
+        # Asking for the accessibility bus starts it, so there is never a second one.
         self._reader = tree.Reader(Bus(address), self._corrections)
 
     def _start_office(self, path: str, content: bytes) -> None:
@@ -170,15 +170,15 @@ class Desk:
 
     def _wait_for_window(self, title: str, started: float) -> None:
         def there() -> bool:
-            found = [each for each in self._screen.windows() if title in each.title]
-            if found:
-                self._main = found[0].number
-            return bool(found)
+            windows = [window for window in self._screen.windows() if title in window.title]
+            if windows:
+                self._main = windows[0].number
+            return bool(windows)
 
         try:
             self._processes.wait_for("the window", there, started + _START_S - time.monotonic())
         except BrokenError as error:
-            shown = ", ".join(repr(each.title) for each in self._screen.windows()) or "none"
+            shown = ", ".join(repr(window.title) for window in self._screen.windows()) or "none"
             raise BrokenError(f"{error} ({title!r}; windows: {shown})") from None
 
     def _await_cells(self, started: float) -> None:
@@ -189,21 +189,21 @@ class Desk:
             "the sheet", there, max(1.0, started + _START_S - time.monotonic())
         )
 
-    # what is shown
+    # reading the screen
 
     def _read(self) -> list[Node]:
         return self._reader.read(lambda: (self._screen.windows(), self._screen.active()))
 
     def _view(self) -> bytes:
-        """A digest of what the screen shows, and of its windows."""
+        """Returns a digest of the picture on the screen and of its windows."""
         digest = hashlib.blake2b(self._screen.bare_picture().tobytes(), digest_size=16)
         digest.update(repr((self._screen.windows(), self._screen.active())).encode())
         return digest.digest()
 
     def _tree(self) -> tuple[list[Node], float]:
-        """The tree, and seconds that reading it took.
+        """Returns the tree, and how many seconds it took to read it.
 
-        It is not read again while the screen shows what it showed as the desktop settled.
+        It is not read again as long as the screen shows the same as when the desktop settled.
         """
         settled, self._settled = self._settled, None
         if settled is not None and settled.view == self._view():
@@ -214,28 +214,28 @@ class Desk:
     def observe(
         self, *, picture: bool, nodes: bool, numbered: bool
     ) -> tuple[dict[str, Any], bytes | None]:
-        """What is shown now: facts, and the picture.
+        """Returns what is shown now: facts, and the picture.
 
         Raises:
             BrokenError: the desktop broke.
         """
         self._processes.check()
         facts: dict[str, Any] = {"tree_s": 0.0, "screenshot_s": 0.0, "elements": None}
-        found: list[Node] = []
+        tree_nodes: list[Node] = []
         if nodes or numbered:
-            found, facts["tree_s"] = self._tree()
+            tree_nodes, facts["tree_s"] = self._tree()
         data = None
         if picture or numbered:
             started = time.perf_counter()
             shown = self._screen.picture()
             if numbered:
-                drawn = marks.draw_marks(shown, found)
+                drawn = marks.draw_marks(shown, tree_nodes)
                 facts["marks"] = [[number, place] for number, place in drawn.items()]
-                marks.name_marked(found, drawn)
+                marks.name_marked(tree_nodes, drawn)
             data = screen.as_png(shown)
             facts["screenshot_s"] = time.perf_counter() - started
         if nodes or numbered:
-            facts["elements"] = [node.row() for node in found]
+            facts["elements"] = [node.row() for node in tree_nodes]
         facts["cursor"] = list(self._screen.cursor())
         facts["windows"] = self._titles()
         self._processes.check()
@@ -243,14 +243,14 @@ class Desk:
 
     def _titles(self) -> list[str]:
         active = self._screen.active()
-        windows = sorted(self._screen.windows(), key=lambda each: each.number != active)
+        windows = sorted(self._screen.windows(), key=lambda window: window.number != active)
         plain = "titles" in self._corrections
-        return [plain_title(each.title) if plain else each.title for each in windows][:100]
+        return [plain_title(window.title) if plain else window.title for window in windows][:100]
 
-    # what is done
+    # performing actions
 
     def perform(self, kind: str, what: Any) -> tuple[Performed, bool, float]:
-        """Performs an action; what became of it, whether the desktop settled, seconds.
+        """Performs an action; returns its outcome, whether the desktop settled, and the seconds.
 
         Raises:
             BrokenError: the desktop broke.
@@ -262,16 +262,16 @@ class Desk:
         if kind == "wait":
             time.sleep(_WAIT_S)
         elif kind != "nothing":
-            done = self._stage.perform(kind, what, self._options.action_s)
+            done = self._actors.perform(kind, what, self._options.action_s)
         settled = True
         if kind != "nothing":
             settled = self._settle(SETTLE_S)
         self._processes.check()
-        self._stage.prepare()
+        self._actors.prepare()
         return done, settled, time.monotonic() - started
 
     def _settle(self, limit_s: float) -> bool:
-        """Waits until two trees in a row are equal; whether they were in time."""
+        """Waits until two trees in a row are equal; returns whether that happened in time."""
         if "settling" not in self._corrections:
             time.sleep(_PUBLISHED_PAUSE_S)
             return True
@@ -293,7 +293,7 @@ class Desk:
         return False
 
     def feed(self, events: list[tuple[str, int, int, str]]) -> None:
-        """Does with mouse and keyboard what a person does.
+        """Repeats a person's mouse and keyboard events.
 
         Raises:
             BrokenError: the desktop broke.
@@ -302,8 +302,8 @@ class Desk:
         self._settled = None
         self._screen.work(events)
 
-    def frame(self, known: str) -> tuple[str, bytes | None]:
-        """What the screen shows: its digest, and the picture unless that is known.
+    def frame(self, shown_digest: str) -> tuple[str, bytes | None]:
+        """Returns the digest of the screen, and the picture unless the caller has it.
 
         Raises:
             BrokenError: the desktop broke.
@@ -311,12 +311,12 @@ class Desk:
         self._processes.check()
         shown = self._screen.bare_picture()
         digest = hashlib.blake2b(shown.tobytes(), digest_size=16).hexdigest()
-        return digest, None if digest == known else screen.as_png(shown)
+        return digest, None if digest == shown_digest else screen.as_png(shown)
 
-    # the file
+    # collecting the file
 
     def save(self) -> tuple[str, bool, bytes | None]:
-        """Saves as a user does, and collects.
+        """Saves as a user does, and collects the file.
 
         Raises:
             BrokenError: the desktop broke.
@@ -325,11 +325,11 @@ class Desk:
         self._settled = None
         name = os.path.basename(self._saved)
         windows = self._screen.windows()
-        found = [each for each in windows if name in each.title]
+        titled = [window for window in windows if name in window.title]
         target = (
-            found[0].number
-            if found
-            else next((each.number for each in windows if each.number == self._main), 0)
+            titled[0].number
+            if titled
+            else next((window.number for window in windows if window.number == self._main), 0)
         )
         if target:
             self._screen.activate(target)
@@ -341,7 +341,7 @@ class Desk:
         return self.collect()
 
     def _press_save(self) -> None:
-        """Presses ctrl+s, and waits until the file is there or nothing happens any more."""
+        """Presses ctrl+s, and waits until the file is written or nothing changes any more."""
         before = last = self._stamp()
         self._screen.press("Control_L", "s")
         end = time.monotonic() + _SAVED_S
@@ -358,11 +358,11 @@ class Desk:
             rests = rests + 1 if at_rest else 0
             if rests * _LOOK_S >= _UNCHANGED_S:
                 if answered or not self._keep_format():
-                    return  # nothing was changed, or it cannot be saved
+                    return  # nothing has changed, or the file cannot be saved
                 answered, rests = True, 0
 
     def _keep_format(self) -> bool:
-        """Answers the question about the file's format, if it is asked."""
+        """Answers the dialog about the format of the file, if it appears."""
         keeping = kept_format(self._read())
         if keeping is None:
             return False
@@ -373,42 +373,42 @@ class Desk:
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:
-            found = os.lstat(self._saved)
+            status = os.lstat(self._saved)
         except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
+        return status.st_ino, status.st_mtime_ns, status.st_size
 
     def collect(self) -> tuple[str, bool, bytes | None]:
-        """The file or folder as it is: its status, whether it changed, its bytes."""
+        """Reads the file or folder: its status, whether it changed, and its bytes."""
         status, _, content = files.collect(self._collected, _MAX_FILE_BYTES)
         return status, content is not None and content != self._before, content
 
     def memory_bytes(self) -> int:
-        """Memory of everything that runs here."""
+        """Returns the memory of everything that runs on the desktop."""
         return self._processes.memory_bytes()
 
     def close(self) -> None:
-        """Ends it."""
-        self._stage.close()
+        """Ends the desktop."""
+        self._actors.close()
         for part in reversed(self._processes.parts):
             with contextlib.suppress(OSError):
                 part.process.send_signal(signal.SIGKILL)
 
 
 def kept_format(nodes: Sequence[Node]) -> tuple[int, int] | None:
-    """Where to click so that a file keeps its format; None if that is not asked.
+    """Returns where to click so that a file keeps its format; None without such a dialog.
 
-    The question has a button for the office's own format, and another one for the file's; what
-    it is called and which of them has the keyboard differs between versions.
+    The dialog has one button for the office's own format and one for the file's format. Their
+    labels, and which of them has the focus, differ between versions.
     """
     buttons = [
         node
         for node in nodes
         if node.role.endswith("button") and node.box is not None and "showing" in node.states
     ]
-    asked = next((node.parent for node in buttons if "ODF" in node.name), None)
+    dialog = next((node.parent for node in buttons if "ODF" in node.name), None)
     for node in buttons:
-        if asked is not None and node.parent == asked and "ODF" not in node.name and node.box:
+        if dialog is not None and node.parent == dialog and "ODF" not in node.name and node.box:
             x, y, width, height = node.box
             return x + width // 2, y + height // 2
     return None

@@ -1,9 +1,9 @@
-"""What keeps programs on a desktop away from each other, and from the driver: they have one user.
+"""Protects programs on a desktop, which run as one user, and the driver from each other's signals.
 
 The driver cannot be inspected, and as process 1 it gets no signal that it does not handle. Actions
-and the office (its macros are programs, too) get one more system call filter, on top of the
-sandbox's: a process can send a signal to itself and to its own group, and to nothing else. Ids of
-processes would not do for a list of those to be spared, since any thread's id stands for a process.
+and the office (whose macros are programs too) get another system call filter, in addition to the
+sandbox's: a process can send signals only to itself and to its own group. A list of protected
+process ids would not be enough, since the id of any thread can be used instead of its process's.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _TO_PROCESS = {
 }
 """Calls whose first argument is a process; 0 is the caller's own group."""
 _NEVER = {"tkill": (200, 130), "pidfd_send_signal": (424, 424)}
-"""Their argument does not tell whom they reach; nothing needs them."""
+"""Calls whose arguments do not show which process they reach; no program needs them."""
 _FCNTL = (72, 25)
 _IOCTL = (16, 29)
-_OWNER_COMMANDS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: signals by way of a descriptor
+_OWNER_COMMANDS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: signals through a descriptor
 _OWNER_REQUESTS = (0x8901, 0x8902)  # FIOSETOWN, SIOCSPGRP
 
 
@@ -39,13 +39,13 @@ def _line(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
 
 
 def assemble(own: int, machine: str | None = None) -> bytes:
-    """The filter for a process and what it starts, 8 bytes an instruction.
+    """Assembles the filter for a process and its children, with 8 bytes per instruction.
 
-    The machine's own calls are all that get here: the sandbox's filter ends others.
+    It only sees calls of the machine's native interface: the sandbox's filter refuses all others.
 
     Args:
         own: id of the process.
-        machine: of the processor; default: this one.
+        machine: type of the processor; by default that of this machine.
     """
     column = 0 if (machine or os.uname().machine) == "x86_64" else 1
     lines = [_line(_LOAD, _NUMBER)]
@@ -61,7 +61,7 @@ def assemble(own: int, machine: str | None = None) -> bytes:
 def _case(
     number: int, offset: int, values: tuple[int, ...], *, found: int, otherwise: int
 ) -> list[bytes]:
-    """What becomes of one call by one of its arguments; other calls continue after it."""
+    """Decides about one system call by one of its arguments; other calls continue after it."""
     body = [_line(_LOAD, offset)]
     for value in values:
         body += [_line(_EQUAL, value, if_false=1), _line(_RETURN, found)]

@@ -1,10 +1,10 @@
-"""A language for actions that can do nothing but use mouse and keyboard.
+"""A language for actions that can only use mouse and keyboard.
 
-Code is not run but interpreted: Python's syntax tree is checked as a whole against what is known,
-then walked. There are numbers, strings, lists, tuples and dictionaries, a few built-in functions
-and methods, and the functions of PyAutoGUI that need no file. Nothing in here leads to an object of
-the interpreter: attributes are looked up in tables, never in objects. Standard library only; tested
-outside of the sandbox.
+Code is not run but interpreted: the whole syntax tree of Python is first checked against a list of
+known constructs, then walked. There are numbers, strings, lists, tuples and dictionaries, a few
+built-in functions and methods, and the functions of PyAutoGUI that need no file. Code cannot reach
+objects of the interpreter: attributes are looked up in tables, never in objects. This module uses
+only the standard library, and is tested outside the sandbox.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ class _ContinueError(Exception):
 
 
 def run(code: str, gui: Any, sleep: Callable[[float], None], show: Callable[[str], None]) -> None:
-    """Checks code as a whole, then performs it.
+    """Checks all of the code, then performs it.
 
     Args:
         code: Python code.
-        gui: what has PyAutoGUI's functions.
-        sleep: waits so many seconds.
-        show: takes what is printed.
+        gui: an object with PyAutoGUI's functions.
+        sleep: waits for a number of seconds.
+        show: receives the printed text.
 
     Raises:
-        RefusedError: something in it is not permitted; nothing was performed.
-        FailedError: it failed.
+        RefusedError: the code contains something that is not permitted; nothing was performed.
+        FailedError: the code failed.
     """
     tree = parse(code)
     interpreter = _Interpreter(gui, sleep, show)
@@ -49,7 +49,7 @@ def run(code: str, gui: Any, sleep: Callable[[float], None], show: Callable[[str
         raise FailedError("'break' or 'continue' outside a loop") from None
     except RecursionError:
         raise FailedError("expressions are nested too deeply") from None
-    except Exception as error:  # noqa: BLE001 - whatever the code made happen is its failure
+    except Exception as error:  # noqa: BLE001 - any exception is a failure of the code
         raise FailedError(f"line {interpreter.line}: {type(error).__name__}: {error}") from None
 
 
@@ -100,11 +100,11 @@ class _Interpreter(Values):
                 self.assign(node.target, value)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for each in node.names:
+        for alias in node.names:
             if isinstance(node, ast.Import):
-                self.names[each.asname or each.name] = Member(each.name)
+                self.names[alias.asname or alias.name] = Member(alias.name)
             else:
-                self.names[each.name] = Member(str(node.module), each.name)
+                self.names[alias.name] = Member(str(node.module), alias.name)
 
     def _loop(self, node: ast.For | ast.While) -> None:
         items = iter(self.items(self.value(node.iter))) if isinstance(node, ast.For) else None
@@ -143,7 +143,7 @@ class _Interpreter(Values):
 
 
 def _loaded(target: ast.expr) -> ast.expr:
-    """A target of an assignment as an expression."""
+    """Turns the target of an assignment into an expression."""
     match target:
         case ast.Name():
             return ast.Name(target.id, ast.Load())

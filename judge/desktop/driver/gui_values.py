@@ -1,7 +1,7 @@
-"""Values of the language for mouse and keyboard alone: what expressions and calls give.
+"""Evaluates expressions and calls of the language for actions with only mouse and keyboard.
 
-Attributes are looked up in tables, never in objects, and everything is bounded. Standard library
-only; tested outside of the sandbox.
+Attributes are looked up in tables, never in objects, and all sizes are limited. This module uses
+only the standard library, and is tested outside the sandbox.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 class Member:
-    """A name of one of the two modules; nothing can be asked of it."""
+    """A name of one of the two modules; it has no attributes that code could reach."""
 
     def __init__(self, module: str, name: str = "") -> None:
         self.module = module
@@ -69,7 +69,7 @@ class Member:
 
 
 class Values:
-    """Names, and the values of expressions, of a checked tree."""
+    """Holds the names of a checked tree, and evaluates its expressions."""
 
     def __init__(
         self, gui: Any, sleep: Callable[[float], None], show: Callable[[str], None]
@@ -85,14 +85,14 @@ class Values:
         self.line = 0
 
     def step(self, node: ast.AST) -> None:
-        """Counts a step, of which there is a largest number."""
+        """Counts a step; the number of steps is limited."""
         self.line = getattr(node, "lineno", self.line)
         self._steps += 1
         if self._steps > MAX_STEPS:
             raise FailedError(f"line {self.line}: more than {MAX_STEPS} steps")
 
     def assign(self, target: ast.expr, value: Any) -> None:
-        """Gives a value to a name, an item or a setting."""
+        """Assigns a value to a name, an item or a setting."""
         match target:
             case ast.Name():
                 self.names[target.id] = value
@@ -120,7 +120,7 @@ class Values:
     # expressions
 
     def value(self, node: ast.expr) -> Any:
-        """The value of an expression."""
+        """Returns the value of an expression."""
         self.step(node)
         match node:
             case ast.Constant():
@@ -237,7 +237,7 @@ class Values:
                 self._comprehend(node, depth + 1, found)
 
     def combine(self, symbol: ast.operator, left: Any, right: Any) -> Any:
-        """What an operator makes of two values."""
+        """Applies an operator to two values."""
         if type(symbol) not in _BINARY:
             raise TypeError(f"the operator {type(symbol).__name__} is not known here")
         if isinstance(symbol, ast.Mod) and isinstance(left, str):
@@ -299,16 +299,16 @@ class Values:
         parameters = PARAMETERS.get(name, [""] * len(given))
         if len(given) > len(parameters):
             raise TypeError(f"{name}() takes {len(parameters)} arguments here, not {len(given)}")
-        passed = [self._passed(name, *each) for each in zip(parameters, given, strict=False)]
-        found = getattr(self._gui, name)(*passed, **options)
+        passed = [self._passed(name, *pair) for pair in zip(parameters, given, strict=False)]
+        result = getattr(self._gui, name)(*passed, **options)
         if name == "hold":
-            return found
-        if isinstance(found, tuple):
-            return tuple(int(each) for each in found)
-        return found if isinstance(found, bool) else None
+            return result
+        if isinstance(result, tuple):
+            return tuple(int(coordinate) for coordinate in result)
+        return result if isinstance(result, bool) else None
 
     def _passed(self, function: str, parameter: str, value: Any) -> Any:
-        """An argument as it is given to PyAutoGUI; names of picture files are not."""
+        """Checks an argument for PyAutoGUI; names of picture files are refused."""
         if isinstance(value, Member):
             if value.name in EASINGS:
                 return getattr(self._gui, value.name)
@@ -324,35 +324,39 @@ class Values:
 
     def _built_in(self, name: str, given: list[Any], options: Mapping[str, Any]) -> Any:
         if name == "print":
-            text = str(options.get("sep", " ")).join(str(self._plain(each)) for each in given)
+            text = str(options.get("sep", " ")).join(
+                str(self._plain(argument)) for argument in given
+            )
             self._show(text[:MAX_CHARS])
             return None
-        known = {"sorted": {"reverse"}, "min": {"default"}, "max": {"default"}, "sum": {"start"}}
-        if set(options) - known.get(name, set()) - ({"start"} if name == "enumerate" else set()):
+        accepted = {"sorted": {"reverse"}, "min": {"default"}, "max": {"default"}, "sum": {"start"}}
+        if set(options) - accepted.get(name, set()) - ({"start"} if name == "enumerate" else set()):
             raise TypeError(f"{name}() has no such argument here")
-        given = [self._plain(each) for each in given]
+        given = [self._plain(argument) for argument in given]
         if name == "range":
             return self._bounded(range(*given))
         if name == "int" and given and isinstance(given[0], str) and len(given[0]) > 80:
             raise ValueError("too long")
-        found = BUILT_IN[name](*given, **options)
-        if isinstance(found, enumerate | zip | reversed):
-            found = list(found)
-        return self._bounded(found)
+        result = BUILT_IN[name](*given, **options)
+        if isinstance(result, enumerate | zip | reversed):
+            result = list(result)
+        return self._bounded(result)
 
     def _method(self, holder: Any, name: str, given: list[Any], options: Mapping[str, Any]) -> Any:
         tables = ((str, TEXT_METHODS), (list, LIST_METHODS), (dict, DICT_METHODS))
-        known = next((table for kind, table in tables if type(holder) is kind), frozenset[str]())
-        if name not in known or options:
+        methods = next((table for kind, table in tables if type(holder) is kind), frozenset[str]())
+        if name not in methods or options:
             raise TypeError(f"{type(holder).__name__} has no {name}() here")
-        longest = max(len(each) if isinstance(each, str) else 0 for each in [*given, ""])
+        longest = max(
+            len(argument) if isinstance(argument, str) else 0 for argument in [*given, ""]
+        )
         if name == "replace" and len(holder) * longest > MAX_CHARS * 10:
             raise ValueError("too long")
         if name == "join":
-            given = [[str(self._plain(each)) for each in self.items(given[0])]] if given else []
-        found = getattr(holder, name)(*(self._plain(each) for each in given))
+            given = [[str(self._plain(item)) for item in self.items(given[0])]] if given else []
+        result = getattr(holder, name)(*(self._plain(argument) for argument in given))
         self._bounded(holder)
-        return list(found) if name in {"keys", "values", "items"} else self._bounded(found)
+        return list(result) if name in {"keys", "values", "items"} else self._bounded(result)
 
     # bounds
 
@@ -362,7 +366,7 @@ class Values:
         return value
 
     def items(self, value: Any) -> list[Any] | tuple[Any, ...] | str | range:
-        """What a loop goes through."""
+        """Returns the items that a loop iterates over."""
         if isinstance(value, dict):
             return list(value)
         if isinstance(value, list | tuple | str | range):

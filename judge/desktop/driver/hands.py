@@ -28,10 +28,10 @@ _SYMBOLS = {
     **{f"f{number}": f"F{number}" for number in range(1, 25)},
     **{f"num{number}": f"KP_{number}" for number in range(10)},
 }  # fmt: skip
-"""Names of keys in PyAutoGUI -> in X."""
+"""Names of keys: PyAutoGUI -> X."""
 
 
-class Hands:
+class InputPlayer:
     """Mouse and keyboard of a screen.
 
     Args:
@@ -43,10 +43,10 @@ class Hands:
         self._keyboard = Keyboard(display)
 
     def do(self, events: Iterable[tuple[str, int, int, str]]) -> None:
-        """Does what a person does, in order; anything but a key or a button is passed over.
+        """Repeats a person's events in order; unknown keys and buttons are ignored.
 
         Args:
-            events: kind, place and detail; see ``judge.desktop.contract.InputEvent``.
+            events: kind, position and detail; see ``judge.desktop.contract.InputEvent``.
         """
         for kind, x, y, detail in events:
             if kind in {"move", "press", "release", "scroll"}:
@@ -93,5 +93,5 @@ class Hands:
             self._keyboard.release(code)
             return
         mask = self._display.screen().root.query_pointer().mask
-        # Whoever holds Shift anyway is not to lose it.
+        # If the person already holds Shift, it must stay pressed.
         self._keyboard.press(code, 0 if mask & X.ShiftMask else level)

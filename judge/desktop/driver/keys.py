@@ -1,6 +1,6 @@
-"""Typing by key code, so that every character arrives, whatever the keyboard's layout has.
+"""Types by key code, so that every character arrives whatever the layout of the keyboard is.
 
-Where the layout has no key for a character, it is given a spare one. Runs in the actor.
+If the layout has no key for a character, a spare key is assigned to it. Runs in the actor.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from Xlib.ext.xtest import fake_input
 
 BETWEEN_S = 0.008
 _REMAPPED_S = 0.15
-"""What programs need to notice a changed layout."""
+"""Seconds that programs need to notice a changed layout."""
 _CAUGHT_UP_S = 2.0
-"""What they need to get to everything that was typed."""
+"""Seconds that programs need to process everything that was typed."""
 _AT_ONCE = 8
-"""So many characters are typed between two changes of the layout: there may be few spare keys."""
+"""How many characters are typed between two changes of the layout, since spare keys are few."""
 
 _CONTROL = {"\n": XK.XK_Return, "\r": XK.XK_Return, "\t": XK.XK_Tab, "\b": XK.XK_BackSpace}
 _UNICODE = 0x01000000
 
 
 def symbol_of(character: str) -> int:
-    """The X key symbol of a character."""
+    """Returns the X key symbol of a character."""
     if character in _CONTROL:
         return int(_CONTROL[character])
     code = ord(character)
@@ -32,7 +32,7 @@ def symbol_of(character: str) -> int:
 
 
 def _is_lent(symbol: int) -> bool:
-    """Whether it is one that a spare key was given, and no layout has on all levels."""
+    """Returns whether a symbol is one that only a spare key has on all levels."""
     return symbol >= _UNICODE or 0xA0 <= symbol < 0x100
 
 
@@ -63,7 +63,7 @@ class Keyboard:
                     self._places.setdefault(symbol, (code, level))
 
     def place(self, character: str) -> tuple[int, int] | None:
-        """Key code and level of a character; None if the layout has no key for it."""
+        """Returns key code and level of a character; None if the layout has no key for it."""
         return self._places.get(symbol_of(character))
 
     def type(self, text: str, between_s: float = BETWEEN_S) -> None:
@@ -76,10 +76,11 @@ class Keyboard:
                 time.sleep(between_s)
 
     def _lend(self, needed: set[int]) -> None:
-        """Gives key codes to symbols that have none.
+        """Assigns key codes to symbols that have none.
 
-        They keep them: programs look up what a key means when they get to it, which on a busy
-        machine is late. Only where there are no spare ones left those lent first are lent again.
+        The symbols keep them, because programs look up the meaning of a key only when they process
+        it, which may be late on a busy machine. When no spare keys are left, all keys that were
+        assigned before are used again.
         """
         symbols = needed - self._places.keys()
         if not symbols:
@@ -107,7 +108,7 @@ class Keyboard:
         self.release(code)
 
     def press(self, code: int, level: int) -> None:
-        """Presses a key; of level 1 with Shift around it."""
+        """Presses a key; for level 1, together with Shift."""
         if level:
             fake_input(self._display, X.KeyPress, self._shift)
         fake_input(self._display, X.KeyPress, code)

@@ -1,4 +1,4 @@
-"""How windows lie when an episode begins: the task's where it is wanted, others behind it."""
+"""Arranges windows for the start of an episode: the task's window, and others behind it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place = tuple[int, int, int, int]
 _PLACED_S = 5.0
 _BETWEEN_S = 0.1
 _HELD = 3
-"""So often in a row a window has to be found in its place."""
+"""How often in a row a window must have the right position."""
 _OPENED_S = 5.0
 _CLUTTER = ("Notes", "Budget", "Contacts", "Inventory", "Schedule", "Orders", "Prices", "Draft")
 
@@ -26,8 +26,8 @@ class Layout:
     """Places the windows of a desktop.
 
     Args:
-        screen: of the desktop.
-        processes: of the desktop.
+        screen: the screen of the desktop.
+        processes: the processes of the desktop.
     """
 
     def __init__(self, screen: Screen, processes: Processes) -> None:
@@ -35,7 +35,7 @@ class Layout:
         self._processes = processes
 
     def arrange(self, number: int, place: Place | None) -> None:
-        """Gives a window its place, or the whole screen, and the keyboard.
+        """Moves a window to its position, or makes it fill the screen, and gives it the keyboard.
 
         Raises:
             BrokenError: the desktop broke.
@@ -47,10 +47,10 @@ class Layout:
         self._screen.activate(number)
 
     def put(self, number: int, place: Place) -> None:
-        """Gives a window a place, as near to it as its program and the window manager permit.
+        """Moves a window to a position, as nearly as its program and the window manager permit.
 
-        A program that has just opened a window may give it a place of its own once more, and what
-        the borders take is known only once it has them: the place is requested until it holds.
+        A program that has just opened a window may move it once more, and the size of the borders
+        is only known once they are drawn. So the position is requested until it stays.
 
         Raises:
             BrokenError: the desktop broke.
@@ -67,16 +67,16 @@ class Layout:
             time.sleep(_BETWEEN_S)
 
     def add_clutter(self, count: int, main: int, size: tuple[int, int], end: float) -> None:
-        """Opens other documents behind the task's.
+        """Opens other documents behind the document of the task.
 
         Args:
-            count: how many.
+            count: how many documents.
             main: number of the task's window.
-            size: of the screen.
-            end: until when all of them have to be there.
+            size: the size of the screen.
+            end: the time until which all of them must be open.
 
         Raises:
-            BrokenError: they are not.
+            BrokenError: they are not open in time.
         """
         folder = f"{settings.RUNTIME}/other"
         os.makedirs(folder, exist_ok=True)
@@ -103,8 +103,8 @@ class Layout:
         name = os.path.basename(path)
         self._processes.wait_for(
             f"the window of {name}",
-            lambda: any(name in each.title for each in self._screen.windows()),
+            lambda: any(name in window.title for window in self._screen.windows()),
             max(1.0, end - time.monotonic()),
         )
         with contextlib.suppress(subprocess.TimeoutExpired):
-            done.wait(_OPENED_S)  # the office that runs already has opened it
+            done.wait(_OPENED_S)  # the running office has opened it

@@ -1,7 +1,7 @@
-"""The driver's main program: answers the judge's requests, one frame each.
+"""The driver's main program: answers the requests of the judge, one frame each.
 
-A request is a message of ``judge.sandbox.warden.frames`` with ``op`` in its header; the answer has
-``broke`` in it where the desktop broke, after which there is nothing left to be asked.
+A request is a message of ``judge.sandbox.warden.frames`` with ``op`` in its header. If the desktop
+broke, the answer has ``broke`` in it, and no more requests can be answered.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from judge.desktop.driver import settings
-from judge.desktop.driver.desk import Desk, Options
+from judge.desktop.driver.desk import DrivenDesktop, Options
 from judge.desktop.driver.processes import BrokenError
 from judge.sandbox.warden import frames
 
@@ -27,20 +27,20 @@ class Service:
 
     def __init__(self, modules: Mapping[str, str]) -> None:
         self._modules = modules
-        self._desk: Desk | None = None
+        self._desktop: DrivenDesktop | None = None
 
     def answer(self, header: dict[str, Any], blobs: list[bytes]) -> Answer:
-        """The answer to a request."""
+        """Answers a request."""
         if header["op"] == "start":
             return self._start(header, blobs)
-        assert self._desk is not None
+        assert self._desktop is not None
         if header["op"] == "observe":
-            facts, picture = self._desk.observe(
+            facts, picture = self._desktop.observe(
                 picture=header["screenshot"], nodes=header["tree"], numbered=header["marks"]
             )
             return facts, [] if picture is None else [picture]
         if header["op"] == "perform":
-            done, settled, seconds = self._desk.perform(header["kind"], header["what"])
+            done, settled, seconds = self._desktop.perform(header["kind"], header["what"])
             return {
                 "error": done.error,
                 "refused": done.refused,
@@ -50,15 +50,15 @@ class Service:
                 "seconds": seconds,
             }, []
         if header["op"] == "feed":
-            self._desk.feed([tuple(event) for event in header["events"]])
+            self._desktop.feed([tuple(event) for event in header["events"]])
             return {}, []
         if header["op"] == "frame":
-            digest, picture = self._desk.frame(header["known"])
+            digest, picture = self._desktop.frame(header["known"])
             return {"digest": digest}, [] if picture is None else [picture]
         if header["op"] == "memory":
-            return {"memory_bytes": self._desk.memory_bytes()}, []
+            return {"memory_bytes": self._desktop.memory_bytes()}, []
         status, changed, content = (
-            self._desk.save() if header["op"] == "save" else self._desk.collect()
+            self._desktop.save() if header["op"] == "save" else self._desktop.collect()
         )
         return {"status": status, "changed": changed}, [] if content is None else [content]
 
@@ -73,9 +73,9 @@ class Service:
             clutter=header["clutter"],
             action_s=header["action_s"],
         )
-        self._desk = Desk(options, self._modules)
+        self._desktop = DrivenDesktop(options, self._modules)
         placed = dict(zip(header["files"], blobs, strict=True))
-        ready_s = self._desk.start(placed, header["opened"], header["collected"])
+        ready_s = self._desktop.start(placed, header["opened"], header["collected"])
         return {"ready_s": ready_s, "office": settings.office_version()}, []
 
 

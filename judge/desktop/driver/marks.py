@@ -1,4 +1,4 @@
-"""Set of mark: elements are numbered on the picture."""
+"""Set-of-mark: numbers the elements on the picture."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from judge.desktop.driver.nodes import CELL, Box, Node, address_of, unused_cells
 MAX_MARKS = 2_000
 _SIZE = 11
 _BEGINNING = 24
-"""So many pixels of the content of a box are its beginning, which says most of it."""
+"""Width in pixels of the beginning of a box's content, which is the most informative part."""
 _WEIGHTS = {"ink": 1, "beginning": 20, "label": 20}
-"""How bad it is to cover a pixel."""
+"""The cost of covering a pixel, by its kind."""
 _CLEARLY = 0.8
-"""A corner is better than one before it if it covers less than this share."""
+"""A corner is better than an earlier one if its cost is less than this share of the other's."""
 _DIFFERENT = 10
-"""Two colours that differ by more (of 255) are two."""
+"""Two colours count as different if they differ by more than this (of 255)."""
 
 _BEGINNINGS = ("document",)
 _ENDINGS = (
@@ -31,10 +31,11 @@ _ROLES = frozenset(
 
 
 def draw_marks(picture: Image.Image, nodes: Sequence[Node]) -> dict[int, int]:
-    """Numbers what can be acted on, in the picture itself.
+    """Numbers the elements that can be used, and draws the numbers into the picture.
 
-    Empty cells are not numbered beyond the first empty row and column next to those with text, nor
-    is what is one colour throughout (nothing is seen there). Numbers are where they cover least.
+    Empty cells are not numbered beyond the first empty row and column next to cells with text, nor
+    are elements of a single colour, in which nothing can be seen. Numbers are drawn where they
+    cover least.
 
     Returns:
         Number on the picture -> number of the node.
@@ -61,12 +62,12 @@ def draw_marks(picture: Image.Image, nodes: Sequence[Node]) -> dict[int, int]:
 
 
 class _Labels:
-    """The labels of boxes.
+    """Draws the labels of boxes.
 
     Args:
-        picture: on which they are drawn.
-        plain: the same without boxes and labels.
-        boxes: all that have labels.
+        picture: the picture on which they are drawn.
+        plain: the same picture without boxes and labels.
+        boxes: all boxes that have labels.
     """
 
     def __init__(self, picture: Image.Image, plain: Image.Image, boxes: Sequence[Box]) -> None:
@@ -74,16 +75,16 @@ class _Labels:
         self._plain = plain
         self._font = _font()
         self._taken = Image.new("L", plain.size)
-        """Where labels are: 255."""
+        """A mask with 255 where labels are."""
         self._boxed = Image.new("L", plain.size)
-        """Where boxes are: 255."""
+        """A mask with 255 where boxes are."""
         for left, top, right, bottom in boxes:
             self._boxed.paste(255, (left, top, right + 1, bottom + 1))
 
     def add(self, text: str, box: Box) -> None:
-        """Draws a label into that corner of its box where it covers least, or next to it.
+        """Draws a label in the corner of its box where it covers least, or next to the box.
 
-        It is next to the box only where nothing else is.
+        It is drawn next to the box only if the space there is free.
         """
         left, top, right, bottom = map(round, self._font.getbbox(text, anchor="lt"))
         width, height = right - left + 2, bottom - top + 2
@@ -103,13 +104,13 @@ class _Labels:
         self._taken.paste(255, (x, y, x + width, y + height))
 
     def _is_free(self, area: Box) -> bool:
-        """Whether nothing is seen in an area of the picture, and nothing is marked there."""
+        """Returns whether an area of the picture is blank and has no marks."""
         inside = area[2] <= self._plain.width and area[3] <= self._plain.height
         marked = _count(self._taken, area) + _count(self._boxed, area)
         return inside and not marked and _is_blank(self._plain, area)
 
     def _covered(self, ink: Image.Image, box: Box, area: Box) -> int:
-        """How bad it is to cover an area of the picture."""
+        """Computes the cost of covering an area of the picture."""
         left, top, right, bottom = area
         covered = _WEIGHTS["label"] * _count(self._taken, area)
         begins = ink.getbbox()
@@ -123,7 +124,7 @@ class _Labels:
 
 
 def _ink(picture: Image.Image, box: Box) -> Image.Image:
-    """What is written or drawn within a box: 255 where it is not the commonest colour."""
+    """Returns a mask of the content of a box: 255 where it differs from the commonest colour."""
     inner = picture.crop((box[0] + 1, box[1] + 1, box[2], box[3]))
     ink = Image.new("L", (box[2] - box[0] + 1, box[3] - box[1] + 1))
     counts = inner.getcolors(inner.width * inner.height)
@@ -142,9 +143,9 @@ def _count(mask: Image.Image, area: Box) -> int:
 
 
 def name_marked(nodes: Sequence[Node], marks: Mapping[int, int]) -> None:
-    """Names those marked that have neither name nor text, so that the table says what they are.
+    """Names marked elements without name and text, so that the table says what they are.
 
-    The name is their description, such as a tooltip, or that of the panel that they are in.
+    The name is their description, such as a tooltip, or the name of the panel that contains them.
     """
     for place in marks.values():
         node = nodes[place]
@@ -160,9 +161,11 @@ def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def _box_to_mark(node: Node, size: tuple[int, int]) -> tuple[int, int, int, int] | None:
-    """The corners of a node that is marked; None if it is not."""
-    known = node.role in _ROLES or node.role.startswith(_BEGINNINGS) or node.role.endswith(_ENDINGS)
-    if not known or node.box is None or not {"showing", "visible"} <= set(node.states):
+    """Returns the corners of the box of a node that is marked; None if it is not marked."""
+    has_role = (
+        node.role in _ROLES or node.role.startswith(_BEGINNINGS) or node.role.endswith(_ENDINGS)
+    )
+    if not has_role or node.box is None or not {"showing", "visible"} <= set(node.states):
         return None
     if not {"enabled", "editable", "expandable", "checkable"} & set(node.states):
         return None

@@ -1,4 +1,4 @@
-"""What is kept of windows and of the tree, and what follows from it without another question."""
+"""Data about windows and the tree, and what follows from them without another query."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _STATES = """
     visible manages-descendants indeterminate required truncated animated invalid-entry
     supports-autocompletion selectable-text is-default visited checkable has-popup read-only
 """.split()
-"""In the order of their numbers."""
+"""The names of states, in the order of their numbers."""
 _DASHES = str.maketrans({"\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2015": "-"})
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " "})
 
 
 def plain_title(title: str) -> str:
-    """A title in which all dashes are one."""
+    """Replaces all kinds of dashes in a title by the same dash."""
     return title.translate(_DASHES).translate(_SPACES)
 
 
@@ -34,13 +34,13 @@ class Window:
     """A window of a program.
 
     Attributes:
-        number: of X.
-        title: of the window.
-        x: of its left border, decorations not counted.
-        y: of its upper border.
-        width: pixels.
-        height: pixels.
-        kind: the program's class.
+        number: its number in X.
+        title: its title.
+        x: the position of its left border, without decorations.
+        y: the position of its upper border.
+        width: its width in pixels.
+        height: its height in pixels.
+        kind: the window class of its program.
     """
 
     number: int
@@ -52,11 +52,11 @@ class Window:
     kind: str = ""
 
     def covers(self, x: int, y: int) -> bool:
-        """Whether a point is in it."""
+        """Returns whether a point is in the window."""
         return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
 
     def ends_with(self, corner: tuple[int, int], size: tuple[int, int]) -> bool:
-        """Whether an area with this upper left corner and this size ends where the window does."""
+        """Returns whether an area with this corner and size ends where the window does."""
         end = corner[0] + size[0], corner[1] + size[1]
         return end == (self.x + self.width, self.y + self.height)
 
@@ -65,7 +65,7 @@ class Window:
 class Node:
     """A node; see ``judge.desktop.contract.Element``.
 
-    ``hint`` is what a picture without a name is described as, such as its tooltip.
+    ``hint`` is the description of a picture without a name, such as its tooltip.
     """
 
     role: str
@@ -79,76 +79,76 @@ class Node:
     hint: str = ""
 
     def row(self) -> list[Any]:
-        """As it is sent."""
+        """Returns the node as it is sent to the judge."""
         place = list(self.box) if self.box is not None else None
         return [self.role, self.name, self.text, place, self.states, self.parent, self.value]
 
 
 class Shown(Protocol):
-    """An element of a tree, on either side of the sandbox's wall."""
+    """An element of a tree, inside or outside the sandbox."""
 
     @property
     def role(self) -> str:
-        """Its kind."""
+        """The role of the element."""
 
     @property
     def name(self) -> str:
-        """What it is called; of a cell, its address."""
+        """The name of the element; for a cell, its address."""
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text of the element."""
 
     @property
     def states(self) -> Collection[str]:
-        """The names of its states."""
+        """The names of the element's states."""
 
     @property
     def parent(self) -> int | None:
-        """Number of the element that it is in."""
+        """The number of the element that contains it."""
 
 
 def unused_cells(elements: Sequence[Shown]) -> set[int]:
-    """Numbers of empty cells that nobody needs.
+    """Returns the numbers of empty cells that nobody needs.
 
-    Needed are those among the cells with text, and those of the first row below and of the first
-    column next to them, where the next value goes; also the one with the cursor. Rows and columns
-    are those on the screen, so that hidden ones are passed over.
+    Empty cells are needed if they are among the cells with text, in the first row below these or in
+    the first column next to them (where the next value is written), or if they have the cursor.
+    Only rows and columns on the screen count, so hidden ones are skipped.
     """
     places: dict[int | None, dict[int, tuple[int, int]]] = {}
-    for number, each in enumerate(elements):
-        place = address_of(each.name) if each.role == CELL else None
+    for number, element in enumerate(elements):
+        place = address_of(element.name) if element.role == CELL else None
         if place is not None:
-            places.setdefault(each.parent, {})[number] = place
-    found: set[int] = set()
+            places.setdefault(element.parent, {})[number] = place
+    unused: set[int] = set()
     for cells in places.values():
         used = [place for number, place in cells.items() if elements[number].text]
         last_row = _one_more((row for row, _ in used), (row for row, _ in cells.values()))
         last_column = _one_more((column for _, column in used), (c for _, c in cells.values()))
-        found |= {
+        unused |= {
             number
             for number, (row, column) in cells.items()
             if (row > last_row or column > last_column)
             and not elements[number].text
             and "focused" not in elements[number].states
         }
-    return found
+    return unused
 
 
 def _one_more(used: Iterable[int], shown: Iterable[int]) -> int:
-    """The number of the first row or column on the screen after the last one with text."""
+    """Returns the number of the first row or column on the screen after the last one with text."""
     last = max(used, default=0)
     return min((number for number in shown if number > last), default=last)
 
 
 def address_of(name: str) -> tuple[int, int] | None:
-    """Row and column of a cell by its address, from 1; None if it is not one."""
+    """Returns row and column (from 1) of a cell address; None if it is not an address."""
     match = _ADDRESS.fullmatch(name)
     return None if match is None else (int(match[2]), _column(match[1]))
 
 
 def state_names(bits: Any) -> tuple[str, ...]:
-    """The names of states that are set."""
+    """Returns the names of the states that are set."""
     if not bits:
         return ()
     number = bits[0] | (bits[1] << 32 if len(bits) > 1 else 0)
@@ -156,7 +156,7 @@ def state_names(bits: Any) -> tuple[str, ...]:
 
 
 def mark_cursor(nodes: Sequence[Node]) -> None:
-    """Gives cells the states of the cursor, which the name box tells: a question less for each."""
+    """Sets the cursor's states from the name box, which saves a query for each cell."""
     place: re.Match[str] | None = None
     for node in nodes:
         if node.role == "document-spreadsheet":
@@ -175,7 +175,7 @@ def mark_cursor(nodes: Sequence[Node]) -> None:
 
 
 def _name_box(nodes: Sequence[Node], document: Node) -> re.Match[str] | None:
-    """The address in the name box of a document's window: the first text that is one."""
+    """Returns the address in the name box of a document's window: the first text that is one."""
     window = _frame_of(nodes, document)
     for node in nodes:
         match = _RANGE.fullmatch(node.text) if node.role == "text" else None

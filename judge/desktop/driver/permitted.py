@@ -1,7 +1,7 @@
-"""What code may say that can do nothing but use mouse and keyboard: names in tables, and a check.
+"""The constructs allowed in code that may only use mouse and keyboard, as tables and a check.
 
-Everything that is not known here is refused before any of it is performed. Standard library only;
-tested outside of the sandbox.
+Code with any unknown construct is refused before any of it is performed. This module uses only the
+standard library, and is tested outside the sandbox.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ PARAMETERS = {
     "hold": ["keys"],
     "size": [],
 }
-"""What may be given by position: where they have more, PyAutoGUI writes a screenshot to a file."""
+"""The positional parameters; with further ones, PyAutoGUI would write a screenshot to a file."""
 OPTIONS = frozenset(
     "x y xOffset yOffset clicks interval button duration tween presses keys key message"
     " mouseDownUp _pause seconds".split()
@@ -79,19 +79,19 @@ BUILT_IN: dict[str, Callable[..., Any]] = {
 
 
 class RefusedError(Exception):
-    """Code that is not permitted; none of it was performed."""
+    """The code is not permitted; none of it was performed."""
 
 
 class FailedError(Exception):
-    """Code that failed while it was performed."""
+    """The code failed while it was performed."""
 
 
 def parse(code: str) -> ast.Module:
     """Parses and checks code.
 
     Raises:
-        RefusedError: it is too long, or something in it is not permitted.
-        FailedError: it is not Python.
+        RefusedError: the code is too long, or contains something that is not permitted.
+        FailedError: the code is not Python.
     """
     if len(code) > MAX_CODE_CHARS:
         raise RefusedError(f"the code has more than {MAX_CODE_CHARS} characters")
@@ -109,7 +109,7 @@ def parse(code: str) -> ast.Module:
 
 
 class _Checker(ast.NodeVisitor):
-    """Refuses every node that is not known."""
+    """Refuses every unknown kind of node."""
 
     _PLAIN = (
         ast.Module, ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While,
@@ -143,14 +143,14 @@ class _Checker(ast.NodeVisitor):
         return RefusedError(f"refused: {where}{why} with the mouse and keyboard alone")
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        """Plain values."""
+        """Allows plain values."""
         if node.value is not None and not isinstance(node.value, bool | int | float | str):
             raise self._refused(node, f"a value of type {type(node.value).__name__}")
         if isinstance(node.value, int) and node.value.bit_length() > MAX_BITS:
             raise self._refused(node, "a number as long as this")
 
     def visit_Name(self, node: ast.Name) -> None:
-        """Names without underscores around them."""
+        """Allows names that do not begin with an underscore."""
         if node.id.startswith("_") and node.id != "_":
             raise self._refused(node, f"the name {node.id!r} is not permitted")
         if isinstance(node.ctx, ast.Load | ast.Store):
@@ -158,21 +158,21 @@ class _Checker(ast.NodeVisitor):
         raise self._refused(node, "del is not permitted")
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """What is in a table."""
-        known = (
+        """Allows attributes that are in one of the tables."""
+        allowed = (
             FUNCTIONS | SETTINGS | set(EASINGS) | TEXT_METHODS | LIST_METHODS | DICT_METHODS
         ) | POINT_FIELDS
-        if node.attr not in known:
+        if node.attr not in allowed:
             raise self._refused(node, f".{node.attr} is not permitted")
         if isinstance(node.ctx, ast.Store) and node.attr not in SETTINGS:
             raise self._refused(node, f"setting .{node.attr} is not permitted")
         self.visit(node.value)
 
     def visit_Call(self, node: ast.Call) -> None:
-        """Functions by name, or methods."""
+        """Allows calls of functions by name, and of methods."""
         if not isinstance(node.func, ast.Name | ast.Attribute):
             raise self._refused(node, "a call of anything but a function's name is not permitted")
-        # The name may be one of a module's functions, brought by `from … import`.
+        # The name may be a function that `from … import` imported.
         if isinstance(node.func, ast.Name) and node.func.id not in FUNCTIONS | BUILT_IN.keys():
             raise self._refused(node, f"{node.func.id}() is not permitted")
         for option in node.keywords:
@@ -181,7 +181,7 @@ class _Checker(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> None:
-        """A value in an f-string, in a plain form."""
+        """Allows values in f-strings with plain formats."""
         if node.format_spec is not None:
             spec = node.format_spec
             parts = spec.values if isinstance(spec, ast.JoinedStr) else []
@@ -196,15 +196,17 @@ class _Checker(ast.NodeVisitor):
         self.visit(node.value)
 
     def visit_Import(self, node: ast.Import) -> None:
-        """The two modules that are there anyway."""
-        for each in node.names:
-            if each.name not in MODULES or (each.asname or "").startswith("_"):
-                raise self._refused(node, f"import {each.name} is not permitted")
+        """Allows imports of the two modules that code can use anyway."""
+        for alias in node.names:
+            if alias.name not in MODULES or (alias.asname or "").startswith("_"):
+                raise self._refused(node, f"import {alias.name} is not permitted")
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        """Functions of the two modules."""
-        for each in node.names:
-            permitted = node.module == "time" and each.name == "sleep"
-            permitted = permitted or (node.module == "pyautogui" and each.name in FUNCTIONS)
-            if not permitted or node.level or each.asname is not None:
-                raise self._refused(node, f"from {node.module} import {each.name} is not permitted")
+        """Allows imports of permitted functions from the two modules."""
+        for alias in node.names:
+            permitted = node.module == "time" and alias.name == "sleep"
+            permitted = permitted or (node.module == "pyautogui" and alias.name in FUNCTIONS)
+            if not permitted or node.level or alias.asname is not None:
+                raise self._refused(
+                    node, f"from {node.module} import {alias.name} is not permitted"
+                )

@@ -1,4 +1,4 @@
-"""The processes that make up a desktop, and those that actions leave behind."""
+"""The processes of a desktop, and processes that actions leave behind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAIL_BYTES = 2_000
 
 
 class BrokenError(Exception):
-    """The desktop broke; the message says how, for people."""
+    """The desktop broke; the message tells people how."""
 
 
 @dataclass(slots=True)
@@ -25,11 +25,11 @@ class Part:
     """A process of the desktop.
 
     Attributes:
-        name: for messages.
-        process: it.
-        complaints: where its standard error goes.
+        name: its name in messages.
+        process: the process.
+        complaints: path of the file with its standard error.
         may_end: whether a user may end it.
-        again: what starts it once more if it asks for that, by its exit code.
+        again: exit code with which it asks to be started again, and the command for that.
     """
 
     name: str
@@ -40,11 +40,11 @@ class Part:
 
 
 class Processes:
-    """Starts what a desktop consists of, and knows whether all of it is still there.
+    """Starts the processes of a desktop, and checks that all of them are still running.
 
     Args:
-        environment: of every process.
-        folder: for what they complain about.
+        environment: the environment of every process.
+        folder: the folder for their standard error.
     """
 
     def __init__(self, environment: Mapping[str, str], folder: str) -> None:
@@ -68,13 +68,13 @@ class Processes:
         """Starts a process of the desktop.
 
         Args:
-            name: for messages.
-            command: it and its arguments.
-            passed: descriptors that it keeps.
-            output: descriptor of its standard output; None for that of complaints.
+            name: its name in messages.
+            command: the program and its arguments.
+            passed: descriptors that it inherits.
+            output: descriptor of its standard output; None for the file of its standard error.
             may_end: whether a user may end it.
-            again_code: exit code by which it asks to be started again, once.
-            runs_programs: whether it runs programs that are not to be trusted.
+            again_code: exit code with which it asks to be started again, once.
+            runs_programs: whether it runs untrusted programs.
 
         Raises:
             BrokenError: there is no such program.
@@ -96,15 +96,15 @@ class Processes:
                 raise BrokenError(f"{name} does not start: {error}") from None
         again = None if again_code is None else (again_code, tuple(command))
         part = Part(name, process, complaints, may_end, again)
-        self.parts = [each for each in self.parts if each.name != name]
+        self.parts = [part for part in self.parts if part.name != name]
         self.parts.append(part)
         return part
 
     def check(self) -> None:
-        """Whether everything still runs; what asked to be started again is.
+        """Checks that everything still runs; starts a process again that asked for it.
 
         Raises:
-            BrokenError: something ended that must not.
+            BrokenError: a process ended that must not end.
         """
         for part in list(self.parts):
             code = part.process.poll()
@@ -117,48 +117,48 @@ class Processes:
             raise BrokenError(f"{part.name} ended {how}{self.complaint(part)}")
 
     def at_rest(self) -> bool:
-        """Whether no thread of the desktop's processes runs, wants to run, or waits for a disk."""
+        """Returns whether no thread of the desktop is running, runnable or waiting for a disk."""
         return all(state in b"SIZX" for part in self.parts for state in _states(part.process.pid))
 
     @staticmethod
     def complaint(part: Part) -> str:
-        """The end of what a process complained about."""
+        """Returns the end of what a process wrote to standard error."""
         with contextlib.suppress(OSError), open(part.complaints, "rb") as file:
             file.seek(max(0, os.path.getsize(part.complaints) - _TAIL_BYTES))
             lines = file.read().decode("utf-8", "replace").strip().splitlines()
             return f": {lines[-1][:300]}" if lines else ""
         return ""
 
-    def wait_for(self, what: str, found: Callable[[], bool], limit_s: float) -> None:
-        """Waits until something is so.
+    def wait_for(self, what: str, is_there: Callable[[], bool], limit_s: float) -> None:
+        """Waits until a condition is true.
 
         Raises:
-            BrokenError: it is not in time, or a process ended.
+            BrokenError: it does not become true in time, or a process ended.
         """
         end = time.monotonic() + limit_s
-        while not found():
+        while not is_there():
             self.check()
             if time.monotonic() > end:
                 raise BrokenError(f"{what} is not there after {limit_s:g} s")
             time.sleep(0.02)
 
     def learn_own(self) -> None:
-        """Whatever runs now belongs to the desktop."""
+        """Remembers that all processes that run now belong to the desktop."""
         self._sessions = {session_of(pid) for pid in parents()} - {0, session_of(os.getpid())}
 
-    def end_strangers(self) -> int:
+    def end_others(self) -> int:
         """Ends every descendant of the driver that does not belong to the desktop.
 
         Returns:
-            How many there were.
+            How many were ended.
         """
         ended = 0
-        for _ in range(20):  # one that was just forked is found the next time
-            found = self._strangers()
-            if not found:
+        for _ in range(20):  # a process that was just forked is found in the next round
+            others = self._others()
+            if not others:
                 self._reap()
                 break
-            for pid in found:
+            for pid in others:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
                     ended += 1
@@ -167,19 +167,19 @@ class Processes:
         return ended
 
     def _reap(self) -> None:
-        """Orphans whose end nobody else takes note of."""
+        """Waits for ended orphans, for which no other process waits."""
         ours = {part.process.pid for part in self.parts}
         for pid, parent in parents(ended=True).items():
             if parent == os.getpid() and pid not in ours:
                 with contextlib.suppress(OSError):
                     os.waitpid(pid, os.WNOHANG)
 
-    def _strangers(self) -> list[int]:
+    def _others(self) -> list[int]:
         tree = parents()
         roots = {part.process.pid for part in self.parts}
-        # Orphans of the desktop's own programs keep the session that they were started in.
+        # Orphans of the desktop's own programs stay in the session in which they were started.
         sessions = roots | self._sessions
-        found = []
+        others = []
         for pid in tree:
             line = pid
             seen: set[int] = set()
@@ -187,11 +187,11 @@ class Processes:
                 seen.add(line)
                 line = tree.get(line, 0)
             if line == os.getpid() and pid != os.getpid() and session_of(pid) not in sessions:
-                found.append(pid)
-        return found
+                others.append(pid)
+        return others
 
     def memory_bytes(self) -> int:
-        """Proportional memory of everything that the driver can see, itself included."""
+        """Returns the proportional memory of all processes, including the driver."""
         total = 0
         for pid in parents():
             with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup") as file:
@@ -203,18 +203,18 @@ class Processes:
 
 
 def stand_apart() -> None:
-    """What the process of a stranger's program does before it begins: gives up reaching others.
+    """Takes from this process the ability to reach others, before it runs an untrusted program.
 
-    The driver's own threads hold no lock that this could wait for: all that they do is to sleep and
-    to read how much memory is used.
+    It runs after a fork, but cannot wait for a lock of one of the driver's threads: those only
+    sleep and read how much memory is used.
     """
     kernel.forbid_new_privileges()
     kernel.install_filter(guard.assemble(os.getpid()))
 
 
 def parents(*, ended: bool = False) -> dict[int, int]:
-    """Every process that runs -> its parent; or those that have ended, for who takes note."""
-    found = {}
+    """Maps every running process to its parent; or every ended one that was not waited for."""
+    parent_of = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
@@ -222,22 +222,22 @@ def parents(*, ended: bool = False) -> dict[int, int]:
             with open(f"/proc/{name}/stat", "rb") as file:
                 after = file.read().rpartition(b")")[2].split()
             if (after[0] in {b"Z", b"X"}) is ended:
-                found[int(name)] = int(after[1])
-    return found
+                parent_of[int(name)] = int(after[1])
+    return parent_of
 
 
 def _states(pid: int) -> list[bytes]:
-    """What each thread of a process does, as the kernel abbreviates it."""
-    found = []
-    with contextlib.suppress(OSError):  # it has just ended
+    """Returns the state of each thread of a process, as the kernel's one-letter code."""
+    states = []
+    with contextlib.suppress(OSError):  # the process has just ended
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
-                found.append(file.read().rpartition(b")")[2].split()[0])
-    return found
+                states.append(file.read().rpartition(b")")[2].split()[0])
+    return states
 
 
 def session_of(pid: int) -> int:
-    """The session of a process; 0 if it is gone."""
+    """Returns the session of a process; 0 if the process is gone."""
     try:
         return os.getsid(pid)
     except OSError:

@@ -16,7 +16,7 @@ from Xlib import error as xerror
 from Xlib.ext import xtest
 from Xlib.protocol import event as xevent
 
-from judge.desktop.driver.hands import Hands
+from judge.desktop.driver.hands import InputPlayer
 from judge.desktop.driver.nodes import Window
 from judge.desktop.driver.processes import BrokenError
 
@@ -25,10 +25,10 @@ class Screen:
     """The driver's own connection to the screen.
 
     Args:
-        name: of the display, such as ``:0``.
+        name: the name of the display, such as ``:0``.
 
     Raises:
-        BrokenError: it does not answer.
+        BrokenError: the display does not answer.
     """
 
     def __init__(self, name: str) -> None:
@@ -39,9 +39,9 @@ class Screen:
             raise BrokenError(f"the screen does not answer: {error}") from None
         self._root = self._display.screen().root
         self._atoms: dict[str, int] = {}
-        self._hands: Hands | None = None
+        self._player: InputPlayer | None = None
 
-    def _asked(self, ask: Callable[[], Any]) -> Any:
+    def _answered(self, ask: Callable[[], Any]) -> Any:
         try:
             return ask()
         except (xerror.ConnectionClosedError, xerror.DisplayError, OSError) as error:
@@ -53,17 +53,17 @@ class Screen:
         return self._atoms[name]
 
     def _property(self, window: Any, name: str, kind: int = X.AnyPropertyType) -> Any:
-        found = window.get_full_property(self._atom(name), kind)
-        return None if found is None else found.value
+        reply = window.get_full_property(self._atom(name), kind)
+        return None if reply is None else reply.value
 
     def windows(self) -> list[Window]:
-        """The windows of programs, the uppermost first."""
-        found: list[Window] = self._asked(self._windows)
-        return found
+        """Returns the windows of programs, the uppermost first."""
+        windows: list[Window] = self._answered(self._windows)
+        return windows
 
     def _windows(self) -> list[Window]:
         numbers = self._property(self._root, "_NET_CLIENT_LIST_STACKING", Xatom.WINDOW)
-        found = []
+        windows = []
         for number in reversed(list(numbers if numbers is not None else ())):
             window = self._display.create_resource_object("window", number)
             try:
@@ -73,11 +73,11 @@ class Screen:
                 kind = (window.get_wm_class() or ("", ""))[1]
             except (xerror.XError, TypeError, AttributeError):
                 continue  # it has just been closed
-            # what python-xlib calls y of the root in the window
-            found.append(
+            # python-xlib returns the position of the root relative to the window
+            windows.append(
                 Window(number, title, place.x, place.y, size.width, size.height, str(kind))
             )
-        return found
+        return windows
 
     def _title(self, window: Any) -> str:
         value = self._property(window, "_NET_WM_NAME")
@@ -89,26 +89,26 @@ class Screen:
         return str(value or "")
 
     def active(self) -> int:
-        """Number of the active window; 0 if there is none."""
-        value = self._asked(lambda: self._property(self._root, "_NET_ACTIVE_WINDOW"))
+        """Returns the number of the active window; 0 if there is none."""
+        value = self._answered(lambda: self._property(self._root, "_NET_ACTIVE_WINDOW"))
         return int(value[0]) if value is not None and len(value) else 0
 
     def cursor(self) -> tuple[int, int]:
-        """Where the cursor is."""
-        found = self._asked(self._root.query_pointer)
-        return found.root_x, found.root_y
+        """Returns the position of the cursor."""
+        pointer = self._answered(self._root.query_pointer)
+        return pointer.root_x, pointer.root_y
 
     def activate(self, number: int) -> None:
         """Brings a window to the front and gives it the keyboard."""
         self._ask_manager(number, "_NET_ACTIVE_WINDOW", [2, X.CurrentTime, 0, 0, 0])
 
     def maximise(self, number: int) -> None:
-        """Lets a window fill the screen."""
+        """Makes a window fill the screen."""
         states = [self._atom(f"_NET_WM_STATE_MAXIMIZED_{way}") for way in ("HORZ", "VERT")]
         self._ask_manager(number, "_NET_WM_STATE", [1, *states, 1, 0])
 
     def place(self, number: int, x: int, y: int, width: int, height: int) -> None:
-        """Moves a window, borders included, and gives it a size."""
+        """Moves and resizes a window; the position and size include the borders."""
         states = [self._atom(f"_NET_WM_STATE_MAXIMIZED_{way}") for way in ("HORZ", "VERT")]
         self._ask_manager(number, "_NET_WM_STATE", [0, *states, 1, 0])
         left, right, top, bottom = self._borders(number)
@@ -117,16 +117,16 @@ class Screen:
         self._ask_manager(number, "_NET_MOVERESIZE_WINDOW", [flags, x, y, *inner])
 
     def outline(self, number: int) -> tuple[int, int, int, int] | None:
-        """Place and size of a window, borders included; None if it is gone."""
+        """Returns position and size of a window including its borders; None if it is gone."""
         left, right, top, bottom = self._borders(number)
-        for each in self.windows():
-            if each.number == number:
-                width, height = each.width + left + right, each.height + top + bottom
-                return each.x - left, each.y - top, width, height
+        for window in self.windows():
+            if window.number == number:
+                width, height = window.width + left + right, window.height + top + bottom
+                return window.x - left, window.y - top, width, height
         return None
 
     def _borders(self, number: int) -> tuple[int, int, int, int]:
-        """What the window manager draws around a window: left, right, top, bottom."""
+        """Returns the width of the borders around a window: left, right, top, bottom."""
 
         def ask() -> Any:
             window = self._display.create_resource_object("window", number)
@@ -135,8 +135,8 @@ class Screen:
             except xerror.XError:
                 return None  # it has just been closed
 
-        found = self._asked(ask)
-        left, right, top, bottom = map(int, found[:4] if found is not None else (0, 0, 0, 0))
+        widths = self._answered(ask)
+        left, right, top, bottom = map(int, widths[:4] if widths is not None else (0, 0, 0, 0))
         return left, right, top, bottom
 
     def _ask_manager(self, number: int, what: str, data: list[int]) -> None:
@@ -149,7 +149,7 @@ class Screen:
             self._root.send_event(message, event_mask=mask)
             self._display.sync()
 
-        self._asked(ask)
+        self._answered(ask)
 
     def press(self, *names: str) -> None:
         """Presses keys together, by their X names, and releases them."""
@@ -164,26 +164,26 @@ class Screen:
                 xtest.fake_input(self._display, X.KeyRelease, code)
             self._display.sync()
 
-        self._asked(tap)
+        self._answered(tap)
 
     def work(self, events: list[tuple[str, int, int, str]]) -> None:
-        """Does with mouse and keyboard what a person does; see :class:`Hands`."""
-        if self._hands is None:
-            self._hands = self._asked(lambda: Hands(self._display))
-        hands = self._hands
-        self._asked(lambda: hands.do(events))
+        """Repeats a person's mouse and keyboard events; see :class:`InputPlayer`."""
+        if self._player is None:
+            self._player = self._answered(lambda: InputPlayer(self._display))
+        player = self._player
+        self._answered(lambda: player.do(events))
 
     def bare_picture(self) -> Image.Image:
-        """What is on the screen, without a cursor."""
+        """Returns the picture on the screen, without a cursor."""
         try:
             return ImageGrab.grab(xdisplay=self.name)
         except OSError as error:
             raise BrokenError(f"the screen does not answer: {error}") from None
 
     def picture(self) -> Image.Image:
-        """What is on the screen, with the cursor drawn in."""
+        """Returns the picture on the screen, with the cursor drawn in."""
         shown = self.bare_picture()
-        cursor = self._asked(self._cursor_picture)
+        cursor = self._answered(self._cursor_picture)
         if cursor is not None:
             image, x, y = cursor
             shown.paste(image, (x, y), image)
@@ -194,26 +194,26 @@ class Screen:
             return None
         if not hasattr(self, "_fixes"):
             self._fixes = self._display.xfixes_query_version()
-        found = self._display.xfixes_get_cursor_image(self._root)
-        if not found.width or not found.height:
+        cursor = self._display.xfixes_get_cursor_image(self._root)
+        if not cursor.width or not cursor.height:
             return None
         # 32-bit words with premultiplied alpha, blue lowest
         words = b"".join(
-            int(word & 0xFFFFFFFF).to_bytes(4, "little") for word in found.cursor_image
+            int(word & 0xFFFFFFFF).to_bytes(4, "little") for word in cursor.cursor_image
         )
-        image = Image.frombuffer("RGBa", (found.width, found.height), words, "raw", "BGRa", 0, 1)
-        return image.convert("RGBA"), found.x - found.xhot, found.y - found.yhot
+        image = Image.frombuffer("RGBa", (cursor.width, cursor.height), words, "raw", "BGRa", 0, 1)
+        return image.convert("RGBA"), cursor.x - cursor.xhot, cursor.y - cursor.yhot
 
 
 def as_png(picture: Image.Image) -> bytes:
-    """A picture as PNG, quickly rather than small."""
+    """Encodes a picture as PNG, for speed rather than size."""
     data = io.BytesIO()
     picture.save(data, "PNG", compress_level=1)
     return data.getvalue()
 
 
 def wait_for_number(descriptor: int, limit_s: float) -> int | None:
-    """The number of the screen that answers, as Xvfb writes it; None if it does not in time."""
+    """Reads the number of the screen that Xvfb writes when it is ready; None if not in time."""
     text = b""
     end = time.monotonic() + limit_s
     while not text.endswith(b"\n"):

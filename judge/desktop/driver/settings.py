@@ -1,4 +1,4 @@
-"""What a desktop is started with: commands, environment, and the office's settings."""
+"""How a desktop is started: the commands, the environment and the settings of the office."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import subprocess
 from xml.sax.saxutils import escape, quoteattr
 
 HOME = "/home/user"
-RUNTIME = "/tmp/desktop"  # noqa: S108 - inside, on a tmpfs of its own
+RUNTIME = "/tmp/desktop"  # noqa: S108 - inside the sandbox, on its own tmpfs
 OFFICE = "/usr/lib/libreoffice/program/soffice.bin"
 RESTART_EXIT_CODE = 81
-"""The office asks to be started again, as it may once with a new profile."""
+"""Exit code with which the office asks to be started again, as it may do once in a new profile."""
 
 ENVIRONMENT = {
     "GDK_BACKEND": "x11",
@@ -33,7 +33,7 @@ ENVIRONMENT = {
 }
 
 _TEXT_TABLES = {".csv": (b",", b";", b"\t"), ".tsv": (b"\t",), ".tab": (b"\t",)}
-"""What may separate the columns of files of text, by the ending of their names."""
+"""Possible column separators of text files, by the suffix of the file name."""
 _VERSION = re.compile(r"\d+(\.\d+)+")
 _SAYS_S = 20.0
 
@@ -44,7 +44,7 @@ _ALWAYS = (
     (f"{_OFFICE}.Common/Misc", "UseSystemFileDialog", "false"),
     (f"{_OFFICE}.Calc/Formula/Load", "OOXMLRecalcMode", "0"),
 )
-"""Whatever is corrected: only those who work there save anything, and formulas are computed."""
+"""Settings that always apply: nothing is saved automatically, and formulas are computed."""
 
 _WITHOUT_DIALOGS = (
     (f"{_OFFICE}.Common/Misc", "FirstRun", "false"),
@@ -65,14 +65,14 @@ _WITHOUT_DIALOGS = (
         "false",
     ),
 )
-"""So that nothing is asked or announced."""
+"""Settings that suppress questions and announcements."""
 
 
 def write_profile(*, dialogs: bool) -> None:
     """Writes the settings of a fresh profile.
 
     Args:
-        dialogs: whether the office may ask and announce what it wants, as it does by itself.
+        dialogs: whether the office may show its questions and announcements, as it does by default.
     """
     folder = f"{HOME}/.config/libreoffice/4/user"
     os.makedirs(folder, exist_ok=True)
@@ -93,14 +93,14 @@ def write_profile(*, dialogs: bool) -> None:
 
 
 def screen_command(width: int, height: int, ready: int, *, repeats: bool) -> list[str]:
-    """Starts the screen.
+    """Returns the command that starts the screen.
 
     Args:
-        width: pixels.
-        height: pixels.
-        ready: descriptor to which it writes its number once it answers.
-        repeats: whether a key that is held repeats. On a busy machine, a key that is pressed and
-            released may be held for a second.
+        width: its width in pixels.
+        height: its height in pixels.
+        ready: descriptor to which it writes its number when it is ready.
+        repeats: whether a held key repeats. On a busy machine, a key that is pressed and released
+            may count as held for a second.
     """
     return [
         "Xvfb", "-displayfd", str(ready), "-screen", "0", f"{width}x{height}x24", "-dpi", "96",
@@ -109,28 +109,28 @@ def screen_command(width: int, height: int, ready: int, *, repeats: bool) -> lis
 
 
 def office_command(path: str) -> list[str]:
-    """Starts the spreadsheet program with a file open."""
+    """Returns the command that starts the spreadsheet program with a file open."""
     return [OFFICE, "--norestore", "--nologo", "--nofirststartwizard", "--calc", path]
 
 
 def as_table(path: str, content: bytes) -> list[str]:
-    """Options for opening a file of text, so that the office does not ask; none for other files.
+    """Returns options for opening a text file without a dialog; none for other files.
 
     Args:
-        path: of the file.
-        content: of the file, of which the first line says what separates columns.
+        path: the path of the file.
+        content: the content of the file; its first line shows how columns are separated.
     """
     kind = os.path.splitext(path)[1].lower()
     if kind not in _TEXT_TABLES:
         return []
     first = content.partition(b"\n")[0]
-    separator = max(_TEXT_TABLES[kind], key=first.count)  # of equal ones, the first
-    # Quotation mark, UTF-8, first row, kinds of columns, language, no quotes but where needed.
+    separator = max(_TEXT_TABLES[kind], key=first.count)  # the first of equal ones
+    # Quotation mark, UTF-8, first row, column types, language, quotes only where needed.
     return [f"--infilter=CSV:{ord(separator)},34,76,1,,0,false"]
 
 
 def office_version() -> str:
-    """The office's version, as it says; empty if it says none."""
+    """Returns the version that the office reports; empty if it reports none."""
     command = [OFFICE, "--version"]
     try:
         done = subprocess.run(
@@ -138,5 +138,5 @@ def office_version() -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = _VERSION.search(done.stdout)
-    return "" if found is None else found[0]
+    version = _VERSION.search(done.stdout)
+    return "" if version is None else version[0]

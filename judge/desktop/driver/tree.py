@@ -1,10 +1,10 @@
-"""The accessibility tree of a desktop, with what is wrong in it put right.
+"""Reads the accessibility tree of a desktop, and corrects its errors.
 
-Positions: until the mouse has been over a window, the office believes that what it draws in it
-begins at the window's upper edge, above the menu bar. GTK's own widgets are right, and so is what
-is drawn within them, such as the formula line. The difference is measured where GTK gives room to
-the office, and compared with the window that the screen shows. Closed menus are not entered, nor
-are windows that others hide. Each of these corrections can be left out.
+Until the mouse has been over a window, the office reports positions as if the area that it draws
+began at the window's upper edge, above the menu bar. Positions of GTK's own widgets, and of
+anything drawn within them, such as the formula line, are right. The difference is measured where a
+GTK widget contains the area that the office draws, and checked against the window on the screen.
+Closed menus and hidden windows are not read. Each of these corrections can be left out.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class _Seen:
     """An accessible object while the tree is read.
 
     Attributes:
-        ref: it.
-        node: what is kept of it.
+        ref: the object.
+        node: the node that is made from it.
         above: the windows that may hide it.
-        window: the window that it is in; None if that is not known.
-        shift: what is added to places of what the office draws; None if they cannot be right.
-        gtk_box: the place of the nearest one above that GTK draws.
-        children: those below it.
+        window: the window that contains it; None if that is not known.
+        shift: the correction of positions that the office reports; None if they cannot be right.
+        gtk_box: position and size of the nearest ancestor that GTK draws.
+        children: its children.
         gtk: whether GTK draws it.
-        box: where it is, whether or not it is hidden.
-        count: how many it has below it.
-        offers: interfaces.
+        box: its position and size, whether or not it is hidden.
+        count: how many children it has.
+        offers: its interfaces.
     """
 
     ref: Ref
@@ -63,7 +63,7 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What never changes about an object: its role, who draws it, its interfaces."""
+    """The properties of an object that never change: its role, who draws it, its interfaces."""
 
     role: str
     gtk: bool
@@ -74,8 +74,8 @@ class Reader:
     """Reads the tree.
 
     Args:
-        bus: to ask.
-        corrections: names of those that hold.
+        bus: the accessibility bus.
+        corrections: names of the corrections that apply.
     """
 
     def __init__(self, bus: Bus, corrections: frozenset[str]) -> None:
@@ -87,17 +87,17 @@ class Reader:
         self._moved = False
 
     def read(self, look: Callable[[], tuple[list[Window], int]]) -> list[Node]:
-        """All nodes in document order.
+        """Reads all nodes in document order.
 
-        While a window moves or changes its size, what the office says of places is partly of
-        before and partly of after: the tree is then read again, unless that goes on and on.
+        While a window moves or is resized, some of the positions that the office reports are old
+        and some new. The tree is then read again, up to a limit.
 
         Args:
-            look: tells the windows of the screen, the uppermost first, and the number of the
-                active one.
+            look: returns the windows on the screen, the uppermost first, and the number of the
+                active window.
 
         Raises:
-            BrokenError: nobody answers.
+            BrokenError: no program answers.
         """
         for _ in range(_MAX_READINGS):
             nodes = self._read(*look())
@@ -117,15 +117,15 @@ class Reader:
             application = _Seen(ref, Node("application", str(name or "")), [])
             desktop.children.append(application)
             application.children = self._ranked(below, windows, active)
-            level += [(each, application) for each in application.children]
+            level += [(child, application) for child in application.children]
         for _ in range(_MAX_DEPTH):
             if not level or self._count > MAX_NODES:
                 break
             level = self._level(level)
         again = self._bus.ask(extents_of(ref) for ref, _ in self._origins)
-        known = [box for _, box in self._origins]
+        boxes = [box for _, box in self._origins]
         self._moved |= any(
-            box is not None and tuple(box) != was for box, was in zip(again, known, strict=True)
+            box is not None and tuple(box) != was for box, was in zip(again, boxes, strict=True)
         )
         nodes = list(_flat(desktop))
         if "hit-tests" in self._corrections:
@@ -135,7 +135,7 @@ class Reader:
     # windows
 
     def _ranked(self, frames: list[Ref], windows: list[Window], active: int) -> list[_Seen]:
-        """The top-level nodes of a program, the active window first."""
+        """Returns the top-level nodes of a program, the active window first."""
         if "order" not in self._corrections:
             return [_Seen(ref, Node("", ""), []) for ref in frames]
         answers = self._bus.ask(
@@ -148,13 +148,13 @@ class Reader:
             rank, window = _rank(str(name or ""), box, windows, active)
             above = windows[:rank] if rank < len(windows) else []
             ranked.append((rank, _Seen(ref, Node("", ""), above, window)))
-        ranked.sort(key=lambda each: each[0])
+        ranked.sort(key=lambda pair: pair[0])
         return [seen for _, seen in ranked]
 
     # levels
 
     def _level(self, level: list[tuple[_Seen, _Seen]]) -> list[tuple[_Seen, _Seen]]:
-        """Reads the nodes of a level, given with their parents; returns the next one."""
+        """Reads the nodes of a level, which come with their parents; returns the next level."""
         self._describe(level)
         kept = []
         for seen, parent in level:
@@ -164,7 +164,7 @@ class Reader:
                 kept.append((seen, parent))
         self._count += len(kept)
         entered = [seen for seen, parent in kept if self._is_entered(seen, parent)]
-        closed = self._closed_menus([each for each in entered if each.node.role == "menu"])
+        closed = self._closed_menus([seen for seen in entered if seen.node.role == "menu"])
         entered = [seen for seen in entered if id(seen) not in closed]
         found = self._children([(seen.ref, seen.count) for seen in entered])
         following: list[tuple[_Seen, _Seen]] = []
@@ -178,7 +178,7 @@ class Reader:
         return following
 
     def _is_entered(self, seen: _Seen, parent: _Seen) -> bool:
-        """Whether what is below it is read level by level; sheets are read in their own way."""
+        """Returns whether its children are read level by level; sheets are read differently."""
         sheet = parent.node.role == "document-spreadsheet" and seen.node.role == "table"
         if seen.node.role == "document-spreadsheet" and "hit-tests" in self._corrections:
             if not _is_covered(seen.above, seen.box):
@@ -204,7 +204,7 @@ class Reader:
             name, bits, count = answers[3 * number : 3 * number + 3]
             kind = self._known.get(seen.ref)
             if kind is None or bits is None:
-                continue  # it has just gone
+                continue  # the object no longer exists
             node = seen.node
             node.role, seen.gtk, seen.offers = kind.role, kind.gtk, kind.offers
             node.name, node.states = (name or "")[:_MAX_CHARS], state_names(bits)
@@ -216,7 +216,7 @@ class Reader:
         self._tell(level)
 
     def _learn(self, refs: list[Ref]) -> None:
-        """What never changes about an object: its path is never given to another."""
+        """Reads the constant properties of objects; a path is never used for another object."""
         if len(self._known) > _MAX_KNOWN:
             self._known.clear()
         answers = self._bus.ask(
@@ -238,7 +238,7 @@ class Reader:
                 )
 
     def _place(self, level: list[tuple[_Seen, _Seen]]) -> None:
-        """Where nodes are."""
+        """Sets the positions of nodes."""
         everything = "order" not in self._corrections
         placed = [
             (seen, parent)
@@ -259,7 +259,7 @@ class Reader:
                 seen.node.states = tuple(each for each in seen.node.states if each != "showing")
 
     def _corrected(self, seen: _Seen, parent: _Seen, box: Box) -> Box | None:
-        """Where a node is whose place is given as ``box``; None if it cannot be there."""
+        """Corrects the reported position ``box`` of a node; None if it cannot be right."""
         if not seen.gtk and parent.gtk and seen.gtk_box is not None:
             self._measure(seen, seen.gtk_box, box)
         shift = (0, 0) if seen.gtk else seen.shift
@@ -267,15 +267,15 @@ class Reader:
             return None
         x, y, width, height = box[0] + shift[0], box[1] + shift[1], box[2], box[3]
         x, y = _within(parent.node, (x, y, width, height))
-        # Of what it does not show, GTK gives places far beyond the screen.
+        # GTK reports positions far outside the screen for objects that it does not show.
         return (x, y, width, height) if x + width > 0 and y + height > 0 else None
 
     def _measure(self, seen: _Seen, room: Box, box: Box) -> None:
-        """Compares what the office draws with the room that GTK gives to it.
+        """Compares an area that the office draws with the GTK widget that contains it.
 
-        A window's whole area is there where the room is. (What is smaller than the room, such as
-        the formula line, is drawn within one of GTK's widgets and has its place from that.) It
-        ends where the window does: if it does not, one of the two has just moved.
+        The area that fills a window has the same position as its widget. (Smaller areas, such as
+        the formula line, get their position from the widget in which they are drawn.) The area must
+        end where the window does; otherwise one of the two has just moved.
         """
         is_root = seen.node.role == "root-pane"
         if not is_root and box[2:] != room[2:]:
@@ -287,7 +287,7 @@ class Reader:
             self._moved = True
 
     def _tell(self, level: list[tuple[_Seen, _Seen]]) -> None:
-        """What nodes say."""
+        """Reads text, description and value of nodes."""
         texts = [seen for seen, _ in level if "Text" in seen.offers]
         for seen, text in zip(texts, self._texts([each.ref for each in texts]), strict=True):
             seen.node.text = text
@@ -308,7 +308,7 @@ class Reader:
         return [str(text or "")[:_MAX_CHARS].translate(_REPLACED) for text in answers]
 
     def _children(self, wanted: list[tuple[Ref, int]]) -> list[list[Ref]]:
-        """What is below each of some objects; of those with very many, the first ones."""
+        """Returns the children of some objects; if an object has very many, only the first ones."""
         answers = self._bus.ask(
             Question(ref, "Accessible", "GetChildren")
             if count < _MAX_CHILDREN or ref == ROOT or ref[1].endswith("/root")
@@ -323,7 +323,7 @@ class Reader:
                     Question(ref, "Accessible", "GetChildAtIndex", "i", (number,))
                     for number in range(count)
                 )
-            there = [each for each in refs if each is not None and each[1] != NOTHING]
+            there = [ref for ref in refs if ref is not None and ref[1] != NOTHING]
             found.append(there[:_MAX_CHILDREN])
         return found
 
@@ -339,23 +339,25 @@ class Reader:
         )
 
     def _closed_menus(self, menus: list[_Seen]) -> set[int]:
-        """Those of which nothing is on the screen."""
+        """Returns the menus of which nothing is on the screen."""
         if "menus" not in self._corrections:
             return set()
-        asked = [seen for seen in menus if not {"selected", "expanded"} & set(seen.node.states)]
+        unopened = [seen for seen in menus if not {"selected", "expanded"} & set(seen.node.states)]
         firsts = self._bus.ask(
             Question(seen.ref, "Accessible", "GetChildAtIndex", "i", (number,))
-            for seen in asked
+            for seen in unopened
             for number in range(3)
         )
-        known = [ref for ref in firsts if ref is not None and ref[1] != NOTHING]
-        answers = self._bus.ask(Question(ref, "Accessible", "GetState") for ref in known)
+        existing = [ref for ref in firsts if ref is not None and ref[1] != NOTHING]
+        answers = self._bus.ask(Question(ref, "Accessible", "GetState") for ref in existing)
         shown = {
-            ref for ref, bits in zip(known, answers, strict=True) if "showing" in state_names(bits)
+            ref
+            for ref, bits in zip(existing, answers, strict=True)
+            if "showing" in state_names(bits)
         }
         return {
             id(seen)
-            for number, seen in enumerate(asked)
+            for number, seen in enumerate(unopened)
             if not shown & set(filter(None, firsts[3 * number : 3 * number + 3]))
         }
 
@@ -406,9 +408,9 @@ class Reader:
 
 
 def _rank(title: str, box: Any, windows: list[Window], active: int) -> tuple[int, Window | None]:
-    """Where in the stack a top-level node is, and its window.
+    """Returns the position of a top-level node in the stack of windows, and its window.
 
-    The place is 0 for popups, which have none, and the number of windows if nothing is known.
+    The position is 0 for popups, which have no window, and the number of windows if it is unknown.
     """
     if box is None:
         return len(windows), None
@@ -426,7 +428,7 @@ def _rank(title: str, box: Any, windows: list[Window], active: int) -> tuple[int
 
 
 def _within(parent: Node, box: Box) -> tuple[int, int]:
-    """A place in icon views, which is given as if the view were at the screen's corner."""
+    """Corrects a position in an icon view, which is reported relative to the view."""
     x, y, width, height = box
     if parent.role not in _ICON_VIEWS or parent.box is None:
         return x, y
@@ -446,7 +448,7 @@ def _is_hidden(above: list[Window], x: int, y: int) -> bool:
 
 
 def _is_covered(above: list[Window], box: Box | None) -> bool:
-    """Whether a window hides all of a place."""
+    """Returns whether one window hides a whole area."""
     if box is None or not box[2] or not box[3]:
         return False
     x, y, width, height = box
@@ -456,7 +458,7 @@ def _is_covered(above: list[Window], box: Box | None) -> bool:
 
 
 def _flat(root: _Seen) -> Iterator[Node]:
-    """The nodes in document order, with the numbers of their parents."""
+    """Yields the nodes in document order, with the numbers of their parents."""
     number = 0
     stack: list[tuple[_Seen, int | None]] = [(root, None)]
     while stack:

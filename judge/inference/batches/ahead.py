@@ -1,12 +1,11 @@
-"""Requests that are asked before the conversations begin, and where their replies go.
+"""Requests that are sent before the conversations begin, and the recording of their replies.
 
-In a setting of one round, every request is known in advance. All of them are asked at once, by one
-of several clients (batches of a server, files for offline inference), and the replies go into the
-run's journal. The conversations then take place as always, and find their replies there.
+In a setting of one round, every request is known in advance. All of them are sent together, by one
+of several clients (batches of a server, files for offline inference), and the replies are recorded
+in the run's journal. The conversations then take place as always, and find their replies there.
 
-Files of requests and results have the form of OpenAI's batches, which vLLM's ``run-batch`` shares.
-Results come in any order; a request that failed has a line of its own, with a status or the code of
-an error.
+Files of requests and results have the format of OpenAI's batches, which vLLM's ``run-batch`` also
+uses. Results come in any order; a failed request has a result line with a status or an error code.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from judge.inference.run_records import BatchEvent
 from judge.inference.solver import Solver
 
 Job = tuple[Assignment, int]
-"""A task and the 0-based number of a sample of it."""
+"""A task, and the 0-based number of the sample."""
 
 JobKey = tuple[str, int]
 
@@ -47,7 +46,7 @@ class PendingRequest:
     """A request that has no reply yet.
 
     Attributes:
-        job: its task and sample.
+        job: the task and the sample.
         key: the key of the call.
         request: the request.
     """
@@ -58,7 +57,7 @@ class PendingRequest:
 
     @property
     def prompt_tokens(self) -> int:
-        """About how many tokens the prompt has."""
+        """Estimated tokens of the prompt."""
         return estimate_request_tokens(self.request.messages)
 
 
@@ -68,12 +67,12 @@ def _none() -> Mapping[str, CallError]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The requests that were not answered ahead.
+    """The requests that have no reply in advance.
 
     Attributes:
         failures: why requests have no reply, by custom id.
         unasked: tasks and samples with requests that were not sent.
-        stopped: why they were not sent, if that ends the run.
+        stopped: why these were not sent, if that ends the run; otherwise None.
     """
 
     failures: Mapping[str, CallError] = field(default_factory=_none)
@@ -82,11 +81,11 @@ class Outcome:
 
 
 class BulkClient(Protocol):
-    """A way to get replies before the conversations begin."""
+    """A client that gets replies before the conversations begin."""
 
     @property
     def collects_batches(self) -> bool:
-        """Whether it collects the batches of an earlier command."""
+        """Whether this client collects the batches of an earlier command."""
         ...
 
     async def answer(self, queue: RequestQueue) -> Outcome:
@@ -100,13 +99,13 @@ class BulkClient(Protocol):
 
 
 class RequestQueue:
-    """The requests of a run that have no reply yet, and the place where replies go.
+    """The requests of a run that have no reply yet; replies are recorded here.
 
     Args:
-        plan: the run.
+        plan: the plan of the run.
         jobs: the tasks and samples that have no submission yet.
-        solver: builds prompts.
-        context: what the calls of all tasks share.
+        solver: builds the prompts.
+        context: the context that the calls of all tasks share.
         folder: the run's directory, for temporary files.
         tell: called with the progress of batches.
     """
@@ -128,12 +127,12 @@ class RequestQueue:
         self.tell = tell
 
     async def pending(self, jobs: Iterable[JobKey] | None = None) -> AsyncIterator[PendingRequest]:
-        """The requests whose replies are neither on record nor in the cache.
+        """Yields the requests whose replies are neither recorded nor in the cache.
 
-        A task whose prompt cannot be built has none: its conversation will say why.
+        A task whose prompt cannot be built is skipped: its conversation will report the reason.
 
         Args:
-            jobs: only of these tasks and samples; None for all.
+            jobs: the tasks and samples; None for all.
         """
         for job in self._jobs if jobs is None else jobs:
             assignment, sample = self._jobs[job]
@@ -150,19 +149,19 @@ class RequestQueue:
                     yield PendingRequest(job, key, request)
 
     def record(self, key: CallKey, reply: ChatReply, prompt_tokens: int, source: str) -> None:
-        """Records a reply in the journal, where its conversation finds it; once.
+        """Records a reply in the journal for its conversation, unless it has one already.
 
         Args:
             key: the key of the call.
             reply: the reply.
-            prompt_tokens: about how many tokens the prompt has, if the server did not count.
-            source: the batch, or the file, that it comes from.
+            prompt_tokens: estimated tokens of the prompt, in case the server did not count them.
+            source: the batch, or the file, that the reply comes from.
         """
         if self.context.journal.find(key) is None:
             self.context.write_down(key, reply, lambda: prompt_tokens, batch=source)
 
     def cache_key(self, request: ChatRequest) -> str | None:
-        """The key of the reply in the cache of all runs; None if it is not cached."""
+        """Returns the key of a reply in the cache of all runs; None if it is not to be cached."""
         if self.context.cache is None or not request.is_repeatable:
             return None
         return request.digest(self.context.chat_model.endpoint)
@@ -174,7 +173,7 @@ class RequestQueue:
 
 
 class AnsweredAhead:
-    """The chat model of conversations whose requests were answered ahead: it only reports failures.
+    """The chat model of conversations whose replies were recorded before; it only reports failures.
 
     Args:
         endpoint: address of the server.
@@ -194,14 +193,14 @@ class AnsweredAhead:
         """Raises the error of the request.
 
         Raises:
-            CallError: always; replies are in the journal.
+            CallError: always, since requests that succeeded have a reply in the journal.
         """
         raise self._failures.get(request.custom_id) or CallError(
             "gave-up", "the request was not among those that were asked ahead"
         )
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: there is no connection."""
 
 
 CHAT_PATH = "/v1/chat/completions"
@@ -210,10 +209,10 @@ _CANCELLED = "batch_cancelled"
 
 
 def request_line(request: ChatRequest) -> bytes:
-    """A request as a line of a batch file, with its end.
+    """Returns a request as a line of a batch file, with the line break.
 
     Raises:
-        StoreError: a picture is missing, or is not what it was.
+        StoreError: a picture is missing, or was changed.
     """
     line = {
         "custom_id": request.custom_id,
@@ -229,9 +228,9 @@ class Result:
     """The result of a request.
 
     Attributes:
-        custom_id: the request.
-        reply: the reply; None if it failed.
-        error: why it failed; None if it did not.
+        custom_id: the custom id of the request.
+        reply: the reply; None if the request failed.
+        error: why the request failed; None if it did not.
     """
 
     custom_id: str
@@ -240,7 +239,7 @@ class Result:
 
 
 def read_result(line: bytes) -> Result | None:
-    """A line of results; None if it does not say which request it is about."""
+    """Reads a line of results; returns None if it does not name its request."""
     try:
         record = as_object(parse_json(line, most_values=MAX_LINE_VALUES))
     except MalformedError:
@@ -275,10 +274,10 @@ class RequestsFile:
     """Writes the requests that have no reply yet; nothing is sent.
 
     Args:
-        path: the file; an older one is replaced.
+        path: the file; an existing one is replaced.
 
     Attributes:
-        written: how many requests it holds.
+        written: how many requests were written to the file.
     """
 
     collects_batches = False
@@ -291,7 +290,7 @@ class RequestsFile:
         """Writes the file.
 
         Raises:
-            InferenceError: it cannot be written.
+            InferenceError: the file cannot be written.
         """
         jobs: set[JobKey] = set()
         self.written = 0
@@ -310,7 +309,7 @@ class RequestsFile:
 
 
 class ResultsFile:
-    """Takes replies from a file of results, in any order.
+    """Reads replies from a file of results, which may be in any order.
 
     Args:
         path: the file.
@@ -322,11 +321,11 @@ class ResultsFile:
         self._path = path
 
     async def answer(self, queue: RequestQueue) -> Outcome:
-        """Records the replies to the requests that have none.
+        """Records the replies to requests that have none yet.
 
         Raises:
             UsageError: there is no such file.
-            InferenceError: it cannot be read.
+            InferenceError: the file cannot be read, or answers none of the requests.
         """
         if not self._path.exists():
             raise UsageError(f"{self._path}: there is no such file")
@@ -351,8 +350,8 @@ class ResultsFile:
             failures.pop(result.custom_id, None)
         if total and len(pending) == total and all(x.message == missing for x in failures.values()):
             raise InferenceError(
-                f"{self._path}: none of the {total} requests that are to be answered is in it",
-                hint="A request is identified by all that it asks: suite, prompt, model and "
+                f"{self._path}: the file answers none of the {total} open requests",
+                hint="A request is identified by its whole content: suite, prompt, model and "
                 "parameters. Read the results into the run that --batch-file was given for.",
             )
         return Outcome(failures)

@@ -1,14 +1,14 @@
 """The run's ``batches.jsonl``: which requests were sent together, and the state of each batch.
 
-Each step of a batch is written to disk before the next one is taken. So a process that is killed at
-any moment leaves behind what is needed to find its batches again:
+Each step of a batch is written to disk before the next one is taken. So even if a process is killed
+at any moment, its batches can be found again:
 
 ```
 intended    the requests are chosen; nothing has been sent to the server yet
 uploaded    the file with the requests is on the server; a batch may have been created from it
 created     the server has given the batch an id
 collected   its replies are in calls.jsonl
-void        the batch does not exist; its requests are sent in another way
+void        the batch does not exist; its requests are sent again
 ```
 """
 
@@ -43,7 +43,7 @@ class BatchedRequest:
 
     Attributes:
         key: the key of the call.
-        prompt_tokens: about how many tokens its prompt has.
+        prompt_tokens: estimated tokens of the prompt.
     """
 
     key: CallKey
@@ -52,17 +52,17 @@ class BatchedRequest:
 
 @dataclass(slots=True)
 class OpenBatch:
-    """A batch whose replies are not all on record yet.
+    """A batch whose replies have not been recorded yet.
 
     Attributes:
-        label: the judge's name for it; the server keeps it as the batch's metadata.
-        endpoint: the server.
-        requests: by custom id, in the order of the file.
-        begun_s: when it was intended, in seconds since 1970 by this machine's clock.
-        file_id: the server's id of the file; None if no upload is on record.
-        batch_id: the server's id of the batch; None if no batch is on record.
-        tokens: an estimate of its tokens.
-        cost: an estimate of its cost in US dollars.
+        label: the judge's name for the batch, which the server keeps in the batch's metadata.
+        endpoint: address of the server.
+        requests: the requests by custom id, in the order of the file.
+        begun_s: time of the step ``intended``, in seconds since 1970 by this machine's clock.
+        file_id: the server's id of the file; None if no upload is recorded.
+        batch_id: the server's id of the batch; None if no batch is recorded.
+        tokens: estimated tokens of the batch.
+        cost: estimated cost of the batch in US dollars.
     """
 
     label: str
@@ -86,10 +86,10 @@ class BatchLog:
         self._store = store
 
     def open_batches(self) -> list[OpenBatch]:
-        """The batches that are not ended, oldest first.
+        """Returns the batches that have not ended, oldest first.
 
         Raises:
-            StoreError: a record is not one of the judge's.
+            StoreError: the judge did not write one of the records.
         """
         batches: dict[str, OpenBatch] = {}
         for number, record in enumerate(self._store.read_records(BATCHES_FILE), 1):
@@ -129,13 +129,13 @@ class BatchLog:
     def intend(
         self, endpoint: str, requests: Sequence[BatchedRequest], tokens: int, cost: float
     ) -> OpenBatch:
-        """Records what is about to be sent, before any of it is sent.
+        """Records the requests of a batch before any of them is sent.
 
         Args:
-            endpoint: the server.
+            endpoint: address of the server.
             requests: the requests.
-            tokens: an estimate of their tokens, replies included.
-            cost: an estimate of their cost in US dollars.
+            tokens: their estimated tokens, replies included.
+            cost: their estimated cost in US dollars.
         """
         batch = OpenBatch(
             label=f"judge-{uuid.uuid4().hex}",
@@ -158,23 +158,23 @@ class BatchLog:
         return batch
 
     def uploaded(self, batch: OpenBatch, file_id: str) -> None:
-        """The file is at the server; the next step makes a batch of it."""
+        """Records that the file was uploaded; the next step creates a batch from it."""
         self._note(batch, "uploaded", file_id=file_id)
         batch.file_id = file_id
 
     def created(self, batch: OpenBatch, batch_id: str) -> None:
-        """The batch exists."""
+        """Records that the server created the batch."""
         self._note(batch, "created", batch_id=batch_id)
         batch.batch_id = batch_id
 
     def collected(self, batch: OpenBatch, status: str, answered: int) -> None:
-        """The replies of the batch are on record; the requests without one may be sent again."""
+        """Records that the replies were collected; requests without a reply may be sent again."""
         self._note(
             batch, "collected", status=status, answered=answered, requests=len(batch.requests)
         )
 
     def void(self, batch: OpenBatch, reason: str) -> None:
-        """There is no such batch."""
+        """Records that the batch does not exist."""
         self._note(batch, "void", reason=reason)
 
     def _note(self, batch: OpenBatch, state: str, **facts: object) -> None:

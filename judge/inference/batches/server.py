@@ -1,10 +1,10 @@
-"""Batches of a server: requests sent together and answered later; none is paid for twice.
+"""Sends requests in batches, which a server answers later; no request is paid for twice.
 
-What is about to be sent is on the disk before it is sent (:mod:`judge.inference.batches.log`), and
-creating a batch is tried only once. If it is unknown whether that worked, because the process was
-killed or the answer was lost, the server's list of batches is searched. If the batch is not on it,
-the uploaded file is deleted, so that no batch can be made of it later either, and the list is
-searched again; only then are the requests sent again.
+Requests are written to disk before they are sent (:mod:`judge.inference.batches.log`), and creating
+a batch is tried only once. If it is unknown whether that worked, because the process was killed or
+the answer was lost, the server's list of batches is searched. If the batch is not on the list, the
+uploaded file is deleted, so that no batch can be made of it later, and the list is searched again.
+Only then are the requests sent again.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from judge.inference.client import (
 from judge.inference.run_records import BatchEvent
 
 MAX_REQUESTS = 50_000
-"""Requests of a batch: the limit of OpenAI."""
+"""Most requests in a batch; this is the limit of OpenAI."""
 
 MAX_BYTES = 190_000_000
-"""Bytes of a batch's file; the limit of OpenAI is 200 MB."""
+"""Largest file of a batch, in bytes; the limit of OpenAI is 200 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,10 @@ class Pace:
     """How often the progress of batches is checked.
 
     Attributes:
-        first_s: wait before the first request.
-        longest_s: bound on the waits, which grow.
+        first_s: wait before the first check.
+        longest_s: upper limit of the waits, which grow.
         settle_s: wait before the list is searched again for a batch that was not found.
-        patience_s: how long after it was made a batch may be under way: twice the time that the
-            server has for it.
+        patience_s: how long a batch may take after it was created: twice the completion window.
     """
 
     first_s: float = 2.0
@@ -70,7 +69,7 @@ class Pace:
 
 @dataclass(slots=True)
 class _Draft:
-    """A batch that is being put together."""
+    """A batch that requests are being added to."""
 
     file: IO[bytes]
     requests: list[BatchedRequest] = field(default_factory=list)
@@ -87,10 +86,10 @@ class _Sent:
     """A request that this command sends.
 
     Attributes:
-        job: the task and sample.
-        has_pictures: whether it shows pictures.
-        cache_key: the key of its reply in the cache of all runs; None if it is not cached.
-        faults: the errors of its attempts so far.
+        job: the task and the sample.
+        has_pictures: whether the request shows pictures.
+        cache_key: the key of the reply in the cache of all runs; None if it is not to be cached.
+        faults: the errors of the attempts so far.
     """
 
     job: JobKey
@@ -100,12 +99,12 @@ class _Sent:
 
 
 class BatchClient:
-    """Sends requests in batches, waits for them, and sends again what failed.
+    """Sends requests in batches, waits for the replies, and sends failed requests again.
 
     Args:
-        endpoint: the server.
-        book: the run's batches.
-        policy: how often a request is sent, and the waits between.
+        endpoint: the batch endpoint of the server.
+        book: the record of the run's batches.
+        policy: how often a request is sent, and the waits between attempts.
         pace: how often the progress of batches is checked.
     """
 
@@ -133,7 +132,7 @@ class BatchClient:
 
         Raises:
             InferenceError: the server takes no batches, or cannot be reached.
-            StoreError: the records of batches are broken, or those of another server.
+            StoreError: the records of batches are broken, or are about another server.
         """
         try:
             for batch in self._book.open_batches():
@@ -149,9 +148,9 @@ class BatchClient:
         except CallError as error:
             raise InferenceError(
                 f"{self._endpoint.endpoint}: {error.message}",
-                hint="Does the server take batches? What is under way there is not lost: the same "
-                f"command continues from here. To give up on it, delete {BATCHES_FILE}; it may be "
-                "billed all the same.",
+                hint="Does the server take batches? Batches that are under way are not lost: the "
+                f"same command continues from here. To give up on them, delete {BATCHES_FILE}; "
+                "they may be billed nevertheless.",
             ) from error
         stopped = "the budget is used up" if self._unasked else None
         return Outcome(self._failures, frozenset(self._unasked), stopped)
@@ -159,7 +158,7 @@ class BatchClient:
     # -- sending ---------------------------------------------------------------------------------
 
     async def _send(self, queue: RequestQueue, jobs: Iterable[JobKey] | None) -> None:
-        """Sends the requests that have no reply and are not under way."""
+        """Sends the requests that have no reply and are not in an open batch."""
         draft: _Draft | None = None
         under_way = {custom_id for batch, _ in self._open.values() for custom_id in batch.requests}
         with contextlib.ExitStack() as files:
@@ -221,7 +220,7 @@ class BatchClient:
             self._take(queue, batch, state)
 
     def _take(self, queue: RequestQueue, batch: OpenBatch, state: BatchState | None) -> None:
-        """Waits for the batch from now on, and holds its cost in the budget."""
+        """Adds a batch to those that are waited for, and reserves its cost in the budget."""
         if state is not None:
             self._book.created(batch, state.batch_id)
         held = contextlib.ExitStack()
@@ -234,7 +233,7 @@ class BatchClient:
         """Continues a batch of an earlier command.
 
         Raises:
-            StoreError: it is at another server.
+            StoreError: the batch is on another server.
         """
         if batch.file_id is None:
             self._book.void(batch, "nothing was uploaded")
@@ -251,7 +250,7 @@ class BatchClient:
             self._take(queue, batch, state)
 
     async def _look_for(self, batch: OpenBatch) -> BatchState | None:
-        """The batch that was made of a file; None if there is none and never will be."""
+        """Finds the batch made of an uploaded file; None if it does not exist and never will."""
         assert batch.file_id is not None
         for last in (False, True):
             state = await self._endpoint.find(batch.label, batch.file_id, batch.begun_s)
@@ -276,7 +275,7 @@ class BatchClient:
                 if state.batch_id != batch.batch_id:
                     raise CallError(
                         "gave-up",
-                        f"asked about the batch {batch.batch_id}, the server tells of "
+                        f"asked about the batch {batch.batch_id}, the server answered about "
                         f"{state.batch_id}",
                     )
                 total = len(batch.requests)
@@ -295,7 +294,7 @@ class BatchClient:
                     )
 
     async def _collect(self, queue: RequestQueue, batch: OpenBatch, state: BatchState) -> None:
-        """Records the replies of a batch that is over, and has the requests that failed retried."""
+        """Records the replies of a batch that is over, and marks failed requests for a retry."""
         open_requests = dict(batch.requests)
         errors: dict[str, AttemptError] = {}
         for file_id in state.files:
@@ -335,10 +334,10 @@ class BatchClient:
             self._fail(custom_id, error)
 
     def _fail(self, custom_id: str, error: AttemptError) -> None:
-        """Puts a request back to be sent again, or gives up on it."""
+        """Marks a failed request to be sent again, or gives up on it."""
         sent = self._sent.get(custom_id)
         if sent is None:
-            return  # of a task that this command does not ask about
+            return  # the request belongs to a task that this command leaves out
         sent.faults.append(error.message)
         if error.retry and len(sent.faults) < self._policy.attempts:
             self._retried.add(sent.job)
@@ -354,7 +353,7 @@ class BatchClient:
 
 
 def _errors_of(batch: OpenBatch, state: BatchState) -> dict[str, AttemptError]:
-    """Why requests failed that are in no file of results, by custom id."""
+    """Returns why requests failed that are missing from the files of results, by custom id."""
     reasons = "; ".join(dict.fromkeys(message for _, message in state.errors if message))
     message, retry = {
         "failed": (f"the batch failed: {reasons or 'the server does not say why'}", True),
@@ -364,17 +363,17 @@ def _errors_of(batch: OpenBatch, state: BatchState) -> dict[str, AttemptError]:
     errors = {request: AttemptError(message[:500], retry=retry) for request in batch.requests}
     order = list(batch.requests)
     for line, why in state.errors:
-        # One wrong line fails the whole batch; without that line, it may succeed.
+        # One wrong line makes the whole batch fail; without this line, it may succeed.
         if line is not None and 1 <= line <= len(order):
             errors[order[line - 1]] = error_of_answer(400, why, None)
     return errors
 
 
 WINDOW = "24h"
-"""The time for a batch; most servers do not take any other."""
+"""The time within which a batch is to be answered; most servers accept no other value."""
 
 LABEL = "judge"
-"""The name of the metadata that says which of the judge's batches it is."""
+"""The name of the metadata field that holds the judge's name for a batch."""
 
 _OVER = frozenset({"completed", "failed", "expired", "cancelled"})
 _PAGES = 200
@@ -388,13 +387,14 @@ class BatchState:
     """A batch as the server describes it.
 
     Attributes:
-        batch_id: its id.
+        batch_id: the id of the batch.
         status: ``validating``, ``in_progress``, ``finalizing``, ``completed``, ``failed``,
             ``expired``, ``cancelling`` or ``cancelled``.
-        answered: requests that are done, failures included.
-        total: requests in all; 0 while the server does not say.
-        files: the files with results that there are.
-        errors: why it failed as a whole: the 1-based line, if it is about one, and the message.
+        answered: how many requests are done, failures included.
+        total: how many requests the batch has; 0 while the server does not report it.
+        files: ids of the files with results, as far as they exist.
+        errors: why the batch failed as a whole: the 1-based number of the line at fault (None if
+            no line is named), and the message.
     """
 
     batch_id: str
@@ -406,15 +406,15 @@ class BatchState:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will change any more."""
+        """Whether the batch has ended, so that nothing will change any more."""
         return self.status in _OVER
 
 
 class BatchEndpoint:
-    """Batches of the server of a chat model.
+    """The batch endpoint of the server of a chat model.
 
     Args:
-        model: whose connection, key and retries are used.
+        model: the chat model; its connection, key and retries are used.
     """
 
     def __init__(self, model: OpenAIChatModel) -> None:
@@ -429,16 +429,16 @@ class BatchEndpoint:
         """Uploads a file with requests; returns its id.
 
         Raises:
-            CallError: it could not be uploaded. Nothing is paid for a file.
+            CallError: the file could not be uploaded. Uploading costs nothing.
         """
         request = ServerRequest("/files", body={"purpose": "batch"}, file=(name, content))
         return _id_in(await self._ask(request), "file")
 
     async def create(self, file_id: str, label: str) -> BatchState:
-        """Asks the server to make a batch of a file. Tried once: it must not happen twice.
+        """Asks the server to create a batch from a file. Tried once: it must not happen twice.
 
         Raises:
-            CallError: of the kind ``gave-up`` if the batch may exist all the same.
+            CallError: of the kind ``gave-up`` if the batch may exist nevertheless.
         """
         body = {
             "input_file_id": file_id,
@@ -449,15 +449,15 @@ class BatchEndpoint:
         return _state_of(await self._ask(ServerRequest("/batches", body=body), once=True))
 
     async def state(self, batch_id: str) -> BatchState:
-        """The state of a batch.
+        """Returns the state of a batch.
 
         Raises:
-            CallError: the server does not say.
+            CallError: the server does not report it.
         """
         return _state_of(await self._ask(ServerRequest(f"/batches/{batch_id}")))
 
     async def find(self, label: str, file_id: str, begun_s: float) -> BatchState | None:
-        """The batch that has a label or was made of a file; None if the server has no such batch.
+        """Finds the batch with a label or from a file; None if the server has no such batch.
 
         Args:
             label: the label.
@@ -488,19 +488,19 @@ class BatchEndpoint:
         return None
 
     async def forget(self, file_id: str) -> None:
-        """Tries to delete a file, so that no batch can be made of it any more."""
+        """Tries to delete a file, so that no batch can be created from it any more."""
         with suppress(CallError):
             await self._model.call(ServerRequest(f"/files/{file_id}", deletes=True))
 
     async def results(self, file_id: str, folder: Path) -> AsyncIterator[bytes]:
-        """The lines of a file with results.
+        """Yields the lines of a file with results.
 
         Args:
             file_id: the file.
-            folder: for a temporary copy of the file.
+            folder: the folder for a temporary copy of the file.
 
         Raises:
-            CallError: it could not be downloaded.
+            CallError: the file could not be downloaded.
         """
         with tempfile.TemporaryFile(dir=folder) as file:
             await self._model.call(ServerRequest(f"/files/{file_id}/content", keep_in=file))
@@ -512,16 +512,16 @@ class BatchEndpoint:
         try:
             return as_object(parse_json(body))
         except MalformedError as error:
-            # The server may have done it all the same.
+            # The server may have performed the request nevertheless.
             shown = body[:80].decode("utf-8", "replace")
-            message = f"the answer to {request.path} is not what a batch endpoint says: {shown!r}"
+            message = f"the answer to {request.path} is not one of a batch endpoint: {shown!r}"
             raise CallError("gave-up", message, attempts=1) from error
 
 
 def _id_in(document: dict[str, Any], what: str) -> str:
     made = document.get("id")
     if not is_id(made):
-        message = f"the server names no {what} that was made, but {str(made)[:80]!r}"
+        message = f"the server returned no valid id of the new {what}, but {str(made)[:80]!r}"
         raise CallError("gave-up", message, attempts=1)
     return str(made)
 

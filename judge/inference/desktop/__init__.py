@@ -1,1 +1,1 @@
-"""Episodes: a chat model works in a desktop with mouse and keyboard."""
+"""Episodes on a desktop: a chat model works there with mouse and keyboard."""

@@ -1,8 +1,8 @@
-"""Episodes: a chat model works on a desktop, turn by turn, until it or a limit ends the episode.
+"""Episodes in which a chat model works on a desktop, until it or a limit ends the episode.
 
-A turn shows the model the desktop, asks for actions, and performs them. Each case of a task has an
-episode of its own. An episode that is on record is not repeated; one whose desktop breaks starts
-again.
+In each turn, the model is shown the desktop and asked for actions, which are then performed. Each
+case of a task has a separate episode. An episode that is recorded is not repeated; if the desktop
+breaks, the episode starts again.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ from judge.inference.prompt import Feedback
 
 
 class Window:
-    """A conversation of which each request sends only the beginning and the end.
+    """A conversation of which each request sends only the beginning and the latest turns.
 
-    Each message is the same in all requests that contain it. So a conversation keeps it once, and
-    each request as the numbers of its messages.
+    A message is the same in all requests that contain it. So the conversation stores each message
+    once, and a request is a list of numbers of messages.
 
     Args:
-        messages: the list of messages; may hold those of earlier episodes.
+        messages: the list of messages; may contain those of earlier episodes.
         first: the first message, with the task.
-        history: earlier turns that each request repeats.
+        history: how many earlier turns each request repeats.
     """
 
     def __init__(self, messages: list[Message], first: Content, history: int) -> None:
@@ -72,10 +72,10 @@ class Window:
         messages.append({"role": "system", "content": first})
 
     def show(self, content: Content) -> list[int]:
-        """Adds the message of this turn.
+        """Adds the message that shows the desktop in this turn.
 
         Args:
-            content: the message.
+            content: the content of the message.
 
         Returns:
             The numbers of the messages that the next request sends.
@@ -85,11 +85,11 @@ class Window:
         return [self._first, *(number for turn in kept for number in turn), self._shown]
 
     def replied(self) -> None:
-        """Notes that the message that was added last is the reply of this turn."""
+        """Records that the last message is the model's reply in this turn."""
         self._turns.append((self._shown, len(self._messages) - 1))
 
     def sent(self, numbers: list[int]) -> tuple[Message, ...]:
-        """The messages with these numbers."""
+        """Returns the messages with the given numbers."""
         return tuple(self._messages[number] for number in numbers)
 
     def _add(self, role: str, content: Content) -> int:
@@ -98,7 +98,7 @@ class Window:
 
 
 CODE_BLOCKS = "code-blocks"
-"""Name of the correction that takes code blocks whole."""
+"""Name of the correction by which a code block is read as a whole."""
 
 _ENDINGS = frozenset({Signal.DONE, Signal.FAIL})
 
@@ -107,19 +107,19 @@ Done = tuple[Action, ActionOutcome]
 
 
 class DesktopEnvironment(Environment):
-    """A desktop that a model is shown, and whose mouse and keyboard it uses.
+    """A desktop that is shown to the model, and whose mouse and keyboard the model uses.
 
     Args:
         way: how the model works.
-        desktop: the desktop, open.
-        conversation: filled as the episode proceeds; may hold episodes on earlier cases.
+        desktop: the desktop, already open.
+        conversation: filled as the episode proceeds; may contain episodes on earlier cases.
         case: number of the case.
         first: the first message.
-        writer: keeps turns.
-        pictures: keeps the pictures of messages.
-        threads: run what blocks.
-        feedback: whether the model learns the outcomes of its actions.
-        clock: seconds.
+        writer: writes the turns.
+        pictures: the store for the pictures of messages.
+        threads: threads for blocking work.
+        feedback: whether the model is shown the outcomes of its actions.
+        clock: returns the time in seconds.
     """
 
     out_of_rounds = "turns"
@@ -155,11 +155,11 @@ class DesktopEnvironment(Environment):
 
     @property
     def seconds(self) -> float:
-        """How long the episode has taken."""
+        """Seconds that the episode has taken so far."""
         return self._clock() - self._started
 
     async def show(self, number: int) -> tuple[Message, ...] | str:
-        """Shows the desktop; no turn begins after the time limit of the episode."""
+        """Shows the desktop to the model; no turn begins after the time limit of the episode."""
         self._turn_started = self._clock()
         if self._turn_started - self._started > self._way.setting.minutes * 60:
             return "time"
@@ -175,7 +175,7 @@ class DesktopEnvironment(Environment):
         return {"case": self._case, "turn": number, "sent": self._sent}
 
     async def act(self, reply: ChatReply, number: int) -> str | None:
-        """Performs the actions of a reply, and keeps the turn."""
+        """Performs the actions of a reply, and writes the turn."""
         conversation = self.conversation
         conversation.note_reply(reply, "actions", **self.round_facts(number))
         conversation.reply, conversation.truncated = reply.text, reply.is_truncated
@@ -201,7 +201,7 @@ class DesktopEnvironment(Environment):
         return str(signal).lower() if signal in _ENDINGS else None
 
     def _message(self, observation: Observation, table: TreeTable, number: int) -> Content:
-        """The message with an observation, after feedback on the actions before it."""
+        """Returns the message with feedback on the last actions, followed by an observation."""
         left = str(self.rounds - number + 1)
         text = self._way.say("seen", table=table.text, left=left)
         text = writable("\n\n".join(filter(None, [self._feedback, text])))
@@ -229,7 +229,7 @@ class DesktopEnvironment(Environment):
         return done
 
     def _feedback_on(self, problem: str, done: list[Done]) -> str:
-        """Feedback of the next message on the reply and its actions; empty for none."""
+        """Returns feedback on the reply and its actions for the next message; empty for none."""
         words = self._way.words
         if problem:
             return words.say("no_action", problem=problem)
@@ -244,7 +244,7 @@ class DesktopEnvironment(Environment):
 
 
 def look(desktop: Desktop, form: ObservationForm) -> Observation:
-    """Everything that a desktop shows: it is on record even if the model is not shown all of it.
+    """Observes everything that a desktop shows; all of it is recorded, even if not all is sent.
 
     Raises:
         SandboxError: the desktop broke, or shows nothing.
@@ -256,7 +256,7 @@ def look(desktop: Desktop, form: ObservationForm) -> Observation:
 
 
 def table_of(way: DesktopMode, observation: Observation) -> TreeTable:
-    """The table of what a desktop shows, cut as the setting says."""
+    """Returns the table of what a desktop shows, cut to the limit of the setting."""
     return way.setting.form.table(
         observation,
         as_published=way.options.as_published,
@@ -272,17 +272,17 @@ def _outcome_lines(
         yield words.say("printed", number=str(number), printed=outcome.printed[:chars])
     if outcome.error:
         occasion = "refused" if outcome.refused else "failed"
-        # What went wrong is at the end of a traceback.
+        # The cause is at the end of a traceback.
         yield words.say(occasion, number=str(number), error=outcome.error[-chars:])
 
 
 def first_message(way: DesktopMode, task: DesktopTask, instruction: str, fill: Fill) -> str:
-    """The first message of an episode, with the task.
+    """Returns the first message of an episode, with the task.
 
     Args:
         way: how the model works.
-        task: what the desktop is opened for.
-        instruction: what the user asks, with what is added to it.
+        task: the files of the desktop.
+        instruction: the instruction of the task, with its additions.
         fill: fills the template.
     """
     setting, words = way.setting, way.words
@@ -312,15 +312,15 @@ def first_message(way: DesktopMode, task: DesktopTask, instruction: str, fill: F
 
 
 class DesktopSolver(EpisodeSolver[EpisodeEnd]):
-    """Solves tasks on desktops with a chat model, with a bound on desktops at a time.
+    """Lets a chat model solve tasks on desktops, with a limited number of desktops at a time.
 
     Args:
-        plan: the run.
+        plan: the plan of the run.
         host: opens desktops.
         store: the results directory.
-        pictures: keeps the pictures of messages.
-        threads: run what blocks.
-        jobs: desktops at a time.
+        pictures: the store for the pictures of messages.
+        threads: threads for blocking work.
+        jobs: most desktops at a time.
     """
 
     def __init__(
@@ -344,7 +344,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
         """Checks that desktops can be opened at all.
 
         Raises:
-            SandboxError: they cannot.
+            SandboxError: they cannot be opened.
         """
         probe = f"{HOME}/probe.csv"
         desktop = await self._opened(DesktopTask({probe: b"1\n"}, probe, probe))
@@ -361,7 +361,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
         keep: Callable[[], None],
         attempt: int,
     ) -> EpisodeEnd:
-        """Has an episode on a desktop."""
+        """Runs an episode on a desktop once."""
         plan, way, question = self._plan, self._way, assignment.question
         task = desktop_task(question, case)
         desktop = await self._opened(task)
@@ -396,7 +396,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
                 collected = await episode.blocking(desktop.save)
                 if collected.data is not None:
                     self._store.put_workbook(collected.data)
-                # An episode is finished with its last line: everything else is there by then.
+                # The last line makes an episode finished, so everything else is written before.
                 keep()
                 return writer.end(conversation.ended, collected, episode.seconds)
         finally:
@@ -413,7 +413,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
             raise
 
     async def _closed(self, desktop: Desktop) -> None:
-        # Not on a thread of the run's: all of them may wait for desktops that hang.
+        # Not on a thread of the run, since all of these may be waiting for desktops that hang.
         await asyncio.shield(asyncio.to_thread(desktop.close))
 
     # -- what is on record -------------------------------------------------------------------------
@@ -425,7 +425,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
         case: CaseInput,
         before: Mapping[str, Any] | None,
     ) -> EpisodePart[EpisodeEnd] | None:
-        """The finished episode of a case; None if it is not on record, or cannot be read."""
+        """Returns the recorded episode of a case; None if it is not finished or cannot be read."""
         path = episode_path(self._store.path, assignment.question.id, sample, case.number)
         try:
             episode = read_episode(path)
@@ -446,19 +446,19 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
         conversation: Conversation,
         end: EpisodeEnd,
     ) -> None:
-        """The record of an episode in its submission."""
+        """Enters the outcome of an episode into the conversation, for the submission."""
         path = episode_path(self._store.path, assignment.question.id, sample, case.number)
         task = desktop_task(assignment.question, case)
         conversation.outputs[case.number] = output_record(end, task, self._way.options, path)
 
 
 def opening_message(plan: InferencePlan, question: TaskQuestion, task: DesktopTask) -> str:
-    """The first message about a task on a desktop.
+    """Returns the first message about a task on a desktop.
 
     Args:
-        plan: the run.
+        plan: the plan of the run.
         question: the task.
-        task: what the desktop is opened for.
+        task: the files of the desktop.
     """
     assert plan.desktop is not None, "only runs on a desktop have episodes"
     fields = plan.background.fields(plan.template, question, question.instruction)

@@ -17,7 +17,7 @@ from judge.files.documents import MIB, read_regular
 from judge.files.yaml_documents import read_yaml
 from judge.inference.config import Setting, check_one_of, inference_folder, setting_entry
 from judge.inference.prompt import Feedback, Template, load_feedback
-from judge.suites.desktop import ASKED_FILE, DESKTOP_FOLDER
+from judge.suites.desktop import DESKTOP_FOLDER, REQUESTED_FILE
 
 MODE = "desktop"
 
@@ -27,13 +27,13 @@ class DesktopSetting(Setting):
     """The setting of the mode ``desktop``; ``rounds`` are turns.
 
     Attributes:
-        observation: the form of observation, by its name.
-        action_space: the language of its actions.
-        history: earlier turns that a request shows.
-        minutes: time limit of an episode; no turn begins after it.
-        tree_tokens: estimated tokens at which the table of the tree is cut.
-        reply_tokens: most tokens of a reply; None for no bound.
-        printed_chars: characters of a printout, and of an error, that the model is shown.
+        observation: name of the form of observation.
+        action_space: the language of the actions.
+        history: how many earlier turns a request shows.
+        minutes: time limit of an episode in minutes; no turn begins after it.
+        tree_tokens: estimated tokens at which the table of the accessibility tree is cut.
+        reply_tokens: most tokens of a reply; None for no limit.
+        printed_chars: how many characters of an output, and of an error, the model is shown.
     """
 
     observation: str
@@ -52,13 +52,13 @@ class DesktopSetting(Setting):
 
 @dataclass(frozen=True, slots=True)
 class DesktopMode:
-    """How tasks are asked on a desktop.
+    """How a model works on tasks at a desktop.
 
     Attributes:
-        setting: the mode, with the options applied.
+        setting: the setting of the mode, with the options applied.
         words: the wording of messages.
         options: the options of the desktop.
-        left_out: tasks that no desktop can be opened for -> why.
+        left_out: pairs of a task for which no desktop can be opened, and the reason.
     """
 
     setting: DesktopSetting
@@ -68,7 +68,7 @@ class DesktopMode:
 
     @property
     def identity(self) -> dict[str, object]:
-        """Settings that must not change between two parts of a run."""
+        """Settings that must not change when a run is continued."""
         wording = self.setting.form.wording
         return {
             "setting": _plain(self.setting),
@@ -78,7 +78,7 @@ class DesktopMode:
         }
 
     def say(self, occasion: str, **values: str) -> str:
-        """The wording of an observation: its own, or that of ``prompts/desktop.yaml``."""
+        """Words an observation, in the form's own wording or that of ``prompts/desktop.yaml``."""
         form = self.setting.form
         if (own := form.wording.get(occasion)) is not None:
             return Template(occasion, own).fill(values).strip()
@@ -95,7 +95,7 @@ def _plain_values(values: dict[str, object]) -> dict[str, object]:
 
 
 def load_desktop_setting(suite_format: str) -> DesktopSetting:
-    """The setting of the mode for suites of a format.
+    """Reads the setting of the mode for suites of a format.
 
     Args:
         suite_format: name of the format.
@@ -115,12 +115,12 @@ def load_desktop_setting(suite_format: str) -> DesktopSetting:
 
 
 def setting_name(setting: DesktopSetting) -> str:
-    """Name of a setting in records: mode, observation and action space."""
+    """Returns the name of a setting in records: mode, observation and action space."""
     return f"{MODE}/{setting.observation}/{setting.action_space}"
 
 
 def load_words() -> Feedback:
-    """The judge's own words on a desktop.
+    """Reads the judge's own wording for desktops.
 
     Raises:
         InferenceError: the file is broken.
@@ -129,21 +129,21 @@ def load_words() -> Feedback:
 
 
 MAX_FILE_BYTES = 64 * MIB
-"""Bytes of the largest file that is put on a desktop."""
+"""Largest file that is put on a desktop, in bytes."""
 
 
 def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
-    """The files of a desktop for a case: all its files in the home folder, with the workbook open.
+    """Returns the files of a desktop for a case: they are in the home folder, the workbook is open.
 
-    The desktop returns that workbook, or another file if the task asks for one. If the task is
-    about a folder, the files are in it, and the desktop returns the folder.
+    The desktop returns this workbook, or another file if the task asks for another one. If the task
+    is about a folder, the files are in this folder, and the desktop returns the folder.
 
     Args:
         question: the task.
         case: one of its cases.
 
     Raises:
-        SuiteError: no desktop can be opened for it, or a file cannot be read.
+        SuiteError: no desktop can be opened for the case, or a file cannot be read.
     """
     if (problem := case.obstacle) is not None:
         raise SuiteError(f"task {question.id}, case {case.number}: {problem}")
@@ -158,13 +158,15 @@ def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
     opened = f"{home}/{case.opened}"
     if folder:
         return DesktopTask(files, opened, f"{home}/")
-    asked = question.details.get(ASKED_FILE)
-    return DesktopTask(files, opened, f"{HOME}/{PurePosixPath(asked).name}" if asked else opened)
+    requested = question.details.get(REQUESTED_FILE)
+    return DesktopTask(
+        files, opened, f"{HOME}/{PurePosixPath(requested).name}" if requested else opened
+    )
 
 
 def why_not_asked(question: TaskQuestion) -> str | None:
-    """Why a task cannot be asked on a desktop; None if it can."""
+    """Returns why a model cannot work on a task at a desktop; None if it can."""
     if question.answer is AnswerForm.TEXT and not question.signals:
-        return "its answer is typed, which nobody can do on a desktop"
+        return "its answer is typed, which is not possible on a desktop"
     problems = (case.obstacle for case in question.inputs)
     return next((problem for problem in problems if problem is not None), None)

@@ -1,1 +1,1 @@
-"""A chat model that calls tools: the setting, what of its calls is used, and the episodes."""
+"""A chat model that calls tools: the setting, the reading of its calls, and the episodes."""

@@ -1,8 +1,8 @@
-"""Calls of tools in replies: what of them is used, and how they are sent back.
+"""Reads the calls of tools in replies, and prepares them for being sent back.
 
-Servers differ in what they send: identifiers that are missing or doubled, arguments that are empty
-or no JSON, calls in a reply that was cut off. Each call is answered exactly once, under an
-identifier that is valid, and what is sent back of its arguments always parses.
+Servers send calls with missing or duplicate identifiers, with arguments that are empty or not JSON,
+and in replies that were cut off. Each call is answered exactly once, under a valid identifier, and
+the arguments that are sent back can always be parsed.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _FAULT_CHARS = 200
 
 
 class CallIds:
-    """Identifiers under which calls are sent back; no two of a conversation are the same."""
+    """Gives the calls of a conversation the identifiers under which they are sent back."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
 
     def of(self, call: ToolCall, turn: int, at: int) -> str:
-        """The identifier of a call, or one of our own where it is missing or used before.
+        """Returns the identifier of a call, or a new one if it is missing, invalid or used before.
 
         Args:
             call: the call.
             turn: number of the reply.
-            at: number of the call in it.
+            at: number of the call in the reply.
         """
         given = call.id
         if not _ID.fullmatch(given) or given in self._used:
-            # Nine letters and digits, which the templates of all servers take.
+            # Nine letters and digits: the templates of all servers accept this form.
             given = f"j{turn:04d}{at:04d}"
         while given in self._used:
             given = f"k{len(self._used):08d}"
@@ -52,10 +52,10 @@ class ReadCall:
     """A call with its arguments.
 
     Attributes:
-        call: as it was sent.
-        id_sent: as it is sent back.
-        arguments: None if they cannot be read.
-        fault: why not.
+        call: the call as the server sent it.
+        id_sent: the identifier under which it is sent back.
+        arguments: its arguments; None if they cannot be read.
+        fault: why the arguments cannot be read; empty if they can.
     """
 
     call: ToolCall
@@ -64,10 +64,10 @@ class ReadCall:
     fault: str = ""
 
     def sent(self, *, as_received: bool = False) -> dict[str, Any]:
-        """The call as it is sent back: servers parse the arguments of earlier calls again.
+        """Returns the call as it is sent back; servers parse the arguments of earlier calls again.
 
         Args:
-            as_received: whether arguments that parse go back to the letter, as published.
+            as_received: whether valid arguments are sent back to the letter, as published.
         """
         name = self.call.name if _ID.fullmatch(self.call.name) else "unknown"
         arguments = dump_json(self.arguments) if self.arguments is not None else "{}"
@@ -81,28 +81,28 @@ class ReadCall:
 
 
 def read_calls(calls: Sequence[ToolCall], ids: CallIds, turn: int) -> list[ReadCall]:
-    """The calls of a reply with their arguments.
+    """Reads the arguments of the calls in a reply.
 
     Args:
-        calls: as they were sent.
-        ids: the ids of the conversation.
+        calls: the calls as the server sent them.
+        ids: the identifiers of the conversation.
         turn: number of the reply.
     """
-    found = []
+    read = []
     for at, call in enumerate(calls, start=1):
         id_sent = ids.of(call, turn, at)
         try:
-            found.append(ReadCall(call, id_sent, arguments_of(call.arguments)))
+            read.append(ReadCall(call, id_sent, arguments_of(call.arguments)))
         except ToolFaultError as error:
-            found.append(ReadCall(call, id_sent, None, error.message))
-    return found
+            read.append(ReadCall(call, id_sent, None, error.message))
+    return read
 
 
 def arguments_of(text: str) -> dict[str, Any]:
-    """The arguments of a call; none where the text is empty, as some servers send it.
+    """Parses the arguments of a call; empty text, which some servers send, means no arguments.
 
     Raises:
-        ToolFaultError: it is not JSON, or not an object.
+        ToolFaultError: the text is not JSON, or not an object.
     """
     if not text.strip():
         return {}
@@ -116,8 +116,8 @@ def arguments_of(text: str) -> dict[str, Any]:
 
 
 def text_calls_in(text: str) -> list[ToolCall]:
-    """Calls that a server without the right parser leaves in the text, as Hermes writes them."""
-    found = []
+    """Returns calls in the format of Hermes, which a server without a parser leaves in the text."""
+    calls = []
     for match in list(_TEXT_CALL.finditer(text))[:_MAX_TEXT_CALLS]:
         try:
             document = parse_json(match[1], most_values=_MAX_VALUES)
@@ -125,17 +125,17 @@ def text_calls_in(text: str) -> list[ToolCall]:
             continue
         name, arguments = document.get("name"), document.get("arguments", {})
         if isinstance(name, str) and isinstance(arguments, dict):
-            found.append(ToolCall("", name, dump_json(arguments)))
-    return found
+            calls.append(ToolCall("", name, dump_json(arguments)))
+    return calls
 
 
 def looks_like_calls(text: str) -> bool:
-    """Whether text seems to hold calls that the server should have cut out of it."""
+    """Whether text seems to contain calls that the server should have parsed."""
     return bool(_TEXT_CALL.search(text)) or "[TOOL_CALLS]" in text or "<function=" in text
 
 
 def is_cut(reply: ChatReply, most_tokens: object) -> bool:
-    """Whether a reply was cut off, whatever the server says ended it.
+    """Whether a reply was cut off, even if the server gives another reason for its end.
 
     Args:
         reply: the reply.

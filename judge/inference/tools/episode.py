@@ -1,8 +1,9 @@
-"""An episode in which a chat model calls tools, until it or a limit ends it.
+"""Episodes in which a chat model calls tools, until it or a limit ends the episode.
 
-A turn sends the conversation, and does the calls of the reply one after the other. Each case of a
-task has an episode of its own; if the answer is a program, there is one, on the first case. An
-episode that is on record is not repeated; one whose sandbox breaks at its start starts again.
+In each turn, the conversation is sent to the model, and the calls of its reply are executed one
+after the other. Each case of a task has a separate episode; if the answer is a program, there is
+only one, on the first case. An episode that is recorded is not repeated; if the sandbox breaks at
+the start, the episode starts again.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from judge.tools.native import MARKER, SUBMIT
 from judge.tools.sets import EpisodeTools
 
 MAX_KEPT = 60
-"""How many states of the workbook that counts are kept of an episode."""
+"""How many states of the collected workbook are kept for an episode."""
 
 _NO_PARSER = (
     "the replies hold calls as text, which the server did not cut out: vLLM needs "
@@ -59,7 +60,7 @@ _TIMES = 3
 
 @dataclass(slots=True)
 class _Counts:
-    """What an episode has used."""
+    """Counts of an episode: calls, errors, times and so on."""
 
     calls: int = 0
     repairs: int = 0
@@ -78,19 +79,19 @@ class ToolEnvironment(Environment):
 
     Args:
         way: how the model works.
-        tools: does the calls.
-        conversation: filled as the episode proceeds; may hold episodes on earlier cases.
+        tools: executes the calls.
+        conversation: filled as the episode proceeds; may contain episodes on earlier cases.
         case: number of the case.
         opening: the first messages.
-        writer: keeps turns.
-        store: keeps states of the workbook.
-        pictures: keeps the pictures of results.
-        client: asked the model; its records have tokens and cost.
-        threads: run what blocks.
-        program: runs a program that is submitted; None if a workbook is the answer.
+        writer: writes the turns.
+        store: the store for states of the workbook.
+        pictures: the store for the pictures of results.
+        client: the client that asks the model; its records have tokens and cost.
+        threads: threads for blocking work.
+        program: runs a submitted program; None if a workbook is the answer.
         most_tokens: ``max_tokens`` of each request.
-        before: the workbook that counts as it is at the beginning; None if there is none.
-        clock: seconds.
+        before: the collected workbook at the beginning; None if there is none yet.
+        clock: returns the time in seconds.
     """
 
     out_of_rounds = "turns"
@@ -135,7 +136,7 @@ class ToolEnvironment(Environment):
 
     @property
     def seconds(self) -> float:
-        """How long the episode has taken."""
+        """Seconds that the episode has taken so far."""
         return self._clock() - self._started
 
     # -- what is sent -----------------------------------------------------------------------------
@@ -146,7 +147,7 @@ class ToolEnvironment(Environment):
         return self._live[-1]
 
     async def show(self, number: int) -> tuple[Message, ...] | str:
-        """The conversation so far, or which limit ends it."""
+        """Returns the conversation so far, or the name of the limit that ends it."""
         del number
         if (ended := self._limit_reached()) is not None:
             return ended
@@ -179,7 +180,7 @@ class ToolEnvironment(Environment):
         return cast("Message", {**message, "content": self._way.preset.words.say("left_out")})
 
     def _leave_out(self) -> None:
-        """Leaves out old results, the oldest first, until the request is short enough."""
+        """Leaves out results, the oldest first, until the request is short enough."""
         bound = self._way.setting.context_tokens
         if bound is None:
             return
@@ -201,26 +202,26 @@ class ToolEnvironment(Environment):
 
     @property
     def tokens(self) -> dict[str, int | None]:
-        """Tokens of the episode so far; None where the server never counts."""
+        """Tokens of the episode so far; None for a kind that the server never counts."""
         calls = self._client.calls[self._first_call :]
         totals: dict[str, int | None] = {}
         names = {"prompt": "prompt_tokens", "completion": "completion_tokens"}
         for name, key in (*names.items(), ("cached", "cached_tokens")):
-            known = [call[key] for call in calls if isinstance(call.get(key), int)]
-            totals[name] = sum(known) if known else None
+            counted = [call[key] for call in calls if isinstance(call.get(key), int)]
+            totals[name] = sum(counted) if counted else None
         return totals
 
     @property
     def cost(self) -> float | None:
-        """US dollars of the episode so far; None if no price is known."""
+        """Cost of the episode so far in US dollars; None if no price is known."""
         calls = self._client.calls[self._first_call :]
-        known = [call["cost"] for call in calls if call.get("cost") is not None]
-        return float(sum(known)) if known else None
+        costs = [call["cost"] for call in calls if call.get("cost") is not None]
+        return float(sum(costs)) if costs else None
 
     # -- replies ----------------------------------------------------------------------------------
 
     async def act(self, reply: ChatReply, number: int) -> str | None:
-        """Does the calls of a reply, and keeps the turn."""
+        """Executes the calls of a reply, and writes the turn."""
         began = self._clock()
         self.counts.model_s += began - self._asked
         conversation, setting = self.conversation, self._way.setting
@@ -263,7 +264,7 @@ class ToolEnvironment(Environment):
     async def _do_all(
         self, reply: ChatReply, calls: Sequence[ReadCall], *, cut: bool
     ) -> tuple[list[ToolCallLine], str | None]:
-        """Does the calls of a reply, those that submit after all others."""
+        """Executes the calls of a reply; calls that submit come after all others."""
         words, setting = self._way.preset.words, self._way.setting
         results: dict[int, tuple[ToolOutcome, ToolCallLine]] = {}
         ended: str | None = None
@@ -286,7 +287,7 @@ class ToolEnvironment(Environment):
         return lines, ended
 
     async def _one(self, call: ReadCall) -> tuple[tuple[ToolOutcome, ToolCallLine], str | None]:
-        """Does one call; returns its outcome and record, and why the episode ends."""
+        """Executes one call; returns outcome and record, and why the episode ends, or None."""
         began = self._clock()
         repairs: list[str] = []
         arguments = call.arguments
@@ -313,34 +314,34 @@ class ToolEnvironment(Environment):
         return (outcome, line), ended
 
     async def _submit(self, arguments: Mapping[str, Any]) -> tuple[ToolOutcome, str | None]:
-        """Ends the episode; a program only if it leaves a workbook by itself."""
+        """Submits the answer, which ends the episode; a program must write a workbook alone."""
         if self._program is None:
             return ToolOutcome("Handed in."), "submitted"
-        found = await self.blocking(partial(self._tools.read, str(arguments["path"])))
-        if found.data is None:
-            return ToolOutcome(f"{arguments['path']!r:.200}: {found.problem}", "argument"), None
-        text = writable(found.data.decode("utf-8", "replace"))
+        file = await self.blocking(partial(self._tools.read, str(arguments["path"])))
+        if file.data is None:
+            return ToolOutcome(f"{arguments['path']!r:.200}: {file.problem}", "argument"), None
+        text = writable(file.data.decode("utf-8", "replace"))
         execution = await self.blocking(partial(self._program, text))
         conversation = self.conversation
         conversation.solution, conversation.stands_alone = text, execution.solved
         conversation.rounds[-1]["execution"] = execution_record(execution)
-        said = [execution.printed, execution.error]
+        parts = [execution.printed, execution.error]
         if execution.stopped is not None:
-            said.append(f"It was stopped: {execution.stopped}.")
+            parts.append(f"It was stopped: {execution.stopped}.")
         left = "left a" if execution.output_exists else "left no"
-        said.append(f"(By itself, the program {left} workbook at the output path.)")
-        answer = "\n".join(part for part in said if part)
+        parts.append(f"(By itself, the program {left} workbook at the output path.)")
+        answer = "\n".join(part for part in parts if part)
         if execution.solved:
             return ToolOutcome(answer), "submitted"
         return ToolOutcome(answer, "tool"), None
 
     def _look(self) -> str | None:
-        """The hash of the workbook that counts; keeps it if it is another one now."""
+        """Returns the hash of the collected workbook; stores the workbook if it has changed."""
         digest = self._tools.workbook()
         if digest is not None and digest != self._workbook and self.counts.kept < MAX_KEPT:
-            found = self._tools.collect()
-            if found.data is not None:
-                self._store.put_workbook(found.data)
+            file = self._tools.collect()
+            if file.data is not None:
+                self._store.put_workbook(file.data)
                 self.counts.kept += 1
         self._workbook = digest
         return digest
@@ -350,7 +351,7 @@ class ToolEnvironment(Environment):
     async def _act_as_published(
         self, reply: ChatReply, calls: Sequence[ReadCall], *, cut: bool
     ) -> tuple[list[ToolCallLine], str, str | None]:
-        """Does the one call of a reply, or has the model asked again."""
+        """Executes the only call of a reply; if it cannot be used, the model is asked again."""
         published = self._way.as_published
         fault = await self.blocking(
             partial(why_refused, calls, self._way, self._tools, published, cut=cut)
@@ -364,7 +365,7 @@ class ToolEnvironment(Environment):
                 "content": _plain_text(reply),
             }
             if "vanishing-mistakes" in published:
-                # Each question goes back to the history without mistakes: only the last is shown.
+                # Each request returns to the history without mistakes, and adds only the last one.
                 self._forget_mistakes()
             self._temporary += [self._live[-1], self._add({"role": "user", "content": fault})]
             no_object = len(calls) == 1 and calls[0].fault.startswith("the arguments must be")
@@ -395,7 +396,7 @@ class ToolEnvironment(Environment):
         calls: Sequence[ReadCall],
         results: Sequence[tuple[ToolOutcome, ToolCallLine]],
     ) -> list[ToolCallLine]:
-        """Puts the calls and their results into the conversation."""
+        """Adds the calls and their results to the conversation."""
         message: dict[str, Any] = {
             "role": "assistant",
             "content": _plain_text(reply),
@@ -418,7 +419,7 @@ class ToolEnvironment(Environment):
         return lines
 
     def _content(self, outcome: ToolOutcome, line: ToolCallLine) -> tuple[Content, list[Picture]]:
-        """The content of a result, and the pictures that follow it."""
+        """Returns the content of a result, and the pictures to be shown after it."""
         words, how = self._way.preset.words, self._way.setting.pictures
         text = line["text"]["shown"]
         pictures: list[Picture] = []
@@ -440,7 +441,7 @@ class ToolEnvironment(Environment):
 
     @staticmethod
     def _more(line: ToolCallLine, words: str) -> str:
-        """The text of a result, with words about its pictures."""
+        """Adds words about pictures to the text of a result, and returns the text."""
         text = f"{line['text']['shown']}\n{words}".strip()
         line["text"] = cast("ResultText", {**line["text"], "shown": text})
         return text
@@ -453,7 +454,7 @@ class ToolEnvironment(Environment):
         outcome: ToolOutcome,
         seconds: float,
     ) -> ToolCallLine:
-        """The record of a call; counts it."""
+        """Counts a call, and returns its record."""
         counts = self.counts
         counts.calls += 1
         counts.repairs += len(repairs)
@@ -484,7 +485,7 @@ class ToolEnvironment(Environment):
         return line
 
     def _shown(self, text: str, error: str) -> str:
-        """A result as the model sees it: its first half and its last, if it is long."""
+        """Returns a result as the model sees it; the middle of a long one is left out."""
         words, most = self._way.preset.words, self._way.setting.result_chars
         if self._way.setting.one_call and error == "timeout":
             return words.say("timeout", seconds=f"{self._way.setting.call_s:g}")
@@ -505,7 +506,7 @@ class ToolEnvironment(Environment):
         self.conversation.rounds[-1]["calls"] = [
             {"id": line["id_sent"], "tool": line["tool"], "ok": line["ok"]} for line in lines
         ]
-        asked: dict[str, Any] = dict(self._client.calls[-1]) if self._client.calls else {}
+        last_call: dict[str, Any] = dict(self._client.calls[-1]) if self._client.calls else {}
         turn: ToolTurn = {
             "line": "turn",
             "number": self._turns,
@@ -523,8 +524,8 @@ class ToolEnvironment(Environment):
                 "completion": reply.completion_tokens,
                 "cached": reply.cached_tokens,
             },
-            "cost": asked.get("cost"),
-            "latency_s": asked.get("latency_s"),
+            "cost": last_call.get("cost"),
+            "latency_s": last_call.get("latency_s"),
             "cut": cut,
             "told": text,
             "calls": lines,
@@ -532,11 +533,11 @@ class ToolEnvironment(Environment):
         }
         self._writer.append(turn)
 
-    def end(self, found: BoxFile, before: bytes | None) -> ToolEpisodeEnd:
-        """The last line of the episode.
+    def end(self, collected: BoxFile, before: bytes | None) -> ToolEpisodeEnd:
+        """Returns the last line of the episode's record.
 
         Args:
-            found: the workbook that counts.
+            collected: the collected workbook.
             before: the input workbook.
         """
         counts = self.counts
@@ -552,10 +553,10 @@ class ToolEnvironment(Environment):
             "seconds": round(self.seconds, _TIMES),
             "model_s": round(counts.model_s, _TIMES),
             "tools_s": round(counts.tools_s, _TIMES),
-            "output": found.sha256,
-            "output_bytes": 0 if found.data is None else len(found.data),
-            "changed": found.data is not None and found.data != before,
-            "problem": found.problem,
+            "output": collected.sha256,
+            "output_bytes": 0 if collected.data is None else len(collected.data),
+            "changed": collected.data is not None and collected.data != before,
+            "problem": collected.problem,
             "fault": counts.fault,
         }
 
@@ -564,5 +565,5 @@ _CALLS_AS_TEXT = re.compile(r"<tool_call>.*</tool_call>", re.DOTALL)
 
 
 def _plain_text(reply: ChatReply) -> str:
-    """The text of a reply without calls that servers put in its place."""
+    """Returns the text of a reply; empty if the text only repeats the calls."""
     return "" if _CALLS_AS_TEXT.fullmatch(reply.text.strip()) else reply.text

@@ -1,4 +1,4 @@
-"""What the published agent of SpreadsheetBench 2 does with replies that it cannot use.
+"""How the published agent of SpreadsheetBench 2 treats replies that it cannot use.
 
 Source: RUCKBReasoning/SpreadsheetBench-2, folder SWE-agent.
 """
@@ -24,12 +24,12 @@ _ALONE = frozenset(
 
 
 def is_blocked(command: str, *, published: bool) -> bool:
-    """Whether a command is refused, since it would wait for a person.
+    """Whether a command is refused because it would wait for a person.
 
     Args:
         command: the command.
-        published: whether prefixes are compared the wrong way round, as published: that refuses
-            ``v`` and ``tail``, and lets ``vim x`` through.
+        published: whether prefixes are compared the wrong way round, as published: this refuses
+            ``v`` and ``tail``, but allows ``vim x``.
     """
     action = command.strip()
     if not action:
@@ -49,13 +49,13 @@ def why_refused(
     *,
     cut: bool,
 ) -> str:
-    """Why a reply cannot be used, in the words that the model reads; empty if it can.
+    """Returns why a reply cannot be used, as shown to the model; empty if it can be used.
 
     Args:
-        calls: its calls.
-        way: the setting.
+        calls: the calls of the reply.
+        way: how the model works.
         tools: checks arguments and the shell's grammar.
-        published: departures that are as published.
+        published: names of the departures that are as published.
         cut: whether the reply was cut off.
     """
     words = way.preset.words

@@ -16,7 +16,7 @@ from judge.files.documents import MIB, dump_json, read_regular
 from judge.files.yaml_documents import read_yaml
 from judge.inference.config import Setting, inference_folder
 from judge.inference.prompt import Feedback
-from judge.suites.desktop import ASKED_FILE
+from judge.suites.desktop import REQUESTED_FILE
 from judge.tools.box import HOME
 from judge.tools.episodes import SETTING, definitions_bytes
 from judge.tools.sets import ToolSet
@@ -33,15 +33,15 @@ DEPARTURES: Mapping[str, str] = {
     "call-51": "one more reply is requested, and not used",
     "values": "the prompt promises values, which view_xlsx never shows",
 }
-"""Where the published agent of SpreadsheetBench 2 departs from what it says -> how.
+"""Where SpreadsheetBench 2's published agent departs from its own description: name -> effect.
 
-Its network is never offered."""
+The network, which the published agent has, is never offered."""
 
 USUALLY_PUBLISHED = frozenset({"vanishing-mistakes", "values"})
-"""Departures that stay as published unless they are corrected: they change what is shown."""
+"""Departures that are kept unless corrected by an option, since they affect what the model sees."""
 
 AS_PUBLISHED: Mapping[str, str] = {**CORRECTIONS, **DEPARTURES}
-"""What ``--as-published`` takes, on desktops and with tools."""
+"""The names that ``--as-published`` accepts, on desktops and with tools."""
 
 _WORDS = frozenset(
     {"no_call", "cut_off", "too_many", "timeout", "long", "empty", "left_out", "format"}
@@ -56,21 +56,22 @@ class ToolSetting(Setting):
     """The setting of the mode ``tools``; ``rounds`` are replies.
 
     Attributes:
-        call_s: seconds of a call.
-        slow_call_s: seconds of a call of recalc and render.
-        calls_s: seconds of all calls of an episode; no reply is requested after them.
-        minutes: the minutes of an episode; no reply is requested after them; None for no bound.
-        timeouts: calls in a row that take too long, after which it ends.
-        calls: calls of a reply that are done.
-        silent: replies in a row without a call, after which it ends.
-        reply_tokens: most tokens of a reply; None for the server's own bound.
-        result_chars: characters of a result that the model sees.
-        one_call: whether a reply that is not exactly one valid call is requested again.
+        call_s: time limit of a call, in seconds.
+        slow_call_s: time limit of a call of recalc or render, in seconds.
+        calls_s: time limit of all calls of an episode, in seconds; no reply is requested after it.
+        minutes: time limit of an episode, in minutes; no reply is requested after it. None for no
+            limit.
+        timeouts: the episode ends after this many calls in a row that take too long.
+        calls: how many calls of a reply are executed.
+        silent: the episode ends after this many replies in a row without a call.
+        reply_tokens: most tokens of a reply; None for the server's own limit.
+        result_chars: how many characters of a result the model sees.
+        one_call: whether the model is asked again if a reply is not exactly one valid call.
         pictures: how pictures of results are shown: ``after`` all results of a reply, ``in-result``
             or ``none``.
-        context_tokens: about how many tokens a request may have; None for no bound.
-        episode_tokens: no reply is requested after so many; None for no bound.
-        episode_cost: likewise, in US dollars.
+        context_tokens: approximate number of tokens that a request may have; None for no limit.
+        episode_tokens: tokens of an episode after which no reply is requested; None for no limit.
+        episode_cost: US dollars after which no reply is requested; None for no limit.
         text_calls: whether calls that a server leaves in the text are read.
     """
 
@@ -92,7 +93,7 @@ class ToolSetting(Setting):
 
     @property
     def limits(self) -> dict[str, float | None]:
-        """The limits, for records."""
+        """The limits, for the record of the run."""
         names = ("rounds", "call_s", "slow_call_s", "calls_s", "minutes", "timeouts", "calls")
         more = ("silent", "reply_tokens", "result_chars", "context_tokens", "episode_tokens")
         return {name: getattr(self, name) for name in (*names, *more, "episode_cost")}
@@ -100,17 +101,18 @@ class ToolSetting(Setting):
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A file of ``inference/tools``.
+    """A preset: the content of a file in ``inference/tools``.
 
     Attributes:
-        name: the name of the file.
+        name: the name of the preset.
         tools: the tools that it names.
         setting: its rules.
         system: the system message.
-        prompts: ``workbook``, and ``program`` or ``visualisation`` if it has them.
+        prompts: the prompt ``workbook``, and ``program`` or ``visualisation`` if the file has them.
         words: the wording of messages.
-        shows: of view_xlsx, as ``published`` and ``corrected``; empty if it has no such tool.
-        digest: SHA-256 of its content.
+        shows: what the prompt says that view_xlsx shows, under ``published`` and ``corrected``;
+            empty if the preset has no such tool.
+        digest: SHA-256 of the file.
     """
 
     name: str
@@ -124,7 +126,7 @@ class Preset:
 
 
 def load_preset(name: str) -> Preset:
-    """A preset by its name.
+    """Reads a preset by its name.
 
     Raises:
         InferenceError: the file is broken.
@@ -170,15 +172,15 @@ def load_preset(name: str) -> Preset:
 
 @dataclass(frozen=True, slots=True)
 class ToolMode:
-    """How tasks are asked with tools.
+    """How a model works on tasks with tools.
 
     Attributes:
         setting: the rules, with the options applied.
-        preset: whose wording is used.
+        preset: the preset whose wording is used.
         tools: the tools.
         answer: ``workbook`` or ``program``.
-        instructions: whether the words of servers about themselves are in the system message.
-        as_published: departures of a published setting that are as published.
+        instructions: whether the system message includes the instructions that servers send.
+        as_published: names of the departures that are kept as published.
     """
 
     setting: ToolSetting
@@ -190,30 +192,30 @@ class ToolMode:
 
     @property
     def is_published(self) -> bool:
-        """Whether this is a published setting, with its departures."""
+        """Whether the preset is a published setting, which has departures."""
         return self.preset.name == _SSB2
 
     @property
     def begins_with_copy(self) -> bool:
-        """Whether the workbook that counts begins as a copy of the input."""
+        """Whether the collected workbook is a copy of the input at the beginning."""
         return self.answer == "workbook" and not self.is_published
 
     @property
     def identity(self) -> ToolsIdentity:
-        """Settings that must not change between two parts of a run."""
+        """Settings that must not change when a run is continued."""
         definitions = self.tools.definitions
         corrected = DEPARTURES.keys() - self.as_published if self.is_published else set()
         return {
             "asked": self.tools.asked,
             "preset": self.preset.name,
             "answer": self.answer,
-            "names": [str(each["function"]["name"]) for each in definitions],
+            "names": [str(definition["function"]["name"]) for definition in definitions],
             "definitions": hashlib.sha256(definitions_bytes(definitions)).hexdigest(),
             "schemas": {
-                str(each["function"]["name"]): hashlib.sha256(
-                    dump_json(each).encode("utf-8", "replace")
+                str(definition["function"]["name"]): hashlib.sha256(
+                    dump_json(definition).encode("utf-8", "replace")
                 ).hexdigest()
-                for each in definitions
+                for definition in definitions
             },
             "servers": [_lasting(server.record) for server in self.tools.servers],
             "licences": {server.name: server.licences for server in self.tools.servers},
@@ -226,7 +228,7 @@ class ToolMode:
         }
 
     def prompt_text(self, question: TaskQuestion) -> str:
-        """The template of the first message about a task."""
+        """Returns the template of the first message about a task."""
         if self.answer == "program":
             return self.preset.prompts["program"]
         wants_chart = "visual" in (question.kind or "").lower()
@@ -236,14 +238,14 @@ class ToolMode:
 
     @property
     def shows(self) -> str:
-        """What the prompt says that view_xlsx shows."""
+        """The prompt's statement of what view_xlsx shows; empty if there is none."""
         if not self.preset.shows:
             return ""
         return self.preset.shows["published" if "values" in self.as_published else "corrected"]
 
 
 def _lasting(record: ServerRecord) -> ServerRecord:
-    """The facts about a server that are the same whenever it starts."""
+    """Returns the facts about a server that do not change from start to start."""
     passing = ("start_s", "noise", "list_changed", "restarts")
     return cast("ServerRecord", {k: v for k, v in record.items() if k not in passing})
 
@@ -251,14 +253,14 @@ def _lasting(record: ServerRecord) -> ServerRecord:
 def departures_of(
     preset: Preset, as_published: Sequence[str], corrected: Sequence[str]
 ) -> frozenset[str]:
-    """The departures that are as published.
+    """Returns the names of the departures that are kept as published.
 
     Raises:
         UsageError: a name is unknown, or the tools are not a published setting.
     """
     if preset.name != _SSB2:
         if as_published or corrected:
-            raise UsageError("--as-published and --corrected belong to --tools ssb2")
+            raise UsageError("--as-published and --corrected can only be used with --tools ssb2")
         return frozenset()
     for name in (*as_published, *corrected):
         if name not in DEPARTURES:
@@ -270,7 +272,7 @@ def departures_of(
 
 
 def why_not_asked(question: TaskQuestion) -> str | None:
-    """Why a task cannot be asked with tools; None if it can."""
+    """Returns why a model cannot work on a task with tools; None if it can."""
     if not question.answer.is_file:
         return "its answer is typed"
     problems = (case.obstacle for case in question.inputs)
@@ -282,9 +284,9 @@ class ToolTask:
     """The files of an episode.
 
     Attributes:
-        files: path inside -> content.
-        opened: the input workbook.
-        collected: the workbook that counts.
+        files: path inside the sandbox -> content.
+        opened: path of the input workbook.
+        collected: path of the workbook that is collected as the answer.
     """
 
     files: Mapping[str, bytes]
@@ -293,23 +295,23 @@ class ToolTask:
 
 
 def tool_paths(question: TaskQuestion, case: CaseInput) -> tuple[str, str]:
-    """The paths of the input workbook, and of the one that counts."""
+    """Returns the paths of the input workbook, and of the workbook that is the answer."""
     opened = case.opened
     if opened is None:
         raise SuiteError(f"task {question.id}, case {case.number}: it has no workbook")
-    asked = question.details.get(ASKED_FILE)
-    name = PurePosixPath(asked).name if asked else opened
+    requested = question.details.get(REQUESTED_FILE)
+    name = PurePosixPath(requested).name if requested else opened
     return f"{HOME}/in/{opened}", f"{HOME}/out/{name}"
 
 
 def tool_task(question: TaskQuestion, case: CaseInput, *, copied: bool) -> ToolTask:
-    """The files of an episode on a case.
+    """Returns the files of an episode on a case.
 
     Args:
         question: the task.
         case: the case.
-        copied: whether the workbook that counts begins as a copy of the input: few servers can copy
-            a file.
+        copied: whether to put a copy of the input where the answer is expected, since few servers
+            can copy a file.
 
     Raises:
         SuiteError: a file cannot be read.
@@ -327,5 +329,5 @@ def tool_task(question: TaskQuestion, case: CaseInput, *, copied: bool) -> ToolT
 
 
 def plain_setting(setting: ToolSetting) -> dict[str, object]:
-    """The setting as JSON."""
+    """Returns the setting as a dictionary for JSON."""
     return cast("dict[str, object]", asdict(setting))

@@ -1,4 +1,4 @@
-"""Has a chat model solve tasks with tools: the first messages, and an episode for each case."""
+"""Lets a chat model solve tasks with tools: the first messages, and an episode for each case."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _TIMES = 3
 
 
 def opening_messages(plan: InferencePlan, question: TaskQuestion, case: CaseInput) -> list[Message]:
-    """The first messages of an episode: the system's, and the task.
+    """Returns the first messages of an episode: the system message, and the task.
 
     Args:
-        plan: the run.
+        plan: the plan of the run.
         question: the task.
         case: one of its cases.
     """
@@ -74,16 +74,16 @@ def opening_messages(plan: InferencePlan, question: TaskQuestion, case: CaseInpu
 
 
 class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
-    """Has a chat model solve tasks with tools, with a bound on episodes at a time.
+    """Lets a chat model solve tasks with tools, with a limited number of episodes at a time.
 
     Args:
-        plan: the run.
-        sandbox: where the tools run.
+        plan: the plan of the run.
+        sandbox: the sandbox in which the tools run.
         calculator: computes formulas for all episodes.
         store: the results directory.
-        pictures: keeps the pictures of messages.
-        threads: run what blocks.
-        jobs: episodes at a time.
+        pictures: the store for the pictures of messages.
+        threads: threads for blocking work.
+        jobs: most episodes at a time.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
         self._definitions = ""
 
     def cases(self, assignment: Assignment) -> tuple[CaseInput, ...]:
-        """All cases; the first one if the answer is a program."""
+        """Returns all cases; only the first one if the answer is a program."""
         inputs = assignment.question.inputs
         return inputs if self._way.answer == "workbook" else inputs[:1]
 
@@ -143,7 +143,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
         keep: Callable[[], None],
         attempt: int,
     ) -> ToolEpisodeEnd:
-        """Has an episode."""
+        """Runs an episode once."""
         plan, way, question = self._plan, self._way, assignment.question
         task = tool_task(question, case, copied=way.begins_with_copy)
         tools = self._tools(task)
@@ -190,18 +190,18 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
                     before=task.files.get(task.collected),
                 )
                 await converse(episode, asking(client, case))
-                found = await episode.blocking(tools.collect)
-                if found.data is not None:
-                    self._store.put_workbook(found.data)
-                # An episode is finished with its last line: everything else is there by then.
+                collected = await episode.blocking(tools.collect)
+                if collected.data is not None:
+                    self._store.put_workbook(collected.data)
+                # The last line makes an episode finished, so everything else is written before.
                 keep()
-                end = episode.end(found, task.files.get(task.opened))
+                end = episode.end(collected, task.files.get(task.opened))
                 if end.get("fault"):
                     conversation.notes.append(str(end["fault"]))
                 writer.append(end)
                 return end
         finally:
-            # Not on a thread of the run's: all of them may wait for tools that hang.
+            # Not on a thread of the run, since all of these may be waiting for tools that hang.
             await asyncio.shield(asyncio.to_thread(tools.close))
 
     def _kept_definitions(self) -> str:
@@ -213,7 +213,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
     def _program(
         self, question: TaskQuestion, case: CaseInput
     ) -> Callable[[str], Execution] | None:
-        """Runs a program that is submitted as the judge will; None if a workbook is the answer."""
+        """Returns a function that runs a submitted program; None if a workbook is the answer."""
         if self._way.answer != "program":
             return None
         limits: Limits = self._plan.limits
@@ -228,9 +228,9 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
         case: CaseInput,
         before: Mapping[str, Any] | None,
     ) -> EpisodePart[ToolEpisodeEnd] | None:
-        """The finished episode of a case; None if it is not on record, or cannot be read.
+        """Returns the recorded episode of a case; None if it is not finished or cannot be read.
 
-        One that handed in a program is had again from the recorded replies.
+        None also if the answer is a program: the episode is repeated with the recorded replies.
         """
         path = episode_path(self._store.path, assignment.question.id, sample, case.number)
         try:
@@ -252,7 +252,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
         conversation: Conversation,
         end: ToolEpisodeEnd,
     ) -> None:
-        """The record of an episode in its submission."""
+        """Enters the outcome of an episode into the conversation, for the submission."""
         if self._way.answer == "program":
             return
         question = assignment.question

@@ -1,4 +1,4 @@
-"""Processes forked in advance that each wait for the one workbook that they will compute.
+"""Forks processes in advance; each waits for the one workbook that it will compute.
 
 Standard library only: this text goes into the sandbox.
 """
@@ -150,7 +150,7 @@ def work(compute: Compute, task: int, answer: int) -> None:
     if payload is None:
         return
     request, workbook = split_request(payload)
-    # For each of two engines, should the parent process not end this one in time.
+    # Enough for two engines, in case the parent process does not end this one in time.
     cpu_s = 2 * int(float(str(request["timeout_s"]))) + 10 + int(time.process_time())
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     with os.fdopen(answer, "wb") as stream_out:
@@ -159,7 +159,7 @@ def work(compute: Compute, task: int, answer: int) -> None:
 
 
 def answers(compute: Compute, request: Request, workbook: bytes) -> Iterator[Answer]:
-    """What the engines answer; whatever one of them raises is an answer too, and the last."""
+    """Yields the engines' answers; if an engine raises an error, that is the last answer."""
     try:
         yield from compute(request, workbook)
     except CannotStartError as error:
@@ -190,7 +190,7 @@ MAX_DESCRIPTORS = 256
 
 
 def next_frame(descriptor: int, watch: Stopwatch) -> bytes | None:
-    """The next frame that the child writes; None if it takes too long, nothing if it ended."""
+    """The next frame that the child writes; None if it takes too long, empty if the child ended."""
     head = _exactly(descriptor, 4, watch)
     if not head:
         return head

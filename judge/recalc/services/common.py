@@ -1,4 +1,4 @@
-"""What the service programs share: frames, requests, and the check before an engine is asked.
+"""Code that the service programs share: frames, requests, and limits of processor time.
 
 Standard library only, and nothing of ``judge``: this text goes into the sandbox.
 
@@ -14,8 +14,8 @@ payload of a request is a JSON header with its own 4-byte length before it, then
 
 In those lists numbers, strings and booleans are themselves, ``{"e": "#N/A"}`` is an error, and
 ``{"x": why}`` a cell that could not be computed. ``{"error": why}`` instead of the lists means that
-there are no values for the whole workbook; ``"timed_out": true`` with it, that the processor time
-was used up, and ``"unavailable": true``, that the workbook is not at fault.
+the whole workbook has no values. If ``"timed_out": true`` is added, the processor time was used up;
+if ``"unavailable": true`` is added, the workbook is not at fault.
 
 ``timeout_s`` and ``seconds`` are processor seconds of the engine's process: how busy the machine is
 does not matter.
@@ -46,19 +46,19 @@ class Readable(Protocol):
 
 HANG_S = 60.0
 HANG_FACTOR = 10
-"""An engine that has not used up its processor time after this many seconds of wall-clock time, and
-so many times its processor time in addition, hangs or gets no processor. Which of the two is
-unknown, so that is not the workbook's fault."""
+"""If an engine has not used up its processor time after HANG_S seconds of wall-clock time plus
+HANG_FACTOR times its processor time, it hangs or gets no processor. It is unknown which of the two
+is the case, so this is not the workbook's fault."""
 
 LOOKED_EVERY_S = 0.05
-"""How often the processor time of an engine is read."""
+"""Seconds between two readings of an engine's processor time."""
 
 
 class Stopwatch:
-    """The processor time that a process has used since a moment, and whether it hangs.
+    """The processor time that a process has used since this clock was made, and whether it hangs.
 
     Args:
-        process: its number.
+        process: its process id.
         limit_s: the processor seconds that it may use.
 
     Attributes:
@@ -80,28 +80,28 @@ class Stopwatch:
 
     @property
     def seconds(self) -> float:
-        """The processor seconds that it used."""
+        """The processor seconds that the process has used."""
         return max(0.0, self._read() - self._used_s)
 
     @property
     def is_up(self) -> bool:
-        """Whether it used more than it may."""
+        """Whether the process has used more than it may."""
         return self.seconds > self.limit_s
 
     @property
     def hangs(self) -> bool:
-        """Whether it has neither ended nor used up its time for far too long."""
+        """Whether the process should have ended or used up its time long ago."""
         return time.monotonic() - self._started_s > HANG_S + HANG_FACTOR * self.limit_s
 
     def verdict(self) -> Answer:
-        """The answer for a process that was ended for one of the two."""
+        """The answer for a process that was ended because it ran out of time or hung."""
         if self.is_up:
             return out_of_time(self.limit_s)
         return {"error": "the engine hangs, or gets no processor", "unavailable": True}
 
 
 def out_of_time(limit_s: float) -> Answer:
-    """The answer where the processor time is used up."""
+    """The answer if the processor time is used up."""
     return {"error": f"took longer than {limit_s:g} s of processor time", "timed_out": True}
 
 
@@ -124,11 +124,11 @@ EXCEL_ERRORS = frozenset(
 
 
 class CannotComputeError(Exception):
-    """Why there is no value for anything in the workbook, as a message for people."""
+    """The engine cannot compute the workbook at all; the message tells people why."""
 
 
 class CannotStartError(Exception):
-    """Why an engine does not start, whatever the workbook."""
+    """The engine does not start, whatever the workbook is; the message says why."""
 
 
 def read_frame(stream: Readable) -> bytes | None:
@@ -172,7 +172,7 @@ def serve(
 
     Args:
         handle: makes the answer to a request.
-        after: called once an answer is sent, to prepare for the next request.
+        after: called when an answer has been sent, to prepare for the next request.
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -195,7 +195,7 @@ def serve(
 
 
 def encode(value: object) -> object:
-    """A Python value as it is written to an answer."""
+    """Converts a Python value to its form in an answer."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -204,5 +204,5 @@ def encode(value: object) -> object:
 
 
 def error_value(code: str) -> dict[str, str]:
-    """An error as it is written to an answer: Excel's, or a cell that was not computed."""
+    """The form of an error in an answer: an error of Excel, or a cell that was not computed."""
     return {"e": code} if code in EXCEL_ERRORS else {"x": f"the engine reports {code}"}

@@ -1,4 +1,4 @@
-"""Formulas rewritten so that LibreOffice computes what Excel does.
+"""Rewrites formulas so that LibreOffice computes what Excel does.
 
 Each rewriting is for a case in which LibreOffice was measured to differ from Excel for the same
 formula. The rewritten formula means the same to Excel.
@@ -19,7 +19,7 @@ TRIGGER = re.compile(
     rb"|[VH]LOOKUP\s*\([^(),]*,[^(),]*,\s*(?:0|-\d+)\s*[,)]",
     re.IGNORECASE,
 )
-"""Formulas without any of these stay as they are."""
+"""Formulas that match none of these stay as they are."""
 
 _CALL = re.compile(
     r"""
@@ -63,7 +63,7 @@ _NUM = "SQRT(-1)"
 
 
 def part_of_date(name: str) -> Rewriting:
-    """Day 0 is in January 1900 to Excel, and 59 the 28th of February; so is a blank cell day 0.
+    """To Excel, day 0 and a blank cell are in January 1900, and day 59 is the 28th of February.
 
     LibreOffice counts from 1899-12-30, which agrees from day 61 on.
     """
@@ -82,7 +82,7 @@ _LATE_DATE = re.compile(r"\s*(?:TODAY|NOW|DATE|DATEVALUE)\s*\(", re.IGNORECASE)
 
 
 def early_year(arguments: list[str]) -> str | None:
-    """To Excel a year below 1900 is one after 1900, one below 0 is an error, and 1900 has day 1."""
+    """To Excel, a year below 1900 is added to 1900, and a year below 0 is an error."""
     if len(arguments) != 3 or _LATE_YEAR.fullmatch(arguments[0]):
         return None
     year = f"({arguments[0]})"
@@ -124,7 +124,7 @@ _MAY_HOLD_ERRORS = re.compile(r"/|\bIF\s*\(", re.IGNORECASE)
 
 
 def by_rows(arguments: list[str]) -> str | None:
-    """Excel takes limits in several columns row by row, LibreOffice column by column."""
+    """Excel reads limits in several columns row by row, LibreOffice column by column."""
     if len(arguments) != 2 or _PLAIN_REFERENCE.fullmatch(arguments[1]):
         return None
     return f"FREQUENCY({arguments[0]},_xlfn.TOCOL({arguments[1]},1))"
@@ -175,7 +175,7 @@ def no_direction(arguments: list[str]) -> str | None:
 
 
 def with_separators(arguments: list[str]) -> str | None:
-    """LibreOffice reads a percent sign only if it is given the separators."""
+    """LibreOffice reads a percent sign only if the separators are given as arguments."""
     if len(arguments) != 1:
         return None
     return f'_xlfn.NUMBERVALUE({arguments[0]},".",",")'
@@ -195,7 +195,7 @@ def column_below_one(arguments: list[str]) -> str | None:
 
 
 def intersection(arguments: list[str]) -> str | None:
-    """The @ of a formula, which LibreOffice does not read; a plain formula intersects anyway."""
+    """Removes the @ of a formula: LibreOffice cannot read it, and plain formulas need none."""
     return f"({arguments[0]})" if len(arguments) == 1 else None
 
 
@@ -203,14 +203,14 @@ _REGEX = "_xlfn.ORG.LIBREOFFICE.REGEX"
 
 
 def _pattern(pattern: str, case: str) -> str | None:
-    """A pattern that ignores case where the argument of Excel's functions asks for it."""
+    """Makes a pattern ignore case if the argument of Excel's function requests it."""
     if case.strip() in ("", "0", "FALSE", "FALSE()"):
         return pattern
     return f'"(?i)"&({pattern})' if case.strip() in ("1", "TRUE", "TRUE()") else None
 
 
 def regex_test(arguments: list[str]) -> str | None:
-    """LibreOffice has one function for patterns, which has no value where nothing fits."""
+    """LibreOffice has a single function for patterns, which has no value if nothing matches."""
     if len(arguments) not in (2, 3):
         return None
     pattern = _pattern(arguments[1], "".join(arguments[2:]))
@@ -218,7 +218,7 @@ def regex_test(arguments: list[str]) -> str | None:
 
 
 def regex_extract(arguments: list[str]) -> str | None:
-    """The first place that fits; other return modes of Excel's function give arrays."""
+    """Extracts the first match; other return modes of Excel's function give arrays."""
     if len(arguments) not in (2, 3, 4) or (
         arguments[2:3] and arguments[2].strip() not in ("", "0")
     ):
@@ -228,7 +228,7 @@ def regex_extract(arguments: list[str]) -> str | None:
 
 
 def regex_replace(arguments: list[str]) -> str | None:
-    """Every place is replaced, or the one of a number; counting from the end is not rewritten."""
+    """Replaces every match, or the one with some number; counting from the end is not rewritten."""
     if len(arguments) not in (3, 4, 5):
         return None
     pattern = _pattern(arguments[1], "".join(arguments[4:]))
@@ -240,7 +240,7 @@ def regex_replace(arguments: list[str]) -> str | None:
 
 
 def sure_level(arguments: list[str]) -> str | None:
-    """LibreOffice ends if the confidence level is text, so it gets no array of levels."""
+    """LibreOffice crashes if the confidence level is text, so it gets no array of levels."""
     if len(arguments) < 4 or not arguments[3].strip():
         return None
     if ":" in arguments[3] or "{" in arguments[3]:
@@ -250,16 +250,16 @@ def sure_level(arguments: list[str]) -> str | None:
 
 
 def unknown_function(arguments: list[str]) -> str:
-    """What Google Sheets exports for a function that Excel lacks is #NAME? in Excel."""
+    """Google Sheets' placeholder for a function that Excel lacks is #NAME? in Excel."""
     del arguments
     return "JUDGE.UNKNOWN()"
 
 
 def forecast(place: int) -> Rewriting:
-    """FORECAST.ETS with an aggregation that is not one of Excel's seven ends LibreOffice.
+    """FORECAST.ETS crashes LibreOffice if its aggregation is not one of Excel's seven.
 
     Args:
-        place: the place of the aggregation among the arguments.
+        place: index of the aggregation among the arguments.
     """
 
     def rewriting(arguments: list[str]) -> str | None:
@@ -274,7 +274,7 @@ AGGREGATIONS = frozenset("1234567")
 
 
 def sure_forecast(arguments: list[str]) -> str | None:
-    """FORECAST.ETS.CONFINT, whose level and whose aggregation can end LibreOffice."""
+    """FORECAST.ETS.CONFINT, whose level and whose aggregation can crash LibreOffice."""
     return sure_level(arguments) or forecast(6)(arguments)
 
 
@@ -321,7 +321,7 @@ LONGEST = 8192
 
 
 def for_libreoffice(formula: str, *, date_1904: bool = False) -> str:
-    """A formula's text, without its ``=``, as LibreOffice should read it.
+    """Rewrites the text of a formula, without its ``=``, for LibreOffice.
 
     Args:
         formula: the text.
@@ -357,7 +357,7 @@ def _rewrite(formula: str, depth: int, without: frozenset[str]) -> str:
 
 
 def split_arguments(formula: str, start: int) -> tuple[list[str] | None, int]:
-    """The arguments of a call.
+    """Splits the arguments of a call.
 
     Args:
         formula: the whole text.
@@ -392,7 +392,7 @@ def split_arguments(formula: str, start: int) -> tuple[list[str] | None, int]:
 
 
 def joins_text(argument: str) -> bool:
-    """Whether an argument consists of strings joined by ``&`` at its top level."""
+    """Whether an argument joins strings with ``&`` at its top level."""
     depth = 0
     quoted = False
     for character in argument:

@@ -1,10 +1,10 @@
 """IronCalc, formualizer and formulas as one service: runs inside the sandbox's python root.
 
-This file is a program of its own: its text is passed to the sandbox, which runs it with the
+This file is a separate program: its text is passed to the sandbox, which runs it with the
 solutions' interpreter. Each calculation is a process forked from this one, with its own time and
-memory limit and its own temporary folder, so an engine that aborts, hangs or is taken over by the
-workbook it reads ends with that workbook, and nothing of it is left. This process itself computes
-only a workbook of its own, once for each engine, so that those it forks are warm.
+memory limit and its own temporary folder. So an engine that aborts, hangs or is taken over by the
+workbook that it reads ends with that workbook, and leaves nothing behind. This process itself
+computes only its own small workbook, once for each engine, so that the processes it forks are warm.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FORMUALIZER_ERRORS = {
 }
 
 LAST_REAL_DAY = 60
-"""Serial of the day that never was, 1900-02-29."""
+"""Serial number of 1900-02-29, a day that never existed."""
 
 
 def read_ranges(ranges: list[Range], read: Reader) -> list[list[object]]:
@@ -100,7 +100,7 @@ def with_formualizer(workbook: bytes, ranges: list[Range]) -> list[list[object]]
     import formualizer  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
 
     options = formualizer.EvaluationConfig()
-    # Processes are forked from this one, and threads would not be there in them.
+    # Processes are forked from this one, and would not have its threads.
     options.enable_parallel = False
     config = formualizer.WorkbookConfig(eval_config=options)
     book = formualizer.Workbook.from_bytes(workbook, config=config)
@@ -119,7 +119,7 @@ def with_formualizer(workbook: bytes, ranges: list[Range]) -> list[list[object]]
 
 
 def formualizer_value(value: Any) -> object:
-    """A value as formualizer's Python binding gives it: errors are dictionaries."""
+    """Converts a value of formualizer's Python binding, in which errors are dictionaries."""
     if isinstance(value, dict):
         kind = str(value.get("kind"))
         return error_value(FORMUALIZER_ERRORS.get(kind, kind))
@@ -136,7 +136,7 @@ def formualizer_value(value: Any) -> object:
 
 
 def serial(moment: dt.datetime) -> float:
-    """A date-time as a serial number of the 1900 system, which believes in 1900-02-29."""
+    """Converts a date-time to a serial number of the 1900 system, which includes 1900-02-29."""
     days = (moment - dt.datetime(1899, 12, 30)) / dt.timedelta(days=1)  # noqa: DTZ001
     return days if days > LAST_REAL_DAY else days - 1
 
@@ -170,7 +170,7 @@ def with_formulas(workbook: bytes, ranges: list[Range]) -> list[list[object]]:
 
 
 def formulas_value(value: Any) -> object:
-    """A value as ``formulas`` gives it: numpy scalars, errors and blanks of its own."""
+    """Converts a value of ``formulas``: numpy scalars, or its objects for errors and blanks."""
     name = type(value).__name__
     if name == "XlError":
         return error_value(str(value))
@@ -204,9 +204,9 @@ def read_with(reader: str, request: Request, data: bytes) -> Iterator[Answer]:
 
 
 def warm_up(engine: str) -> None:
-    """Imports an engine and computes a small workbook, so that forked processes need not.
+    """Imports an engine and computes a small workbook, so that forked processes need not do so.
 
-    Not with the one that is slow anyway, and starts threads.
+    The slow engine is only imported, since computing starts threads.
 
     Raises:
         CannotComputeError: the engine is not installed.
@@ -238,12 +238,12 @@ def framed(request: Request, data: bytes) -> bytes:
 
 
 ATTEMPTS = 2
-"""A child that was killed may have been killed from outside, for want of memory; one that is killed
-twice was brought to that by its workbook."""
+"""How many times a request is tried. A child may have been killed from outside, because memory was
+short; if it is killed twice, the workbook is the cause."""
 
 
 class Service:
-    """Answers requests, one ready child ahead of each kind of request that came before."""
+    """Answers requests; keeps one child ready for each kind of request that occurred before."""
 
     def __init__(self) -> None:
         self.temporary = TemporaryFolder()
@@ -278,7 +278,7 @@ class Service:
         return said
 
     def taken(self, engines: tuple[str, ...], memory_bytes: int) -> ReadyChild:
-        """The child that waits for some engines' work, or a new one."""
+        """The child that is ready for some engines, or a new one."""
         child = self.children.pop(engines, None)
         if child is not None and child.memory_bytes != memory_bytes:
             child.end()
@@ -286,7 +286,7 @@ class Service:
         return child if child is not None else self.child(engines, memory_bytes)
 
     def read(self, reader: str, request: Request, data: bytes) -> Answer:
-        """What a reader makes of a file, in a child of its own."""
+        """Reads a file in a separate child."""
         options: dict[str, Any] = dict(request)
         reading = functools.partial(read_with, reader)
         child = ReadyChild(reading, int(options["memory_bytes"]), self.temporary)
@@ -297,15 +297,15 @@ class Service:
         return ReadyChild(functools.partial(compute, engines), memory_bytes, self.temporary)
 
     def get_ready(self) -> None:
-        """Forks what the next request will need."""
-        # What cannot be started now is reported when it is needed.
+        """Forks the children that the next request will need."""
+        # If a child cannot be started now, that is reported when it is needed.
         with contextlib.suppress(CannotStartError):
             for engines, memory_bytes in self.wanted.items():
                 if engines not in self.children:
                     self.children[engines] = self.child(engines, memory_bytes)
 
     def close(self) -> None:
-        """Ends the children that wait."""
+        """Ends the children that are waiting."""
         for child in self.children.values():
             child.end()
 

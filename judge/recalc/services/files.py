@@ -1,7 +1,7 @@
-"""Files other than workbooks, read inside the sandbox: databases, and pages of PDF.
+"""Reads files other than workbooks inside the sandbox: databases, and pages of PDF.
 
-Standard library only: this text goes into the sandbox. What a file is made to do harms nothing but
-the process that reads it, which has limits of its own.
+Standard library only: this text goes into the sandbox. A hostile file can harm only the process
+that reads it, which has its own limits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ALLOWED = ("SQLITE_SELECT", "SQLITE_READ", "SQLITE_FUNCTION", "SQLITE_RECURSIVE
 
 
 class _Room:
-    """What may still be kept."""
+    """How many rows and characters may still be kept."""
 
     def __init__(self) -> None:
         self.rows = MAX_ROWS
@@ -41,11 +41,11 @@ class _Room:
 def read_database(data: bytes, options: dict[str, Any]) -> Answer:
     """Tables and views of an SQLite database, with columns and rows in their order.
 
-    Only ``SELECT`` and reading of the schema are allowed to whatever its views hold.
+    Whatever its views contain, only ``SELECT`` and reading the schema are allowed.
 
     Args:
         data: the file.
-        options: ``kinds``: which of ``table`` and ``view``; ``rows``: those whose rows are read;
+        options: ``kinds``: ``table``, ``view`` or both; ``rows``: the kinds whose rows are read;
             ``targets``: names for each kind, an empty list for all.
     """
     import sqlite3  # noqa: PLC0415 - only where it is asked for
@@ -114,7 +114,7 @@ def read_pdf(data: bytes, options: dict[str, Any]) -> Answer:
 
     Args:
         data: the reader's library as a zip archive, then the file.
-        options: ``library_bytes``: how long the library is.
+        options: ``library_bytes``: the size of the library.
     """
     size = int(options["library_bytes"])
     place = os.path.join(os.getcwd(), "library.zip")  # noqa: PTH118, PTH109

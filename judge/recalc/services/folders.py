@@ -19,7 +19,7 @@ import tempfile
 from judge.recalc.services.common import CannotStartError
 
 MIN_BYTES = 16 * 1024 * 1024
-"""With less space than this the temporary folder counts as full."""
+"""The temporary folder counts as full if it has less space than this."""
 
 MIN_FILES = 256
 
@@ -27,8 +27,8 @@ MIN_FILES = 256
 class TemporaryFolder:
     """The temporary folder of this process, and whether it can still be relied on.
 
-    If the folder is missing or full, the workbook that is computed next is not at fault: the caller
-    gets :class:`CannotStartError`, and the whole service is replaced.
+    If the folder is missing or full, the next workbook is not at fault: the caller gets
+    :class:`CannotStartError`, and the whole service is replaced.
     """
 
     def __init__(self) -> None:
@@ -38,8 +38,8 @@ class TemporaryFolder:
         """Makes sure that a calculation can begin.
 
         Raises:
-            CannotStartError: the folder is missing or full, or half of its initial space is gone,
-                so something was left there.
+            CannotStartError: the folder is missing or full, or half of its initial space is used,
+                so something was left behind there.
         """
         free, files = self._room()
         if self._at_first is None:
@@ -50,7 +50,7 @@ class TemporaryFolder:
             )
 
     def is_full(self) -> bool:
-        """Whether the current calculation may have failed for lack of space."""
+        """Whether the current calculation may have failed because of a lack of space."""
         try:
             free, files = self._room()
         except CannotStartError:
@@ -66,7 +66,7 @@ class TemporaryFolder:
         return self._room()[0]
 
     def _room(self) -> tuple[int, int]:
-        """Bytes and files that there is space for."""
+        """How many bytes and how many files there is space for."""
         try:
             facts = os.statvfs(tempfile.gettempdir())
         except OSError as error:
@@ -92,13 +92,13 @@ class Folder:
             raise CannotStartError(f"its temporary folder cannot be used: {error}") from error
 
     def enter(self) -> None:
-        """Makes it the place where this process, and what it starts, puts temporary files."""
+        """Makes it the temporary folder of this process and of the processes that it starts."""
         os.chdir(self.path)
         os.environ.update(TMPDIR=self.path, HOME=self.path)
         tempfile.tempdir = self.path
 
     def remove(self) -> None:
-        """Removes it with everything in it; safe to call twice."""
+        """Removes the folder with everything in it; safe to call twice."""
         shutil.rmtree(self.path, ignore_errors=True)
         if os.path.lexists(self.path):
             _unlock(self.path)

@@ -1,4 +1,4 @@
-"""What Excel makes of MATCH over a computed range unless the formula is an array formula.
+"""Gives MATCH over a computed range the value that it has in Excel outside array formulas.
 
 ``MATCH(1,(A1:A9="x")*(B1:B9="y"),0)`` is #VALUE! to Excel unless it is entered as an array formula
 ("How to correct a #VALUE! error in INDEX/MATCH functions" in Microsoft's support pages, and golds
@@ -59,12 +59,12 @@ class _Bracket:
 
 
 def as_plain_formula(formula: str, *, is_array: bool) -> str:
-    """The formula with #VALUE! where Excel gives it, unless the formula is an array formula."""
+    """Writes #VALUE! into a formula where Excel gives it; not for array formulas."""
     if is_array:
         return formula
     stack = [_Bracket("", arrays=False)]
     replaced: list[re.Match[str]] = []
-    # Of a brace that is never closed, the rest would be searched again for each that follows.
+    # If a brace is never closed, the rest would be searched again for each further brace.
     closed = formula.rfind("}") + 1
     for found in _TOKEN.finditer(formula[:closed] + formula[closed:].replace("{", "\0")):
         kind = found.lastgroup

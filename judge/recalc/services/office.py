@@ -1,8 +1,8 @@
 """LibreOffice as a service: runs inside the sandbox's office root.
 
-This file is a program of its own: its text is passed to the sandbox, which runs it with
+This file is a separate program: its text is passed to the sandbox, which runs it with
 LibreOffice's own interpreter (standard library and ``uno`` only). One soffice process is kept
-warm; it is started again after a crash, a time-out, and every so many workbooks.
+warm; it is restarted after a crash, a time-out, and a fixed number of workbooks.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ SOFFICE = "/usr/lib/libreoffice/program/soffice.bin"
 FILTER = "Calc MS Excel 2007 XML"
 START_TIMEOUT_S = 60.0
 RESTART_EXIT_CODE = 81
-"""soffice asks to be started again, as it may once with a new profile."""
+"""Exit status with which soffice asks to be restarted, as it may do once with a new profile."""
 
 WORKBOOKS_PER_PROCESS = 400
-"""soffice grows with each workbook that it opens; a fresh start takes a third of a second."""
+"""After how many workbooks soffice is restarted: it grows with each workbook that it opens, and a
+restart takes a third of a second."""
 
 LEFT_LIMIT_BYTES = 4 * 1024 * 1024
-"""What soffice may leave in the temporary folder, all workbooks together, before it is started
-again; certificates of its own are a hundred kilobytes of it."""
+"""How many bytes soffice may leave in the temporary folder, over all workbooks, before it is
+restarted; its own certificates take a hundred kilobytes."""
 
 PRINT_LIMIT_BYTES = 32 * 1024 * 1024
-"""The text of a sheet; those of the published tasks have a few kilobytes."""
+"""Longest text of a printed sheet; in the published tasks it has a few kilobytes."""
 
 CALC = "/org.openoffice.Office.Calc/Formula"
 SCRIPTING = "/org.openoffice.Office.Common/Security/Scripting"
@@ -53,7 +54,7 @@ SETTINGS = (
     # Every formula is recomputed when a file is opened; a cached value is never kept.
     (CALC + "/Load", "OOXMLRecalcMode", "0"),
     (CALC + "/Load", "ODFRecalcMode", "0"),
-    # Threaded formula groups computed wrong cells in real workbooks, in 7.4 to 26.8 alike.
+    # Threaded formula groups gave wrong values in real workbooks, in all versions from 7.4 to 26.8.
     (CALC + "/Calculation", "UseThreadedCalculationForFormulaGroups", "false"),
     (CALC + "/Calculation", "UseOpenCL", "false"),
     (SCRIPTING, "MacroSecurityLevel", "3"),
@@ -64,7 +65,7 @@ SETTINGS = (
     ("/org.openoffice.Office.Recovery/AutoSave", "Enabled", "false"),
     ("/org.openoffice.Setup/L10N", "ooSetupSystemLocale", "en-US"),
     ("/org.openoffice.Setup/L10N", "ooLocale", "en-US"),
-    # Excel reads 2011/02/23 as a date whatever the language.
+    # Excel reads 2011/02/23 as a date in every language.
     ("/org.openoffice.Setup/L10N", "DateAcceptancePatterns", "M/D/Y;M/D;M-D-Y;M-D;Y/M/D"),
 )
 
@@ -85,7 +86,7 @@ class Office:
         """Starts soffice with a fresh folder and profile, and connects to it.
 
         Raises:
-            CannotStartError: it does not start, or there is no room for it.
+            CannotStartError: soffice does not start, or there is no space for it.
         """
         import uno  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
 
@@ -130,7 +131,7 @@ class Office:
         self.free_at_start = self.temporary.free_bytes()
 
     def still_starting(self, command: list[str], deadline: float, error: Exception) -> None:
-        """Starts soffice again if it asks for that; gives up if it ended or hangs."""
+        """Restarts soffice if it asks for that; gives up if it ended or hangs."""
         assert self.process is not None
         ended = self.process.poll()
         if ended == RESTART_EXIT_CODE:
@@ -153,7 +154,7 @@ class Office:
         )
 
     def kill(self) -> None:
-        """Ends soffice at once, from any thread; the call that waits for it then fails."""
+        """Ends soffice immediately, from any thread; the call that waits for it then fails."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
 
@@ -178,7 +179,7 @@ class Office:
             self.stop()
 
     def ready(self) -> None:
-        """Makes sure that a process is there that has not opened too many workbooks."""
+        """Makes sure that a soffice process is running that has not opened too many workbooks."""
         alive = self.process is not None and self.process.poll() is None
         if not alive or self.context is None or self.opened >= WORKBOOKS_PER_PROCESS:
             self.start()
@@ -250,7 +251,7 @@ def load(office: Office, path: str) -> Any:
 
 
 def print_sheet(document: Any, folder: str, number: int) -> list[str]:
-    """The lines of a sheet as LibreOffice writes them to a text file: every cell as it is shown."""
+    """The lines of a sheet as LibreOffice writes them to a text file: cells as displayed."""
     # Comma, quotes, UTF-8; only what needs it is quoted; values as shown; which sheet.
     options = f"44,34,UTF-8,,,,false,true,true,false,false,{number}"
     place = os.path.join(folder, "print")  # noqa: PTH118 - UNO takes strings
@@ -303,7 +304,7 @@ def compute_in_time(office: Office, request: dict[str, Any], workbook: bytes) ->
         plain = as_plain_formula(formula, is_array=is_array)
         return for_libreoffice(plain, date_1904=date_1904)
 
-    # What does not matter to values does to the text: formats, the look of conditions.
+    # Not reduced: formats and conditional formats do not affect values, but they affect the text.
     slim = None if request.get("print") else without_the_unseen
     ready = prepare(workbook, names, step=Step(TRIGGER, rewrite), slim=slim)
     ranges = [tuple(asked) for asked in request["ranges"]]
@@ -315,7 +316,8 @@ def compute_in_time(office: Office, request: dict[str, Any], workbook: bytes) ->
         try:
             return compute_until(office, ready, ranges, limit_s, printed)
         except FellOverError as error:
-            # It may have been ended from outside; a workbook that makes it crash does so again.
+            # soffice may have been ended from outside. If the workbook makes it crash, it crashes
+            # again.
             if attempt + 1 == ATTEMPTS:
                 raise CannotComputeError(str(error)) from error
     raise AssertionError("every attempt returns or raises")
@@ -383,7 +385,7 @@ def main() -> None:
         return compute_in_time(office, request, workbook)
 
     def get_ready() -> None:
-        # The next request, if any, need not wait; what fails here fails there as well.
+        # So that the next request need not wait. A failure here would also occur there.
         with contextlib.suppress(CannotStartError):
             office.tidy()
             office.ready()

@@ -16,14 +16,14 @@ from judge.recalc.services.common import CannotComputeError
 from judge.recalc.services.dialect import split_arguments
 
 UNPACKED_LIMIT_BYTES = 768 * 1024 * 1024
-"""Most bytes that all parts of a workbook may claim; real ones are far below it."""
+"""Most bytes that the parts of a workbook may claim together; real workbooks have far fewer."""
 
 ENTRY_LIMIT = 20_000
 
 MAX_BYTES = 65_536
 LONGEST = 16_384
-"""Formulas of more bytes in the file, or of more characters, stay as they are and are not examined.
-Excel's own limit is 8,192 characters, to which come prefixes that only the file shows."""
+"""A formula with more bytes in the file, or with more characters, is not examined or changed.
+Excel's own limit is 8,192 characters, without the prefixes that only the file contains."""
 
 Rewrite = Callable[[str, bool], str]
 """Rewrites a formula's text, given whether it is an array formula."""
@@ -54,7 +54,7 @@ def prepare(
         names: function name -> name to write in its place wherever it is called *without* a
             prefix. This keeps an engine from computing what Excel would not recognise.
         step: turns a formula into what the engine reads as Excel does.
-        slim: leaves out what no value depends on.
+        slim: removes everything that no value depends on.
 
     Raises:
         CannotComputeError: not a package, or it claims to unpack to more than the limit.
@@ -74,7 +74,7 @@ def prepare(
         steps = [renaming(names)] if names else []
         if step is not None:
             steps.append(step)
-        # Packed again even where nothing is changed: every engine sees the parts that we saw.
+        # Packed again even if nothing is changed, so that every engine sees the parts that we saw.
         parts: Mapping[str, bytes] = {
             entry.filename: only_elements(archive.read(entry)) for entry in entries
         }
@@ -84,7 +84,7 @@ def prepare(
 
 
 def _pack(parts: Mapping[str, bytes], steps: Sequence[Step]) -> bytes:
-    """A package of some parts, their formulas edited, nothing compressed."""
+    """Packs some parts with edited formulas, without compression."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as package:
         for name, content in parts.items():
@@ -101,7 +101,8 @@ _BESIDE_ELEMENTS = re.compile(
 def only_elements(content: bytes) -> bytes:
     """An XML part without comments and processing instructions, CDATA sections as plain text.
 
-    A formula could be in several pieces otherwise, and be overlooked by what rewrites formulas.
+    Otherwise a formula could be in several pieces, and the code that rewrites formulas would miss
+    it.
     """
     if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return content
@@ -116,10 +117,10 @@ def only_elements(content: bytes) -> bytes:
 
 
 def renaming(names: Mapping[str, str]) -> Step:
-    """Writes other names for functions that are called without a prefix.
+    """Replaces the names of functions that are called without a prefix.
 
-    A name that is not the same with a prefix means a function that no engine knows: its arguments
-    are removed as well, since an unknown function is an error whatever its arguments are.
+    If the new name is not the old one with a prefix, it means a function that no engine knows. Then
+    the arguments are removed as well, since an unknown function is an error whatever its arguments.
     """
     alternatives = "|".join(map(re.escape, names))
     calls = re.compile(
@@ -148,7 +149,7 @@ def renaming(names: Mapping[str, str]) -> Step:
 
 
 def edit_formulas(content: bytes, steps: Sequence[Step]) -> bytes:
-    """Applies some steps to the text of every formula of a part."""
+    """Applies rewriting steps to the text of every formula of a part."""
     if not steps:
         return content
 
@@ -182,4 +183,4 @@ _FORMULA = re.compile(
 )
 _PREFIXED_FORMULA = re.compile(rb"<\w+:f[\s/>]")
 _SHEET_FORMULA = re.compile(rb"(<f(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</f>)")
-"""The same for sheets in the usual notation, several times as fast: it begins with a literal."""
+"""The same for sheets in the usual notation; faster, since the pattern begins with a literal."""

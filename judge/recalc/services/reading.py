@@ -1,4 +1,4 @@
-"""Reading values out of a document that LibreOffice has open.
+"""Reads values from a document that is open in LibreOffice.
 
 Standard library only: this text goes into the sandbox.
 """
@@ -14,7 +14,7 @@ Area = tuple[str, int, int, int, int]
 """A sheet's name, then row, column, last row, last column, from 1."""
 
 Place = tuple[int, int]
-"""Index of an area, and of a cell in it, row by row."""
+"""Index of an area, and index of a cell in it, counted row by row."""
 
 LAST_ROW = 1_048_576
 LAST_COLUMN = 16_384
@@ -33,7 +33,7 @@ EXCEL_ERRORS = {
     525: "#NAME?",
     532: "#DIV/0!",
 }
-"""LibreOffice's error numbers -> what Excel shows. Others (parser, memory) mean: not computed."""
+"""LibreOffice's error number -> the error that Excel shows. Other errors mean: not computed."""
 
 OTHER_ERRORS = {
     501: "a character that the formula parser does not take",
@@ -54,7 +54,7 @@ OTHER_ERRORS = {
 
 
 def read_values(document: Any, areas: list[Area]) -> list[list[object]]:
-    """The values of some areas, row by row, as they are written to an answer."""
+    """The values of some areas, row by row, in the form of an answer."""
     reading = Reading(document, areas)
     lists = [reading.raw(*area) for area in areas]
     errors: list[Place] = []
@@ -77,7 +77,7 @@ def read_values(document: Any, areas: list[Area]) -> list[list[object]]:
 
 
 class Reading:
-    """Asks an open document for values, and for details that its interface does not give."""
+    """Reads values from an open document, and details that its interface does not provide."""
 
     def __init__(self, document: Any, areas: list[Area]) -> None:
         self.document = document
@@ -85,7 +85,7 @@ class Reading:
         self.areas = areas
 
     def raw(self, name: str, top: int, left: int, bottom: int, right: int) -> list[object]:
-        """What LibreOffice gives in one call: numbers and strings, None for an error."""
+        """The values that LibreOffice returns in one call: numbers, strings, None for errors."""
         if not self.sheets.hasByName(name):
             raise CannotComputeError(f"LibreOffice finds no sheet {name!r}")
         cells = self.sheets.getByName(name).getCellRangeByPosition(
@@ -94,10 +94,10 @@ class Reading:
         return [value for row in cells.getDataArray() for value in row]
 
     def ask(self, questions: list[tuple[str, Place]]) -> list[object]:
-        """What functions return for some cells, computed by formulas in unused cells.
+        """The results of functions for some cells, computed by formulas in unused cells.
 
-        Asking the cells one by one would take a round trip each. A sheet of our own would make
-        LibreOffice compute the whole workbook again.
+        Asking for each cell separately would take a round trip for each. Adding a sheet for the
+        formulas would make LibreOffice compute the whole workbook again.
         """
         if not questions:
             return []
@@ -141,7 +141,7 @@ class Reading:
 
 
 def unprotected(part: Any) -> bool:
-    """Removes the protection of a sheet or a document; returns whether none is left."""
+    """Removes the protection of a sheet or a document; returns whether it is unprotected now."""
     if part.isProtected():
         with contextlib.suppress(Exception):  # UNO's own, if there is a password
             part.unprotect("")
@@ -158,7 +158,7 @@ def column_name(column: int) -> str:
 
 
 def error_of(number: object) -> dict[str, str]:
-    """An error number of LibreOffice as it is written to an answer."""
+    """The form of LibreOffice's error number in an answer."""
     if not isinstance(number, float):
         return {"x": "LibreOffice gives no value"}
     code = int(number)

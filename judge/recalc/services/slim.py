@@ -1,9 +1,10 @@
-"""What no value depends on is left out of the workbook that LibreOffice opens.
+"""Removes everything that no value depends on from the workbook that LibreOffice opens.
 
-Opening is most of what a workbook costs, and much of that is drawings, comments, rules for
-conditional formatting, thousands of styles. Formulas do not see them, with exceptions that are
-searched for first: these keep only formats or pivot tables. Macros, pictures, embedded objects, and
-where other files are, never reach LibreOffice, whatever a formula calls.
+Opening takes most of the time for a workbook, and much of it goes to drawings, comments, rules for
+conditional formatting, and thousands of styles. Formulas do not depend on these, except for some
+calls, which are searched for first; if there are any, formats or pivot tables are kept. Macros,
+pictures, embedded objects and the addresses of other files never reach LibreOffice, whatever a
+formula calls.
 
 Standard library only: this text goes into the sandbox.
 """
@@ -27,7 +28,7 @@ _UNSEEN_PARTS = re.compile(
 _PIVOT_PARTS = re.compile(r"xl/(?:pivotTables|pivotCache)", re.IGNORECASE)
 
 _READ_ENDINGS = (".xml", ".rels")
-"""A part with another ending cannot contribute to a value."""
+"""Endings of parts; a part with another ending cannot contribute to a value."""
 
 _SEEN_LINKS = frozenset(
     (
@@ -44,8 +45,8 @@ _SEEN_LINKS = frozenset(
         "sheetMetadata",
     )
 )
-"""Kinds of relationships that a value can come through; links to other workbooks give the values
-that were last seen there."""
+"""Kinds of relationships that lead to parts on which values depend; links to other workbooks lead
+to their cached values."""
 
 _PIVOT_LINKS = frozenset(("pivotTable", "pivotCacheDefinition", "pivotCacheRecords"))
 _OUTSIDE_LINKS = frozenset(
@@ -55,20 +56,20 @@ _LINKS_LIMIT_BYTES = 16 * 1024 * 1024
 _LINKS = "http://schemas.openxmlformats.org/package/2006/relationships"
 
 _KEPT_BEHIND_CELLS = (b"autoFilter", b"mergeCells", b"tableParts")
-"""What formulas can see of what follows the cells: filters (hidden rows), merged cells, tables."""
+"""Elements after the cells on which formulas can depend: filters (hidden rows), merges, tables."""
 
 _END_OF_CELLS = re.compile(rb"</(?:\w+:)?sheetData\s*>|<(?:\w+:)?sheetData\s*/>")
 _END_OF_SHEET = re.compile(rb"</(?:\w+:)?worksheet\s*>\s*\Z")
 
 _SEES_FORMATS = (b"CELL(", b"CELL (")
 _SEES_PIVOTS = (b"GETPIVOTDATA",)
-"""Calls that see formats or pivot tables. A name that ends in one of them only costs speed."""
+"""Calls that depend on formats or pivot tables. A name that ends like one only costs time."""
 
 _PROTECTION = re.compile(
     rb"<(?:\w+:)?(?:sheet|workbook)Protection\b[^<>]*"
     rb"(?:/>|>\s*</(?:\w+:)?(?:sheet|workbook)Protection\s*>)"
 )
-"""Our questions are formulas in a free column, which a protected sheet does not accept."""
+"""Removed since we add formulas in a free column, which a protected sheet does not accept."""
 
 _AS_DISPLAYED = re.compile(rb"""\bfullPrecision\s*=\s*["'](?:0|false)["']""")
 
@@ -85,7 +86,7 @@ _START_OF_STYLES = re.compile(rb"""<styleSheet\b(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'
 
 @dataclass(frozen=True)
 class Seen:
-    """What the formulas of a workbook see of it in addition to cells.
+    """What the formulas of a workbook depend on in addition to cells.
 
     Attributes:
         formats: how cells look, which ``CELL`` returns.
@@ -119,7 +120,7 @@ def _seen(parts: Mapping[str, bytes]) -> Seen:
 
 
 def less_of(name: str, content: bytes, seen: Seen = Seen()) -> bytes | None:
-    """A reduced part; None if nothing of it is needed."""
+    """Reduces a part; None if nothing of it is needed."""
     if _UNSEEN_PARTS.match(name) or not name.lower().endswith(_READ_ENDINGS):
         return None
     if _PIVOT_PARTS.match(name) and not seen.pivots:
@@ -140,7 +141,7 @@ def less_of(name: str, content: bytes, seen: Seen = Seen()) -> bytes | None:
 
 
 def _links(name: str, content: bytes, seen: Seen) -> bytes | None:
-    """The relationships of a part that a value can come through; None if they are unreadable.
+    """The relationships of a part on which values can depend; None if they are unreadable.
 
     They are read as LibreOffice reads them and written again: it reaches parts only through them.
     """
@@ -159,7 +160,7 @@ def _links(name: str, content: bytes, seen: Seen) -> bytes | None:
         if kind not in kinds or (said["TargetMode"] == "External") != outside:
             continue
         if outside:
-            # A different name for each, so that values seen in one are not mistaken for another's.
+            # Each gets a different name, so that the cached values of one are not used for another.
             said["Target"] = f"file:///nowhere/{posixpath.basename(name)}.xlsx"
         pairs = "".join(f' {key}="{html.escape(value)}"' for key, value in said.items() if value)
         lines.append(f"<Relationship{pairs}/>")
@@ -167,7 +168,7 @@ def _links(name: str, content: bytes, seen: Seen) -> bytes | None:
 
 
 def _sheet(content: bytes) -> bytes:
-    """A worksheet up to its cells, and what formulas can see of the rest."""
+    """A worksheet up to its cells, and the parts of the rest on which formulas can depend."""
     start = content.rfind(b"sheetData")
     cells = _END_OF_CELLS.search(content, max(start - 20, 0)) if start >= 0 else None
     end = _END_OF_SHEET.search(content, cells.end()) if cells else None
@@ -193,10 +194,10 @@ def _element(content: bytes, name: bytes) -> bytes:
 
 
 def _styles(content: bytes) -> bytes:
-    """As many cell formats as there were, each with only its number format.
+    """Reduces each cell format to its number format; their number does not change.
 
-    LibreOffice rounds what it computes in a cell with the format of a date or a time. What
-    conditional formats, filters and tables refer to stays as well.
+    LibreOffice rounds the values of cells with date or time formats. Styles to which conditional
+    formats, filters and tables refer stay as well.
     """
     start = _START_OF_STYLES.search(content)
     formats = _element(content, b"cellXfs")
@@ -204,7 +205,7 @@ def _styles(content: bytes) -> bytes:
         return content
     numbers = [_NUMBER_FORMAT.search(found) for found in _FORMAT.findall(formats)]
     return _PLAIN_STYLES % (
-        # Its name spaces are declared there, and what is kept may use them.
+        # The namespaces are declared there, and the elements that stay may use them.
         content[: start.end()],
         _element(content, b"numFmts"),
         b"".join(

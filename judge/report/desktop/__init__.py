@@ -1,1 +1,1 @@
-"""Desktop episodes in reports: read, counted, compared, marked, and shown as a moving picture."""
+"""Desktop episodes in reports: reads, counts, compares, marks and animates them."""

@@ -1,4 +1,4 @@
-"""Desktop episodes counted: success by setting, endings, histograms; runs compared. Pure."""
+"""Counts desktop episodes (success by setting, endings, histograms) and compares runs. Pure."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ _OF_REQUESTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class AskedSetting:
-    """How the chat model was asked, for a line of a table.
+class RequestSettings:
+    """The settings of requests to the chat model, for a line of a table.
 
     Attributes:
-        history: earlier turns that a request shows; None where not known.
-        instruction: the phrasing of the instructions; ``both`` where there are two.
-        oracle_plan: whether the steps of an expert were given.
+        history: earlier turns that a request shows; None if not known.
+        instruction: the phrasing of the instructions; ``both`` if there are two.
+        oracle_plan: whether an expert's steps were given.
         details: further settings by their names for people.
     """
 
@@ -62,41 +62,41 @@ class AskedSetting:
     details: Mapping[str, str]
 
 
-def asked_setting(
+def request_settings(
     run: RunDocument, entries: Sequence[EpisodeEntry], tasks: Iterable[Task | None]
-) -> AskedSetting:
-    """Reads from the records how the chat model was asked.
+) -> RequestSettings:
+    """Reads the settings of requests to the chat model from the records.
 
     Args:
         run: the document of run.json.
         entries: the episodes.
-        tasks: the tasks that they are about; None where the suite is not available.
+        tasks: the tasks of the episodes; None if the suite is not available.
     """
-    asked = run.get("inference") or InferenceIdentity()
+    inference = run.get("inference") or InferenceIdentity()
     if any(entry.model == HUMAN for entry in entries):
-        asked = InferenceIdentity()  # settings of a chat model say nothing about people
-    desktop = asked.get("desktop")
+        inference = InferenceIdentity()  # settings of a chat model do not apply to people
+    desktop = inference.get("desktop")
     setting = desktop.get("setting") if isinstance(desktop, Mapping) else None
     setting = setting if isinstance(setting, Mapping) else {}
     history = setting.get("history")
     phrasings = {task.phrasing.name for task in tasks if task is not None and task.phrasing}
-    return AskedSetting(
+    return RequestSettings(
         history=history if isinstance(history, int) else None,
         instruction="both" if len(phrasings) > 1 else "".join(phrasings)[:_MAX_TEXT_LENGTH],
-        oracle_plan=asked.get("oracle_plan") is True,
-        details={**_model_settings(asked, setting), **_desktop_settings(entries)},
+        oracle_plan=inference.get("oracle_plan") is True,
+        details={**_model_settings(inference, setting), **_desktop_settings(entries)},
     )
 
 
-def _model_settings(asked: InferenceIdentity, setting: Mapping[str, object]) -> dict[str, str]:
-    if not asked:
+def _model_settings(inference: InferenceIdentity, setting: Mapping[str, object]) -> dict[str, str]:
+    if not inference:
         return {}
-    params = asked.get("params") or {}
+    params = inference.get("params") or {}
     values = {name: setting.get(key) for name, key in _OF_SETTING.items()}
     values |= {name: params.get(key) for name, key in _OF_REQUESTS.items()}
-    values["execution feedback"] = asked.get("execution_feedback") is not False
-    values["documents"] = asked.get("documents") or False
-    prompt = asked.get("prompt")
+    values["execution feedback"] = inference.get("execution_feedback") is not False
+    values["documents"] = inference.get("documents") or False
+    prompt = inference.get("prompt")
     values["prompt"] = prompt.get("name") if isinstance(prompt, Mapping) else None
     return {name: _text(value) for name, value in values.items() if value is not None}
 
@@ -119,7 +119,7 @@ def _text(value: object) -> str:
 
 
 def common(names: Iterable[str]) -> str:
-    """The value that all have; ``several`` if they differ, empty if there are none."""
+    """The common value of all; ``several`` if they differ, empty if there are none."""
     different = set(names)
     return SEVERAL if len(different) > 1 else "".join(different)
 
@@ -193,19 +193,19 @@ def _of_setting(scored: Scored, setting: tuple[str, str, str, bool]) -> Scored:
 def setting_row(
     name: str, run: RunDocument, scored: Scored, columns: Sequence[ScoreColumn], method: Method
 ) -> SettingRow:
-    """A line of a table as the papers print them.
+    """A line of a table in the form of the papers.
 
     Args:
         name: the name of the run, if there are several.
         run: the document of run.json.
-        scored: its submissions: all of them episodes, or none.
+        scored: its submissions; either all of them or none are episodes.
         columns: classes of tasks.
         method: confidence, resamples and seed.
     """
     entries = [entry for submission, _ in scored for entry in submission.episodes.values()]
     ended = [entry for entry in entries if entry.seconds is not None]
     alias = common(entry.model for entry in entries) if entries else run.get("model")
-    asked = asked_setting(run, entries, (submission.task for submission, _ in scored))
+    requested = request_settings(run, entries, (submission.task for submission, _ in scored))
     return SettingRow(
         name=name,
         model=served_model({**run, "model": alias}) or "",
@@ -213,11 +213,11 @@ def setting_row(
         action_space=(
             common(entry.action_space for entry in entries) if entries else run.get("setting") or ""
         ),
-        history=asked.history,
-        instruction=asked.instruction,
-        oracle_plan=asked.oracle_plan,
+        history=requested.history,
+        instruction=requested.instruction,
+        oracle_plan=requested.oracle_plan,
         gui_only=bool(entries) and all(entry.gui_only for entry in entries),
-        details=asked.details,
+        details=requested.details,
         episodes=len(entries),
         mean_turns=_mean([entry.turns for entry in ended]),
         mean_steps=_mean([entry.steps for entry in ended]),
@@ -227,9 +227,9 @@ def setting_row(
 
 
 def classes_of(suite: Suite | None) -> tuple[ScoreColumn, ...]:
-    """The classes of tasks that the tables of a suite distinguish; none without the suite.
+    """The classes of tasks that the tables of a suite distinguish; empty without the suite.
 
-    A suite without tables has its divisions instead, unless they have too many groups.
+    For a suite without tables, its divisions are used, unless they have too many groups.
     """
     if suite is None:
         return ()
@@ -277,7 +277,7 @@ def _endings(episodes: _Found) -> tuple[EndingCount, ...]:
 
 
 def _histogram(episodes: _Found, read: Callable[[EpisodeEntry], int]) -> tuple[EpisodeBin, ...]:
-    """Bars of the same width, of the episodes that ended."""
+    """Counts the episodes that ended, in bars of the same width."""
     numbers = [(read(entry), is_accepted) for entry, is_accepted in episodes if entry.ended]
     if not numbers:
         return ()
@@ -304,8 +304,8 @@ class Common:
     """The tasks on which runs are compared.
 
     Attributes:
-        tasks: their names: ids, or what all phrasings of a task share.
-        by_phrasing: which of the two.
+        tasks: their names: ids, or the id that all phrasings of a task share.
+        by_phrasing: whether names are the shared ids of phrasings.
     """
 
     tasks: frozenset[str]
@@ -330,7 +330,7 @@ def compare_episodes(
         method: confidence, resamples and seed.
 
     Returns:
-        The pairs that have a task of which both have an episode that ended.
+        The pairs of runs with at least one task on which both have an episode that ended.
     """
     took = [_took(run, common) for run in runs]
     pairs = (
@@ -347,9 +347,9 @@ def setting_rows(
     common: Common,
     method: Method,
 ) -> tuple[SettingRow, ...]:
-    """A line for each run, on the tasks that are compared; none if no run has episodes there.
+    """A line for each run, on the tasks that are compared; empty if no run has episodes on them.
 
-    A run without episodes is next to them with what its programs solved, as the papers have it.
+    As in the papers, a run without episodes has a line too: the success of its programs.
 
     Args:
         names: the names of the runs.
@@ -376,12 +376,12 @@ def setting_rows(
 
 
 def _episodes_only(scored: Scored) -> Scored:
-    """The submissions that are episodes; all of them if none is."""
+    """The submissions that are episodes; all submissions if none is an episode."""
     return [pair for pair in scored if pair[0].episodes] or scored
 
 
 _Took = Mapping[str, Mapping[str, float]]
-"""What is counted -> task -> mean over its samples."""
+"""Key of a figure -> task -> mean of the figure over the task's samples."""
 
 
 def _took(run: LoadedRun, common: Common) -> _Took:

@@ -1,4 +1,4 @@
-"""The desktop episodes of a run as a report has them, and how they are read."""
+"""Reads the desktop episodes of a run for a report."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ ENDINGS = {
     "context-length": "context too long",
     "closed": "page closed",
 }
-"""How an episode ended, as it is on record -> in words."""
+"""How an episode ended: the key on record -> the words for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeEntry:
-    """One episode, as its record has it.
+    """One episode, as recorded.
 
     Attributes:
         model: the chat model; ``human`` for a person.
-        observation: what was shown.
+        observation: the kind of observation that was shown.
         action_space: the language of the actions.
         gui_only: whether actions could only use mouse and keyboard.
-        as_published: corrections of the published desktops that were left out.
-        ended: how it ended, a key of :data:`ENDINGS`; None for one that was interrupted.
-        turns: turns that were taken.
-        steps: actions that were performed.
-        failed_steps: actions that failed or were refused.
-        empty_turns: turns whose reply holds no action.
-        seconds: from the first observation to the end; None for one that was interrupted.
-        ready_s: from the start of the desktop to its first settled state.
-        changed: whether the file that it left differs from the one that it was opened with; None
-            for one that was interrupted.
-        problem: why it left no file; empty if it did.
-        screen: size of the screen, such as ``1920x1080``; empty where not on record.
-        window: place and size of the window, such as ``100,50,1280x720``; empty for the whole
+        as_published: corrections of the published desktops that were not applied.
+        ended: how it ended, a key of :data:`ENDINGS`; None if it was interrupted.
+        turns: number of turns that were taken.
+        steps: number of actions that were performed.
+        failed_steps: number of actions that failed or were refused.
+        empty_turns: number of turns whose reply does not contain an action.
+        seconds: time from the first observation to the end; None if it was interrupted.
+        ready_s: time from the start of the desktop to its first settled state.
+        changed: whether the file differs at the end from what it was at the start; None if the
+            episode was interrupted.
+        problem: why it did not leave a file; empty if it did.
+        screen: size of the screen, such as ``1920x1080``; empty if not on record.
+        window: position and size of the window, such as ``100,50,1280x720``; empty for the whole
             screen.
         clutter: other windows that were open.
     """
@@ -67,7 +67,7 @@ class EpisodeEntry:
 
     @property
     def setting(self) -> tuple[str, str, str, bool]:
-        """The setting that episodes have in common."""
+        """The settings by which episodes are grouped."""
         return (self.model, self.observation, self.action_space, self.gui_only)
 
 
@@ -76,10 +76,10 @@ class SettingCell:
     """The success of one setting on some tasks.
 
     Attributes:
-        heading: what it has in common with its neighbours; empty if nothing.
-        label: which tasks these are.
-        tasks: those with a scored case.
-        solved: the share of them that is solved, with its interval.
+        heading: the heading that it shares with its neighbours; empty if there is none.
+        label: the name of this class of tasks.
+        tasks: number of tasks with a scored case.
+        solved: the share of these that is solved, with its interval.
     """
 
     heading: str
@@ -93,23 +93,23 @@ class SettingRow:
     """One setting, as a line of the papers' tables.
 
     Attributes:
-        name: the name of the run, where several runs are compared; otherwise empty.
+        name: the name of the run if several runs are compared; otherwise empty.
         model: the chat model; ``human`` for a person.
-        observation: what was shown.
-        action_space: the language of the actions; of a run without episodes, its setting.
-        history: earlier turns that a request shows; None where no chat model was asked or it is
-            not on record.
-        instruction: the phrasing of the instructions, ``both`` where there are two; empty in a
-            suite without phrasings.
-        oracle_plan: whether the steps of an expert were given with the instruction.
+        observation: the kind of observation that was shown.
+        action_space: the language of the actions; for a run without episodes, its setting.
+        history: earlier turns that a request shows; None if no chat model was used or it is not on
+            record.
+        instruction: the phrasing of the instructions, ``both`` if there are two; empty in a suite
+            without phrasings.
+        oracle_plan: whether an expert's steps were given with the instruction.
         gui_only: whether actions could only use mouse and keyboard.
         details: further settings by their names for people, such as ``turns at most``; tables show
             those in which their rows differ.
-        episodes: how many there are; 0 for a run that is compared and has none.
-        mean_turns: turns of an episode; None if none ended.
-        mean_steps: actions of an episode; None if none ended.
-        mean_s: seconds of an episode; None if none ended.
-        cells: the success on all tasks, then on those of each class that the suite's tables have.
+        episodes: number of episodes; 0 for a compared run without episodes.
+        mean_turns: mean turns of an episode; None if none ended.
+        mean_steps: mean actions of an episode; None if none ended.
+        mean_s: mean seconds of an episode; None if none ended.
+        cells: the success on all tasks, then on those of each class in the suite's tables.
     """
 
     name: str
@@ -130,12 +130,12 @@ class SettingRow:
 
 @dataclass(frozen=True, slots=True)
 class EndingCount:
-    """How many episodes ended in some way.
+    """How many episodes ended in one way.
 
     Attributes:
-        ended: as it is on record; empty for those that were interrupted.
+        ended: the key on record; empty for interrupted episodes.
         description: the same in words.
-        episodes: how many.
+        episodes: how many episodes ended in this way.
         share: their share of all episodes.
         accepted: how many of them left a file that is accepted.
     """
@@ -152,9 +152,9 @@ class EpisodeBin:
     """A bar of a histogram.
 
     Attributes:
-        low: least number that is in it.
-        high: greatest number that is in it.
-        episodes: how many episodes are.
+        low: least number in the bar.
+        high: greatest number in the bar.
+        episodes: how many episodes have a number in this range.
         accepted: how many of them left a file that is accepted.
     """
 
@@ -169,11 +169,11 @@ class EpisodesSummary:
     """The episodes of a run.
 
     Attributes:
-        episodes: how many there are.
+        episodes: number of episodes.
         settings: the success by setting.
-        endings: how they ended, commonest first.
-        steps: histogram of the actions of those that ended.
-        turns: histogram of their turns.
+        endings: how they ended, most common first.
+        steps: histogram of the actions of episodes that ended.
+        turns: histogram of the turns of episodes that ended.
     """
 
     episodes: int
@@ -189,9 +189,9 @@ class PairedMean:
 
     Attributes:
         key: ``steps``, ``turns`` or ``seconds``.
-        tasks: tasks of which both have an episode that ended.
-        first: mean of the run that is compared with; several samples of a task averaged first.
-        second: mean of the run that is compared with it.
+        tasks: number of tasks on which both have an episode that ended.
+        first: mean of the first run, the baseline; samples of a task are averaged first.
+        second: mean of the second run, which is compared with the first.
         difference: the second minus the first.
         low: lower end of its interval; None with fewer than two tasks.
         high: upper end of its interval.
@@ -208,12 +208,12 @@ class PairedMean:
 
 @dataclass(frozen=True, slots=True)
 class EpisodePair:
-    """The episodes of one run against those of another.
+    """The episodes of one run compared with those of another.
 
     Attributes:
-        first: name of the run that is compared with.
-        second: name of the run that is compared with it.
-        means: what they took.
+        first: name of the first run, the baseline.
+        second: name of the second run, which is compared with the first.
+        means: mean turns, actions and seconds of both.
     """
 
     first: str
@@ -230,14 +230,14 @@ _MAX_PIXELS = 100_000
 
 
 def read_entries(run: Path, keys: Iterable[Key]) -> tuple[dict[Key, EpisodeEntry], tuple[str, ...]]:
-    """The episodes of some cases, without their turns.
+    """Reads the episodes of some cases, without their turns.
 
     Args:
         run: the results directory.
         keys: the keys of the cases.
 
     Returns:
-        The entries of those that have an episode; and a note if some cannot be read.
+        The entries of the cases that have an episode, and a note if some cannot be read.
     """
     if not (run / EPISODES_FOLDER).is_dir():
         return {}, ()
@@ -289,24 +289,24 @@ def _count(value: object) -> int:
 
 
 def _size(options: Mapping[str, object]) -> str:
-    """``1920x1080``; empty where a record does not say."""
+    """A size such as ``1920x1080``; empty if it is not on record."""
     width, height = _count(options.get("width")), _count(options.get("height"))
     return f"{width}x{height}" if width and height else ""
 
 
 def _window_text(window: object) -> str:
-    """``100,50,1280x720``, as ``--window`` has it; empty for the whole screen."""
+    """A window such as ``100,50,1280x720``, as for ``--window``; empty for the whole screen."""
     if not isinstance(window, Mapping):
         return ""
     return f"{_count(window.get('x'))},{_count(window.get('y'))},{_size(window)}"
 
 
 def setting_parts(setting: str) -> tuple[str, str]:
-    """Observation and action space of ``desktop/screenshot/pyautogui``; empty where not named."""
+    """Observation and action space, as in ``desktop/screenshot/pyautogui``; empty if not named."""
     parts = [*setting[:_MAX_NAME_LENGTH].split("/"), "", "", ""]
     return parts[1], "/".join(filter(None, parts[2:_SETTING_PARTS]))
 
 
 def ending_in_words(ended: str | None) -> str:
-    """How an episode ended."""
+    """The end of an episode, in words."""
     return ENDINGS.get(ended, ended[:_MAX_NAME_LENGTH]) if ended else "interrupted"

@@ -1,4 +1,4 @@
-"""Screenshots made smaller, and an episode as one moving picture; decoded only in the sandbox."""
+"""Shrinks screenshots, and animates an episode; pictures are decoded only in the sandbox."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from judge.sandbox.bundle import program_text
 from judge.sandbox.contract import Sandbox, ServiceChannel
 
 FORMS = ("gif", "webp")
-"""The forms of a moving picture."""
+"""The formats of an animated picture."""
 
 MAX_FILM_BYTES = 10 * MIB
-"""The largest file: pages with Markdown accept pictures of this size."""
+"""Largest file, in bytes: Markdown pages accept pictures of this size."""
 
 MAX_TURNS = 120
-"""A longer episode is cut."""
+"""How many turns are shown; a longer episode is cut off."""
 
 _PROGRAM = ("judge.inference.picture_worker", "judge.report.desktop.film_worker")
 _WIDTH, _HEIGHT = 960, 540
@@ -54,7 +54,7 @@ _MAX_MARKS = 40
 def film_of_case(
     run: Path, task_id: str, case: int, *, sample: int = 0, form: str = "gif", sandbox: str = "auto"
 ) -> bytes:
-    """The episode of a case as a moving picture that plays in every page.
+    """The episode of a case as an animated picture, which every page can show.
 
     Args:
         run: the results directory.
@@ -62,10 +62,10 @@ def film_of_case(
         case: the 1-based number of the case.
         sample: the 0-based number among several solutions of the task.
         form: one of :data:`FORMS`.
-        sandbox: in which the screenshots are decoded: ``docker``, ``bubblewrap`` or ``auto``.
+        sandbox: the sandbox that decodes the screenshots: ``docker``, ``bubblewrap`` or ``auto``.
 
     Raises:
-        StoreError: the directory holds no such episode, or it cannot be shown.
+        StoreError: the directory does not hold such an episode, or it cannot be shown.
         SandboxError: no sandbox is available.
     """
     path = episode_path(run, task_id, sample, case)
@@ -82,7 +82,7 @@ def film_of_case(
 
 
 class FilmStudio:
-    """Works with screenshots in a service of the sandbox, opened when it is first needed.
+    """Processes screenshots in a service of the sandbox, which is opened when first needed.
 
     Args:
         open_sandbox: opens the sandbox; called once.
@@ -95,7 +95,7 @@ class FilmStudio:
         self._is_broken = False
 
     def shrink(self, picture: bytes) -> bytes | None:
-        """A picture as a smaller file; None if none can be made, or no sandbox is available."""
+        """A smaller version of a picture; None if it cannot be made, or no sandbox is available."""
         if self._is_broken:
             return None
         frame = {
@@ -110,13 +110,13 @@ class FilmStudio:
         except StoreError:
             return None
         except JudgeError:
-            # Without a sandbox, pictures stay as they are.
+            # Without a sandbox, pictures keep their size.
             self._is_broken = True
             return None
         return made if made and image_type(made) == "image/webp" else None
 
     def film(self, episode: Episode, files: EpisodeFiles, form: str, *, verdict: str) -> bytes:
-        """An episode as a moving picture, turn by turn.
+        """An episode as an animated picture, turn by turn.
 
         Args:
             episode: the episode.
@@ -125,7 +125,7 @@ class FilmStudio:
             verdict: the verdict in words, shown with the last turn.
 
         Raises:
-            StoreError: it has no turn, or a screenshot cannot be decoded.
+            StoreError: it does not have any turn, or a screenshot cannot be decoded.
             SandboxError: no sandbox is available.
         """
         if not episode.turns:
@@ -135,7 +135,7 @@ class FilmStudio:
         end = {"do": "finish", "form": form, "most_bytes": MAX_FILM_BYTES}
         made = self._call(end, _FINISH_TIMEOUT_S)
         if image_type(made) != f"image/{form}":
-            raise StoreError(f"{episode.path}: what came back is not a {form.upper()} picture")
+            raise StoreError(f"{episode.path}: the result is not a {form.upper()} picture")
         return made
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ class FilmStudio:
             answer = json.loads(self._channel.call(json.dumps(frame).encode(), timeout_s))
             error, made = answer.get("error"), base64.b64decode(answer.get("made") or "")
         except (TimeoutError, SandboxError) as failure:
-            # The picture ended the service (memory, a fault of a decoder); the next gets a new one.
+            # The picture crashed the service (memory, a decoder's bug); the next gets a new one.
             self._channel.close()
             self._channel = None
             raise StoreError(f"a screenshot could not be read: {failure}") from failure

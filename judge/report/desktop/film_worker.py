@@ -1,8 +1,8 @@
-"""Makes pictures of episodes smaller, and one moving picture of many: a program of the sandbox.
+"""Shrinks pictures of episodes and joins them into an animation; runs only in the sandbox.
 
-The judge never imports this file: its text is sent into the sandbox and runs there, isolated, with
-Pillow. Screenshots come from strangers, and decoders have faults: what one of them does to this
-process, or how much memory it takes, harms nobody else.
+The judge never imports this file: its source is sent into the sandbox and runs there, isolated,
+with Pillow. Screenshots come from strangers, and decoders have bugs: if one crashes this process or
+takes too much memory, nothing else is harmed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _FILM: list[tuple[Any, int]] = []
 
 
 def opened(data: bytes, most_pixels: int) -> Any:
-    """A picture in three channels, its size checked before anything is decoded."""
+    """Decodes a picture into three channels, after checking its size."""
     from PIL import Image  # noqa: PLC0415  only in the sandbox
 
-    Image.MAX_IMAGE_PIXELS = None  # the bound is the one below
+    Image.MAX_IMAGE_PIXELS = None  # the limit below replaces it
     image = Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP", "GIF"))
     width, height = image.size
     if width * height > most_pixels:
@@ -39,18 +39,18 @@ def opened(data: bytes, most_pixels: int) -> Any:
 
 
 def smaller(frame: dict[str, Any]) -> bytes:
-    """A picture as WebP."""
+    """Encodes a picture as WebP."""
     image = shrunk(opened(base64.b64decode(frame["picture"]), frame["most_pixels"]), frame["side"])
     buffer = io.BytesIO()
     image.save(buffer, "WEBP", quality=frame["quality"], method=4)
     return buffer.getvalue()
 
 
-# -- moving pictures -------------------------------------------------------------------------------
+# -- animated pictures -----------------------------------------------------------------------------
 
 
 def font(name: str, size: int) -> Any:
-    """A font that matplotlib brings; the one of Pillow if it is missing."""
+    """A font that comes with matplotlib, or Pillow's own font if that is missing."""
     from PIL import ImageFont  # noqa: PLC0415  only in the sandbox
 
     if (name, size) not in _FONTS:
@@ -64,7 +64,7 @@ def font(name: str, size: int) -> Any:
 
 
 def add_turn(frame: dict[str, Any]) -> None:
-    """Adds a turn: what was seen, then the same with what was done."""
+    """Adds a turn: the screenshot, then the same screenshot with the actions marked."""
     from PIL import Image  # noqa: PLC0415  only in the sandbox
 
     width, height = frame["width"], frame["height"]
@@ -107,7 +107,7 @@ def captioned(image: Any, frame: dict[str, Any]) -> Any:
 
 
 def fitted(draw: Any, text: str, chosen: Any, width: int) -> str:
-    """As much of a line as fits."""
+    """Cuts a line to the width that fits."""
     if draw.textlength(text, font=chosen) <= width:
         return text
     low, high = 0, len(text)
@@ -121,7 +121,7 @@ def fitted(draw: Any, text: str, chosen: Any, width: int) -> str:
 
 
 def draw_mark(image: Any, mark: dict[str, Any], number: int, scale: float) -> None:
-    """Draws a click, a drag or a turn of the wheel; typed text is in the lines."""
+    """Draws a click, a drag or a scroll; typed text is shown in the lines."""
     from PIL import ImageDraw  # noqa: PLC0415  only in the sandbox
 
     kind = mark["kind"]
@@ -157,7 +157,7 @@ def draw_mark(image: Any, mark: dict[str, Any], number: int, scale: float) -> No
 
 
 def finished(frame: dict[str, Any]) -> bytes:
-    """All turns as one file that plays for ever; smaller until it fits."""
+    """All turns as one file that loops for ever; it is made smaller until it fits."""
     if not _FILM:
         raise ValueError("there is no turn")
     pictures, times = [picture for picture, _ in _FILM], [ms for _, ms in _FILM]
@@ -172,7 +172,7 @@ def finished(frame: dict[str, Any]) -> bytes:
 
 
 def encoded(pictures: list[Any], times: list[int], form: str) -> bytes:
-    """The pictures as a GIF or a WebP."""
+    """Encodes the pictures as a GIF or a WebP file."""
     from PIL import Image  # noqa: PLC0415  only in the sandbox
 
     buffer = io.BytesIO()
@@ -191,7 +191,7 @@ def encoded(pictures: list[Any], times: list[int], form: str) -> bytes:
 
 
 def answer_to(frame: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a frame: what it requests, or what is wrong with it."""
+    """The answer to a frame: the requested result, or the problem with it."""
     try:
         match frame["do"]:
             case "shrink":

@@ -10,20 +10,20 @@ MAX_MARKS = 200
 _MAX_TEXT_LENGTH = 400
 _MAX_COORDINATE = 20_000
 _MAX_CLICK_DISTANCE = 4
-"""Pixels between press and release of a click; a longer way is a drag."""
+"""Greatest distance between press and release of a click, in pixels; beyond it, it is a drag."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One mark.
+    """One mark on a screenshot.
 
     Attributes:
         kind: ``click``, ``drag``, ``scroll``, ``type``, ``keys`` or ``move``.
-        x: where it is on the screenshot, pixels.
-        y: likewise.
-        to_x: where a drag ends; otherwise as ``x``.
-        to_y: likewise.
-        times: clicks at the same point, one after the other.
+        x: horizontal position on the screenshot, in pixels.
+        y: vertical position on the screenshot, in pixels.
+        to_x: horizontal position where a drag ends; otherwise the same as ``x``.
+        to_y: vertical position where a drag ends; otherwise the same as ``y``.
+        times: number of successive clicks at the same point.
         text: for the mouse, the keys that are held down, the button unless it is the left one, and
             how far it scrolled; otherwise the text that was typed, or the keys.
     """
@@ -49,10 +49,10 @@ def marks_of(events: Iterable[Sequence[object]]) -> list[Mark]:
     """The marks of an action's events; anything else is left out.
 
     Args:
-        events: ``[kind, x, y, detail]`` each, as they are on record.
+        events: the recorded events, each ``[kind, x, y, detail]``.
 
     Returns:
-        At most :data:`MAX_MARKS`, in order. Moves are only marked where nothing else was done.
+        At most :data:`MAX_MARKS` marks, in order. Moves are marked only if nothing else was done.
     """
     read = list(_read(events))
     marks: list[Mark] = []
@@ -87,7 +87,7 @@ def _marks(events: Iterable[_Event]) -> Iterator[Mark]:
     for event in events:
         match event.kind:
             case "press":
-                # Keys that are held down are part of what the mouse does.
+                # Keys that are held down belong to the mouse action.
                 pressed, is_chord = event, False
             case "release" if pressed is not None:
                 yield _pressed(pressed, event, held)
@@ -135,7 +135,7 @@ def _read(events: Iterable[Sequence[object]]) -> Iterator[_Event]:
 
 
 def _pixel(value: object) -> int | None:
-    """A pixel; None for anything else."""
+    """A coordinate in pixels; None for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return int(value) if abs(value) <= _MAX_COORDINATE else None

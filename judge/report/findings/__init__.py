@@ -1,1 +1,1 @@
-"""Findings of a rule about a whole workbook, shown from the record and from the files."""
+"""Shows findings of rules about whole workbooks, from the record and the files."""

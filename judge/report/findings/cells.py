@@ -1,4 +1,4 @@
-"""Cells that differ: their values in a grid or a table, their formats as swatches."""
+"""Shows cells that differ: values in a grid or a table, formats as swatches."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def show_values(
     """Two sheets as a block of a grid.
 
     Args:
-        gold: the workbook that shows what is right, and its sheet.
+        gold: the workbook with the right answer, and its sheet.
         output: the workbook that is judged, and its sheet.
-        before: the input; None without one.
-        about: what is on record.
-        rules: how the run judged.
+        before: the input; None if there is none.
+        about: the record of the difference.
+        rules: how the run was judged.
         bounds: how much is shown.
 
     Returns:
@@ -58,7 +58,7 @@ def show_values(
 
 
 def _window(*sheets: tuple[Workbook, str]) -> Window:
-    """The rectangle of the cells in use on one of the sheets."""
+    """The rectangle from A1 that covers the cells in use on both sheets."""
     used = [
         window for book, name in sheets if (window := book.sheet(name).used_window()) is not None
     ]
@@ -71,7 +71,7 @@ def _window(*sheets: tuple[Workbook, str]) -> Window:
 
 
 def _marks(gold: tuple[Workbook, str], output: tuple[Workbook, str], about: AboutRecord) -> Marks:
-    """The cells that differ: those on record, and those that the files show."""
+    """The cells that differ: those on record, and those found in the files."""
     sheet = gold[1]
     recorded: dict[tuple[str, int], DifferenceRecord] = {}
     for cell in about.get("cells", ()):
@@ -103,7 +103,7 @@ def _kind(expected: object, actual: object) -> str:
 def _stored_differences(
     gold: tuple[Workbook, str], output: tuple[Workbook, str], decimals: int
 ) -> dict[int, str]:
-    """Cells whose values in the files differ, unless one of them is a formula."""
+    """Cells whose stored values differ, unless one of the two is a formula."""
     sheets = [book.sheet(name) for book, name in (gold, output)]
     first, second = (sheet.values(WHOLE_SHEET) for sheet in sheets)
     computed = {key for sheet in sheets for key in sheet.formula_keys(WHOLE_SHEET)}
@@ -132,10 +132,10 @@ class StyledSheet:
         self._values = book.workbook.sheet(sheet).values(WHOLE_SHEET)
 
     def swatch(self, key: int) -> dict[str, Any]:
-        """The look of a cell.
+        """The appearance of a cell.
 
         Returns:
-            ``text`` (what the cell shows, or a sample), ``blank``, ``fill`` and ``ink`` (six
+            ``text`` (as the cell shows it, or a sample), ``blank``, ``fill`` and ``ink`` (six
             hexadecimal digits; null without a fill), ``pattern``, ``bold``, ``italic``,
             ``underline``, ``font`` (name and size) and ``number_format``.
 
@@ -166,22 +166,23 @@ class StyledSheet:
 def show_looks(
     gold: StyledSheet | None,
     output: StyledSheet,
-    asked: Sequence[str],
+    counted: Sequence[str],
     cells: Sequence[DifferingCellRecord],
     all_cells: int,
 ) -> dict[str, Any]:
     """Differing cells as swatches.
 
     Args:
-        gold: the sheet that shows what is right; None without one.
+        gold: the sheet with the right answer; None if there is none.
         output: the sheet that is judged.
-        asked: names of the properties that count.
-        cells: the first cells that differ, as they are on record; empty if it does not say.
-        all_cells: how many differ.
+        counted: names of the properties that count.
+        cells: the first cells that differ, as recorded; empty if they are not on record.
+        all_cells: how many cells differ.
 
     Returns:
         ``cells``, each with ``cell``, ``how`` (a line), ``gold`` and ``output`` (see
-        :meth:`StyledSheet.swatch`; null without one), and ``more``: how many are not shown.
+        :meth:`StyledSheet.swatch`; null if the sheet does not exist), and ``more``: how many cells
+        are not shown.
 
     Raises:
         PublishedError: there is no such property.
@@ -191,7 +192,7 @@ def show_looks(
     if cells or gold is None:
         listed = [(cell["cell"], _how(cell)) for cell in cells]
     else:
-        listed = list(differing_formats(gold.looks, output.looks, asked).items())
+        listed = list(differing_formats(gold.looks, output.looks, counted).items())
         all_cells = len(listed)
     shown = []
     for name, how in listed[:_MAX_CELLS]:

@@ -1,4 +1,4 @@
-"""A chart with the values that its series refer to, and the scales to draw them on."""
+"""A chart with the values that its series refer to, and the scales on which to draw them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judge.workbook.tree import number
 _STEPS = (1, 2, 2.5, 5, 10)
 _TICKS = 5
 _MAX_DRAWABLE = 1e200
-"""Larger values cannot be drawn next to others."""
+"""Largest absolute value that is drawn; larger ones cannot share a scale with others."""
 
 
 def drawable(value: object) -> float | None:
@@ -34,12 +34,12 @@ def drawable(value: object) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A stretch of values on a line.
+    """A range of values on a line.
 
     Attributes:
         low, high: the values at its ends.
-        start, end: where the ends are.
-        ticks: round values between.
+        start, end: the positions of the ends.
+        ticks: round values in between.
     """
 
     low: float
@@ -55,7 +55,7 @@ class Scale:
 
     @property
     def base(self) -> float:
-        """The position at which bars begin: zero, or the end that is next to it."""
+        """The position at which bars begin: zero, or the end closest to it."""
         return self.at(0.0)
 
 
@@ -67,12 +67,12 @@ def scale_of(
     from_zero: bool = True,
     bounds: Sequence[float | None] = (None, None),
 ) -> Scale:
-    """A scale that holds some values.
+    """A scale for some values.
 
     Args:
-        values: what has to be on it.
-        start: where its low end is.
-        end: where its high end is.
+        values: the values that have to be on it.
+        start: position of its low end.
+        end: position of its high end.
         from_zero: whether zero has to be on it.
         bounds: its ends, if they are set.
     """
@@ -100,7 +100,7 @@ def _step(rough: float) -> float:
 
 
 def tick_label(value: float) -> str:
-    """A value along an axis, short."""
+    """Writes a value at an axis, in short form."""
     size = abs(value)
     if size < 1e-12:
         return "0"
@@ -113,7 +113,7 @@ def tick_label(value: float) -> str:
 
 
 MAX_SERIES = 12
-"""Series of a chart that are drawn."""
+"""How many series of a chart are drawn."""
 
 _KINDS = {
     "barChart": "bar chart",
@@ -138,16 +138,16 @@ _GROUPINGS = {"stacked": "stacked", "percentStacked": "stacked to 100 %", "clust
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A series as it is drawn.
+    """A series, prepared for drawing.
 
     Attributes:
         name: its title.
         labels: its categories as text, or the x values of a scatter chart.
-        values: its values; None where there is none that can be drawn.
-        xs: the x values of a scatter chart as numbers, likewise.
+        values: its values; None for a value that cannot be drawn.
+        xs: the x values of a scatter chart as numbers; None for a value that cannot be drawn.
         sizes: sizes of bubbles.
         points: how many points it has, drawn or not.
-        differs: whether the other workbook's chart has no such data.
+        differs: whether the other workbook's chart lacks this data.
     """
 
     name: str
@@ -161,7 +161,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class DrawnPlot:
-    """A part of a chart as it is drawn: its kind without the third dimension, and its series."""
+    """A part of a chart, prepared for drawing: its kind (3-D as flat) and its series."""
 
     kind: str
     direction: str | None
@@ -180,7 +180,7 @@ def kind_in_words(plot: Plot) -> str:
 
 
 def title_text(title: Title | None) -> str:
-    """The text of a title; empty without one."""
+    """The text of a title; empty if there is no title."""
     return "" if title is None else " ".join(title.text.split())
 
 
@@ -210,7 +210,7 @@ def drawn_plot(workbook: Workbook, plot: Plot, max_points: int) -> DrawnPlot:
     """A part of a chart with its values.
 
     Args:
-        workbook: where the cells are.
+        workbook: the workbook with the cells.
         plot: the part.
         max_points: how many points of a series are drawn.
 
@@ -271,7 +271,7 @@ def _read(workbook: Workbook, source: Source | None) -> tuple[CellValue, ...]:
         values = read_reference(workbook, source.reference) if source.reference else None
     except WorkbookError:
         workbook.package.budget.check()
-        values = None  # one broken sheet leaves the rest of a chart
+        values = None  # the rest of the chart is still drawn
     if values is None or all(value is None for value in values):
         return source.cached
     return values

@@ -1,7 +1,7 @@
 """Charts drawn from their series: bars, lines, areas, pies and points.
 
-It is the data that is drawn, in the page's own colours, and not what a spreadsheet program would
-make of the chart's format.
+A drawing shows the data in the page's own colours. It does not imitate the way a spreadsheet
+program would format the chart.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Canvas:
         self._shapes: list[list[Any]] = []
 
     def rect(self, css: str, x: float, y: float, width: float, height: float) -> None:
-        """A rectangle, wherever its corner is; never too thin to be seen."""
+        """Adds a rectangle between two corners, wide enough to be seen."""
         left, top = min(x, x + width), min(y, y + height)
         self._shapes.append(
             ["r", css, _short(left), _short(top)]
@@ -40,11 +40,11 @@ class Canvas:
         )
 
     def path(self, css: str, d: str) -> None:
-        """A path, as SVG writes it."""
+        """Adds a path in SVG notation."""
         self._shapes.append(["p", css, d])
 
     def line(self, css: str, points: list[tuple[float, float]]) -> None:
-        """A line through points."""
+        """Adds a line through points."""
         self.path(
             css,
             "".join(
@@ -54,18 +54,18 @@ class Canvas:
         )
 
     def dot(self, css: str, x: float, y: float, radius: float) -> None:
-        """A circle."""
+        """Adds a circle."""
         self._shapes.append(["c", css, _short(x), _short(y), _short(radius)])
 
     def text(self, css: str, x: float, y: float, text: str, *, room: float = 1e9) -> None:
-        """One line of text, cut to the room that it has."""
+        """Adds one line of text, cut to the available width."""
         self._shapes.append(["t", css, _short(x), _short(y), cut(text, room)])
 
     def to_json(self, label: str) -> dict[str, Any]:
         """The drawing as JSON.
 
         Args:
-            label: what a screen reader says.
+            label: the text for screen readers.
         """
         return {
             "width": self.width,
@@ -76,7 +76,7 @@ class Canvas:
 
 
 def cut(text: str, room: float) -> str:
-    """Text that fits into some room, with unseen characters shown by name."""
+    """Text cut to some width, with invisible characters shown by name."""
     plain = shown_plainly(" ".join(text.split()))
     most = max(1, int(room / _CHARACTER))
     return plain if len(plain) <= most else plain[: max(1, most - 1)] + "…"
@@ -99,7 +99,7 @@ _BESIDE = 6
 """Greatest number of names in a legend above or below."""
 _LINE = 16
 END = 24
-"""Room for half of the label at the end of a horizontal scale."""
+"""Space for half of the label at the end of a horizontal scale."""
 
 DRAWN_KINDS = frozenset(
     {
@@ -107,7 +107,7 @@ DRAWN_KINDS = frozenset(
         *("scatterChart", "bubbleChart"),
     }
 )
-"""Kinds that are drawn, 3-D ones flat."""
+"""Kinds of charts that are drawn; 3-D charts are drawn flat."""
 
 ROUND = {"pieChart", "doughnutChart"}
 POINTS = {"scatterChart", "bubbleChart"}
@@ -118,8 +118,8 @@ class Frame:
     """The frame around the data of a chart.
 
     Attributes:
-        title, x_title, y_title: titles; empty without.
-        legend: ``r``, ``b``, ``l``, ``t`` or ``tr``; None without a legend.
+        title, x_title, y_title: titles; empty if there are none.
+        legend: position ``r``, ``b``, ``l``, ``t`` or ``tr``; None if there is no legend.
         differing: which of ``title``, ``xtitle``, ``ytitle``, ``legend`` differ from the other
             workbook's chart.
         x_bounds, y_bounds: ends of the scales, if they are set.
@@ -136,7 +136,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Area:
-    """The room that is left for the data."""
+    """The area that is left for the data."""
 
     left: float
     top: float
@@ -145,12 +145,12 @@ class Area:
 
 
 def marked(css: str, differs: bool) -> str:
-    """The class of a shape, marked if what it shows differs."""
+    """The CSS class of a shape, with a mark if its content differs."""
     return f"{css} bad" if differs else css
 
 
 def colour(number: int) -> str:
-    """The class of a series, or of a slice, by its place."""
+    """The CSS class of a series or a slice, by its position."""
     return f"s{number % _COLOURS}"
 
 
@@ -158,7 +158,7 @@ def colour(number: int) -> str:
 
 
 def _entries(plots: Sequence[DrawnPlot]) -> list[tuple[str, bool]]:
-    """Names in the legend, and whether they differ: series, or the slices of a pie."""
+    """Names in the legend (series, or slices of a pie), and whether they differ."""
     if plots[0].kind in ROUND:
         first = plots[0].series[:1]
         return [(label, False) for series in first for label in series.labels[:MAX_SLICES]]
@@ -166,7 +166,7 @@ def _entries(plots: Sequence[DrawnPlot]) -> list[tuple[str, bool]]:
 
 
 def draw_legend(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: Frame) -> None:
-    """Draws the names of the series, or of the slices of a pie, where the chart has them."""
+    """Draws the names of the series, or of the slices of a pie, where the chart has its legend."""
     entries = _entries(plots)
     css = marked("cl", "legend" in frame.differing)
     if frame.legend in {"t", "b"}:
@@ -217,7 +217,7 @@ def draw_axis_titles(canvas: Canvas, area: Area, frame: Frame, *, lying: bool) -
 
 
 def draw_ticks(canvas: Canvas, area: Area, scale: Scale, *, lying: bool) -> None:
-    """Draws rules and labels of a scale."""
+    """Draws the grid lines and labels of a scale."""
     for tick in scale.ticks:
         at = scale.at(tick)
         if lying:
@@ -235,7 +235,7 @@ def draw_right_ticks(canvas: Canvas, area: Area, scale: Scale) -> None:
 
 
 def room_of(scale: Scale) -> float:
-    """The room of the labels next to a scale; on a narrow screen, text is wider than usual."""
+    """The width of the labels next to a scale; text on a narrow screen is wider than usual."""
     return 10 + 1.2 * max((width_of(tick_label(tick)) for tick in scale.ticks), default=0.0)
 
 
@@ -265,7 +265,7 @@ def draw_points(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: F
 
 
 def _places(series: Drawn) -> list[tuple[float, float, float | None]]:
-    """Points that can be drawn: x, y and size. Without numbers, x counts from 1."""
+    """Points that can be drawn: x, y and size. If x has no numbers, it counts from 1."""
     points = []
     numbered = any(x is not None for x in series.xs)
     for at, y in enumerate(series.values):
@@ -278,7 +278,7 @@ def _places(series: Drawn) -> list[tuple[float, float, float | None]]:
 
 
 def draw_round(canvas: Canvas, area: Area, plot: DrawnPlot) -> None:
-    """A pie of the first series; of a doughnut, a ring for each."""
+    """Draws the first series as a pie, or every series of a doughnut as a ring."""
     rings = plot.series if plot.kind == "doughnutChart" else plot.series[:1]
     x, y = (area.left + area.right) / 2, (area.top + area.bottom) / 2
     outer = min(area.right - area.left, area.bottom - area.top) / 2 - 4
@@ -319,7 +319,7 @@ WIDTH, HEIGHT = 520, 320
 
 
 def draw_chart(plots: Sequence[DrawnPlot], frame: Frame) -> Canvas:
-    """Draws a chart, at least one part of which is of a kind that is drawn."""
+    """Draws a chart with at least one part of a kind that can be drawn."""
     canvas = Canvas(WIDTH, HEIGHT)
     area = Area(8, 8, WIDTH - 8, HEIGHT - 8)
     if frame.title:
@@ -384,7 +384,7 @@ def _draw_categories(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], fra
 
 
 def _by_axes(plots: Sequence[DrawnPlot]) -> list[list[DrawnPlot]]:
-    """The parts of a chart by the axes that they share; two groups at most."""
+    """Groups the parts of a chart by the axes that they share; there are at most two groups."""
     groups: dict[tuple[str, ...], list[DrawnPlot]] = {}
     for plot in plots:
         groups.setdefault(plot.axes, []).append(plot)
@@ -405,7 +405,7 @@ _Ends = list[tuple[float | None, float | None]]
 
 
 def _stacked(plot: DrawnPlot) -> list[_Ends]:
-    """For each series, the begin and the end of each value; None for a value that is missing."""
+    """For each series, the start and end of each value; None for a missing value."""
     if plot.grouping not in {"stacked", "percentStacked"}:
         start = 0.0 if plot.kind != "lineChart" else None
         return [
@@ -435,7 +435,7 @@ def _stacked(plot: DrawnPlot) -> list[_Ends]:
 
 @dataclass(frozen=True, slots=True)
 class _Bands:
-    """The room of each category along the axis of categories."""
+    """The space of each category along the category axis."""
 
     area: Area
     count: int
@@ -448,7 +448,7 @@ class _Bands:
         return room / self.count
 
     def start(self, index: int) -> float:
-        """Where the space of a category begins; horizontal bars begin at the bottom."""
+        """Where the space of a category begins; horizontal bars start with the lowest one."""
         if self.lying:
             return self.area.bottom - (index + 1) * self.width
         return self.area.left + index * self.width
@@ -500,7 +500,7 @@ def _draw_lines(canvas: Canvas, bands: _Bands, scale: Scale, plot: DrawnPlot, fi
 
 
 def _stretches(ends: _Ends) -> list[list[tuple[int, float | None, float]]]:
-    """Neighbouring points that have a value."""
+    """Runs of neighbouring points that have a value."""
     stretches: list[list[tuple[int, float | None, float]]] = [[]]
     for at, (low, high) in enumerate(ends):
         if high is None:
@@ -511,7 +511,7 @@ def _stretches(ends: _Ends) -> list[list[tuple[int, float | None, float]]]:
 
 
 def _draw_names(canvas: Canvas, area: Area, names: Sequence[str], *, lying: bool) -> None:
-    """The names of categories, as many as there is room for."""
+    """Draws the names of categories, as many as fit."""
     bands = _Bands(area, max(1, len(names)), lying=lying)
     if lying:
         step = max(1, math.ceil(15 / bands.width))

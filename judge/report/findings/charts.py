@@ -1,4 +1,4 @@
-"""Charts of two sheets next to each other: drawn from their series, with what differs."""
+"""Charts of two sheets next to each other: drawn from their series, with their differences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MARKS = {"title": "title", "title of the x axis": "xtitle", "title of the y axi
 def show_charts(
     gold: tuple[Workbook, Sequence[Chart]],
     output: tuple[Workbook, Sequence[Chart]],
-    asked: Collection[str],
+    counted: Collection[str],
     *,
     max_pairs: int,
     max_points: int,
@@ -38,28 +38,30 @@ def show_charts(
     """The charts of two sheets that do not agree, in pairs.
 
     Args:
-        gold: the workbook that shows what is right, and the charts of its sheet.
-        output: the workbook that is judged, and those of its sheet.
-        asked: names of the properties that count.
+        gold: the workbook with the right answer, and the charts of its sheet.
+        output: the workbook that is judged, and the charts of its sheet.
+        counted: names of the properties that count.
         max_pairs: how many pairs are shown.
         max_points: how many points of a series are drawn.
 
     Returns:
         ``agreeing`` and ``more`` (how many charts agree, and are not shown) and ``pairs``, each
         with ``rows`` (see :func:`judge.report.findings.tables.rows_of`), ``gold`` and ``output``:
-        an object with ``drawing``, or null, and ``notes``; null where there is no chart.
+        an object with ``drawing``, or null, and ``notes``; null if there is no chart.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.
     """
-    paired = pair(gold[1], output[1], lambda chart: _properties(chart, asked))
+    paired = pair(gold[1], output[1], lambda chart: _properties(chart, counted))
     shown = []
     for first, second in paired.pairs[:max_pairs]:
         charts = (
             None if first is None else gold[1][first],
             None if second is None else output[1][second],
         )
-        rows = rows_of(*(None if chart is None else _properties(chart, asked) for chart in charts))
+        rows = rows_of(
+            *(None if chart is None else _properties(chart, counted) for chart in charts)
+        )
         differing = {row["name"] for row in rows if row["state"] == "differs"}
         sides = [
             None if chart is None else _side(book, chart, differing, max_points)
@@ -73,13 +75,13 @@ def show_charts(
     }
 
 
-def _properties(chart: Chart, asked: Collection[str]) -> list[Property]:
-    """The properties of a chart that are compared, and others that help people."""
+def _properties(chart: Chart, counted: Collection[str]) -> list[Property]:
+    """The properties of a chart that are compared, and some that are only shown to people."""
 
     def named(name: str, value: object, text: str, *names: str) -> Property:
-        return Property(name, value, text, any(option in asked for option in names))
+        return Property(name, value, text, any(option in counted for option in names))
 
-    data = "series" in asked or not _BOARD.intersection(asked)
+    data = "series" in counted or not _BOARD.intersection(counted)
     anchor = chart.anchor
     kinds = "; ".join(map(kind_in_words, chart.plots))
     directions = [plot.direction for plot in chart.plots]
@@ -111,17 +113,17 @@ def _properties(chart: Chart, asked: Collection[str]) -> list[Property]:
     properties += [
         named(name, chart_property(chart, name), _cells_of(chart_property(chart, name)), name)
         for name in ("width", "height")
-        if name in asked
+        if name in counted
     ]
     series = [one for plot in chart.plots for one in plot.series]
     properties.append(Property("series", len(series), str(len(series)), data))
     for number, one in enumerate(series[:MAX_SERIES], start=1):
-        properties += _series_properties(one, f"series {number}", asked, data=data)
+        properties += _series_properties(one, f"series {number}", counted, data=data)
     return properties
 
 
 def _series_properties(
-    series: Series, name: str, asked: Collection[str], *, data: bool
+    series: Series, name: str, counted: Collection[str], *, data: bool
 ) -> list[Property]:
     values, categories, sizes = data_of(series)
     trends = ", ".join(trendline.kind for trendline in series.trendlines)
@@ -129,13 +131,13 @@ def _series_properties(
         Property(f"{name}: values", values, _reference(series.values), data),
         Property(f"{name}: categories", categories, _reference(series.categories), data),
         Property(f"{name}: sizes", sizes, _reference(series.sizes), data),
-        Property(f"{name}: name", _reference(series.name), _reference(series.name), asked=False),
-        Property(f"{name}: trend lines", trends, trends, "trendlines" in asked),
+        Property(f"{name}: name", _reference(series.name), _reference(series.name), counts=False),
+        Property(f"{name}: trend lines", trends, trends, "trendlines" in counted),
         Property(
             f"{name}: labels",
             _labels(series.labels),
             _labels(series.labels),
-            "data_labels" in asked,
+            "data_labels" in counted,
         ),
     ]
 

@@ -1,7 +1,7 @@
 """The rules of a case on its page: in words, whether they hold, and what was found instead.
 
-What differs is shown from the gold and the stored output, which are read once more: only for cases
-in which a rule does not hold, and within the limits of the reader.
+To show differences, the gold and the stored output are read again, but only for cases in which a
+rule does not hold, and within the limits of the reader.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 _POINTS, _FEW_POINTS = 200, 40
 _MANY_CELLS = 30_000
-"""A page whose grids may have this many cells has room for all points of a chart."""
+"""If the grids of a page may have this many cells, its charts show all of their points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class Shown:
     """A difference with the sheets that show it.
 
     Attributes:
-        about: what is on record of it.
-        expected: what was expected, as it is on record.
-        gold: the sheet that shows what is right; None without one.
+        about: the record of the difference.
+        expected: the expected value, as recorded.
+        gold: the sheet with the right answer; None if there is none.
         output: the sheet that is judged; None if there is no such sheet.
-        before: the input; None without one.
-        rules: how the run judged.
+        before: the input; None if there is none.
+        rules: how the run was judged.
         bounds: how much is shown.
     """
 
@@ -63,9 +63,9 @@ def part_of(shown: Shown) -> dict[str, Any] | None:
     """The part of a page that shows a difference.
 
     Returns:
-        An object with ``kind`` (``charts``, ``pivots``, ``looks``, ``grid``, ``rows``) and what
-        that kind needs (rows may have ``heads``, the names of both sides, where they are not gold
-        and output); None if there is nothing to show.
+        An object with ``kind`` (``charts``, ``pivots``, ``looks``, ``grid``, ``rows``) and the
+        fields that this kind needs (rows have ``heads``, the names of both sides, if these are not
+        gold and output); None if there is nothing to show.
 
     Raises:
         PublishedError: there is no such property.
@@ -183,7 +183,7 @@ _OF_BOTH: Mapping[str, Callable[[Shown, tables.Sheet, tables.Sheet], dict[str, A
 _MAX_FINDINGS = 40
 _MAX_VALUE_LENGTH = 300
 _WHOLE = {"charts", "pivots", "looks", "elsewhere"}
-"""Kinds of parts that show by themselves where the difference is."""
+"""Kinds of parts that already show where the difference is."""
 _MERGED = {Subject.CHARTS.value, Subject.PIVOTS.value, Subject.FORMATS.value, Subject.FILTER.value}
 """Subjects that are shown once for all rules about the same sheets."""
 _ON_A_SHEET = {subject.value for subject in Subject} - {Subject.SHEETS.value}
@@ -191,12 +191,12 @@ _ON_A_SHEET = {subject.value for subject in Subject} - {Subject.SHEETS.value}
 
 @dataclass(frozen=True, slots=True)
 class CaseFiles:
-    """The files that findings are shown from.
+    """The files from which findings are shown.
 
     Attributes:
-        gold: the gold that counted; None if it is not there.
-        output: the output; None if it is no longer there.
-        before: the input; None without one.
+        gold: the gold that was compared; None if it is not available.
+        output: the output; None if it is no longer available.
+        before: the input; None if there is none.
     """
 
     gold: bytes | Path | None
@@ -214,16 +214,16 @@ def rules_of_case(
     """The rules of a case, for its page.
 
     Args:
-        record: the comparison as cases.jsonl has it; empty where there was none.
-        required: what the task asks; empty if the suite is not available.
+        record: the comparison as cases.jsonl has it; empty if nothing was compared.
+        required: the task's requirements; empty if the suite is not available.
         files: gold, output and input.
-        rules: how the run judged.
+        rules: how the run was judged.
         bounds: how much is shown.
 
     Returns:
         ``rules``, each with ``number``, ``words``, ``state`` (``holds``, ``fails``, ``unknown``,
         ``unjudged``) and ``findings`` (see :class:`_Findings`); ``published`` (the other verdict
-        on record, or null) and ``profile``. None if the task asks nothing by rules.
+        on record, or null) and ``profile``. None if the task has no rules.
     """
     differences = sorted(
         (difference for difference in record.get("differences", ()) if "words" in difference),
@@ -257,22 +257,22 @@ _Place = tuple[str, str, str]
 
 
 def _place_of(about: AboutRecord) -> _Place:
-    """Identifies what is shown once for several rules: the subject and both sheets."""
+    """The key of a part that is shown once for several rules: the subject and both sheets."""
     return about["subject"], json.dumps(about["expected"]), json.dumps(about["found"])
 
 
 def _asked_of(differences: Sequence[DifferenceRecord]) -> dict[_Place, list[str]]:
-    """The properties that the rules about the same subject and sheets ask for."""
-    asked: dict[_Place, list[str]] = {}
+    """The properties that count in the rules about each subject and pair of sheets."""
+    counted: dict[_Place, list[str]] = {}
     for difference in differences:
         if (about := difference.get("about")) is not None and about["subject"] in _MERGED:
-            names = asked.setdefault(_place_of(about), [])
+            names = counted.setdefault(_place_of(about), [])
             names += [name for name in about["asked"] if name not in names]
-    return asked
+    return counted
 
 
 def _state(record: CaseComparison, required: Requirements, number: int) -> str:
-    """Whether a rule without a difference holds, as far as the record tells."""
+    """The state of a rule without a recorded difference, as far as the record tells."""
     differences = record.get("differences", ())
     if "equal" not in record:
         return "unjudged"
@@ -281,7 +281,7 @@ def _state(record: CaseComparison, required: Requirements, number: int) -> str:
     if record["equal"]:
         return "holds"
     if not required.complete or any("words" not in difference for difference in differences):
-        return "unknown"  # a difference may be about any rule
+        return "unknown"  # the differences may be about any rule
     if record.get("profile") == "official" and required.ends_early:
         first = min((difference.get("rule", 0) for difference in differences), default=number)
         return "holds" if number <= first else "unknown"
@@ -303,9 +303,9 @@ class _Findings:
 
     Args:
         files: gold, output and input.
-        rules: how the run judged.
+        rules: how the run was judged.
         bounds: how much is shown.
-        asked: the properties that all rules about the same things ask for.
+        counted: the properties that count, by subject and pair of sheets.
     """
 
     def __init__(
@@ -313,10 +313,10 @@ class _Findings:
         files: CaseFiles,
         rules: GridRules,
         bounds: GridBounds,
-        asked: Mapping[_Place, list[str]],
+        counted: Mapping[_Place, list[str]],
     ) -> None:
         self._files = files
-        self._asked = asked
+        self._counted = counted
         self._first: dict[_Place, int] = {}
         self._rules = rules
         self._bounds = bounds
@@ -324,7 +324,7 @@ class _Findings:
         self._shown = 0
 
     def _book(self, *, in_gold: bool) -> Book | None:
-        """The gold, or the output; None if it is not there.
+        """The gold or the output; None if it is not available.
 
         Raises:
             WorkbookError: it cannot be read.
@@ -354,9 +354,9 @@ class _Findings:
         """A difference as a page shows it.
 
         Returns:
-            ``kind``, ``sheet``, ``expected`` and ``found`` (text; null where the parts show it
-            better), ``detail``, ``part`` (null, or an object with ``kind`` and what that kind of
-            part needs) and ``note`` (why there is none).
+            ``kind``, ``sheet``, ``expected`` and ``found`` (text; null if the part shows it
+            better), ``detail``, ``part`` (null, or an object with ``kind`` and the fields that this
+            kind needs) and ``note`` (why there is no part).
         """
         about = difference.get("about")
         part, note = None, ""
@@ -366,7 +366,7 @@ class _Findings:
                 part = self._once(about, difference)
             except (JudgeError, PublishedError) as error:
                 message = error.message
-                note = f"what differs cannot be shown: {clip(message)}"
+                note = f"the difference cannot be shown: {clip(message)}"
         is_missing = difference["kind"] == MISSING_SHEET
         lacks = about is not None and about["found"] is None and about["subject"] in _ON_A_SHEET
         if is_missing or lacks:
@@ -394,7 +394,7 @@ class _Findings:
             if key in self._first:
                 return {"kind": "elsewhere", "rule": self._first[key]}
             self._first[key] = difference.get("rule", 0)
-            about = {**about, "asked": self._asked[key]}
+            about = {**about, "asked": self._counted[key]}
         return self._part(about, difference)
 
     def _part(self, about: AboutRecord, difference: DifferenceRecord) -> dict[str, Any] | None:

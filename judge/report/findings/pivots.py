@@ -40,81 +40,81 @@ _SETTINGS = ("name", "location", "show_total", "show_empty_row", "show_empty_col
 def show_pivots(
     gold: tuple[Book, Sequence[Pivot]],
     output: tuple[Book, Sequence[Pivot]],
-    asked: Collection[str],
+    counted: Collection[str],
     *,
     max_pairs: int,
 ) -> dict[str, Any]:
     """The pivot tables of two sheets that do not agree, in pairs.
 
     Args:
-        gold: the workbook that shows what is right, and the pivot tables of its sheet.
-        output: the workbook that is judged, and those of its sheet.
-        asked: names of the properties that count.
+        gold: the workbook with the right answer, and the pivot tables of its sheet.
+        output: the workbook that is judged, and the pivot tables of its sheet.
+        counted: names of the properties that count.
         max_pairs: how many pairs are shown.
 
     Returns:
-        ``agreeing`` and ``more`` as for charts, and ``pairs``, each with ``rows`` and ``gold`` and
-        ``output``: for each area ``name`` and ``fields`` (``text`` and ``state``); null without
-        a pivot table.
+        ``agreeing`` and ``more`` as for charts, and ``pairs``, each with ``rows``, ``gold`` and
+        ``output``: for each area ``name`` and ``fields`` (``text`` and ``state``); null if there is
+        no pivot table.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.
     """
     sides = [[(book, pivot) for pivot in pivots] for book, pivots in (gold, output)]
-    paired = pair(sides[0], sides[1], lambda side: _properties(*side, asked))
+    paired = pair(sides[0], sides[1], lambda side: _properties(*side, counted))
     shown = []
     for places in paired.pairs[:max_pairs]:
         both = [
             None if index is None else side[index]
             for index, side in zip(places, sides, strict=True)
         ]
-        properties = [None if side is None else _properties(*side, asked) for side in both]
+        properties = [None if side is None else _properties(*side, counted) for side in both]
         rows = [row for row in rows_of(*properties) if row["name"] not in _AREAS]
         pivots = [None if side is None else side[1] for side in both]
         shown.append(
             {
                 "rows": rows,
-                "gold": _areas(pivots[0], pivots[1], asked),
-                "output": _areas(pivots[1], pivots[0], asked),
+                "gold": _areas(pivots[0], pivots[1], counted),
+                "output": _areas(pivots[1], pivots[0], counted),
             }
         )
     return {"agreeing": paired.agreeing, "more": len(paired.pairs) - len(shown), "pairs": shown}
 
 
-def _properties(book: Book, pivot: Pivot, asked: Collection[str]) -> list[Property]:
+def _properties(book: Book, pivot: Pivot, counted: Collection[str]) -> list[Property]:
     source = (pivot.source_sheet, pivot.source_range or pivot.source_name)
     hidden = _hidden(pivot)
     properties = [
         Property("source", pivot_source(book, pivot), "!".join(filter(None, source))),
         *(
-            Property(area, fields, ", ".join(fields), bool(names.intersection(asked)))
+            Property(area, fields, ", ".join(fields), bool(names.intersection(counted)))
             for area, names in _AREAS.items()
-            for fields in [_fields(pivot, area, asked)]
+            for fields in [_fields(pivot, area, counted)]
         ),
         Property(
             "hidden items",
             pivot_property(pivot, "selection"),
             hidden,
-            bool({"filter", "selection"}.intersection(asked)),
+            bool({"filter", "selection"}.intersection(counted)),
         ),
     ]
     properties += [
         Property(name.replace("_", " "), value, str(value))
         for name in _SETTINGS
-        if name in asked
+        if name in counted
         for value in [pivot_property(pivot, name)]
     ]
-    if "name" not in asked:
-        properties.append(Property("name", pivot.name, pivot.name, asked=False))
-    if "ordered" in asked:
+    if "name" not in counted:
+        properties.append(Property("name", pivot.name, pivot.name, counts=False))
+    if "ordered" in counted:
         order = pivot_property(pivot, "ordered")
         properties.append(Property("order of the items", order, _order(pivot)))
     return properties
 
 
-def _fields(pivot: Pivot, area: str, asked: Collection[str]) -> tuple[str, ...]:
+def _fields(pivot: Pivot, area: str, counted: Collection[str]) -> tuple[str, ...]:
     if area == "values":
-        return tuple(_value(data, named="data_fields_name" in asked) for data in pivot.data)
+        return tuple(_value(data, named="data_fields_name" in counted) for data in pivot.data)
     indices = {"filters": pivot.pages, "columns": pivot.columns, "rows": pivot.rows}[area]
     return pivot.names_of(indices)
 
@@ -127,16 +127,16 @@ def _value(data: PivotData, *, named: bool) -> str:
 
 
 def _areas(
-    pivot: Pivot | None, other: Pivot | None, asked: Collection[str]
+    pivot: Pivot | None, other: Pivot | None, counted: Collection[str]
 ) -> list[dict[str, Any]] | None:
-    """The fields of a pivot table by area, each marked if the other table lacks it there."""
+    """The fields of a pivot table by area; a field is marked if the other table lacks it there."""
     if pivot is None:
         return None
     areas = []
     for area, names in _AREAS.items():
-        fields = _fields(pivot, area, asked)
-        others = () if other is None else _fields(other, area, asked)
-        counts = bool(names.intersection(asked))
+        fields = _fields(pivot, area, counted)
+        others = () if other is None else _fields(other, area, counted)
+        counts = bool(names.intersection(counted))
         areas.append(
             {
                 "name": area,

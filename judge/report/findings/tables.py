@@ -34,26 +34,26 @@ class Property:
     """A property of an object.
 
     Attributes:
-        name: what people call it.
-        value: what is compared.
-        text: the value for people; empty for none.
-        asked: whether it counts.
+        name: its name for people.
+        value: the value that is compared.
+        text: the value for people; empty if there is none.
+        counts: whether a difference in it counts.
     """
 
     name: str
     value: object
     text: str
-    asked: bool = True
+    counts: bool = True
 
 
 def rows_of(
     expected: Sequence[Property] | None, actual: Sequence[Property] | None
 ) -> list[dict[str, Any]]:
-    """The properties of two objects side by side; those that neither has are left out.
+    """The properties of two objects side by side; properties that neither has are left out.
 
     Args:
-        expected: those of the gold's object; None without one.
-        actual: those of the output's.
+        expected: properties of the gold's object; None if there is none.
+        actual: properties of the output's object; None if there is none.
 
     Returns:
         For each property ``name``, ``expected``, ``found`` and ``state``: ``agrees``, ``differs``,
@@ -68,23 +68,23 @@ def rows_of(
         if not any(texts):
             continue
         alike = one is not None and other is not None and one.value == other.value
-        asked = any(owner is not None and owner.asked for owner in (one, other))
-        state = "agrees" if alike else "differs" if asked else "unasked"
+        counts = any(owner is not None and owner.counts for owner in (one, other))
+        state = "agrees" if alike else "differs" if counts else "unasked"
         if expected is None or actual is None:
             state = "listed"
         rows.append({"name": name, "expected": texts[0], "found": texts[1], "state": state})
     return rows
 
 
-def row(name: str, expected: object, actual: object, *, asked: bool = True) -> dict[str, Any]:
+def row(name: str, expected: object, actual: object, *, counts: bool = True) -> dict[str, Any]:
     """One row of a table: two values, marked if they differ."""
     first, second = (clip("" if value is None else str(value)) for value in (expected, actual))
-    state = "agrees" if first == second else "differs" if asked else "unasked"
+    state = "agrees" if first == second else "differs" if counts else "unasked"
     return {"name": name, "expected": first, "found": second, "state": state}
 
 
 def clip(text: str) -> str:
-    """Text for a page, cut if it is very long."""
+    """Text for a page, cut off if it is very long."""
     return text if len(text) <= _MAX_TEXT_LENGTH else text[: _MAX_TEXT_LENGTH - 1] + "…"
 
 
@@ -96,8 +96,8 @@ class Paired:
     """Pairs of objects of two sheets, by their indices.
 
     Attributes:
-        agreeing: how many agree in all properties that count.
-        pairs: the others, the most similar together; None for an object without a partner.
+        agreeing: how many pairs agree in all properties that count.
+        pairs: the other objects, paired by similarity; None for a missing partner.
     """
 
     agreeing: int
@@ -114,10 +114,10 @@ def pair(
     """Pairs objects of two sheets: first those that agree, then by similarity.
 
     Args:
-        expected: those of the gold.
-        actual: those of the output.
-        properties: what is compared of an object.
-        most: how many of each are compared.
+        expected: objects of the gold.
+        actual: objects of the output.
+        properties: returns the properties of an object that are compared.
+        most: how many objects of each sheet are compared.
     """
     sides = [[list(properties(one)) for one in side[:most]] for side in (expected, actual)]
     left, right = list(range(len(sides[0]))), list(range(len(sides[1])))
@@ -144,7 +144,7 @@ def pair(
 
 def _agree(expected: Sequence[Property], actual: Sequence[Property]) -> bool:
     first, second = (
-        [(one.name, one.value) for one in side if one.asked] for side in (expected, actual)
+        [(one.name, one.value) for one in side if one.counts] for side in (expected, actual)
     )
     return first == second
 
@@ -152,7 +152,7 @@ def _agree(expected: Sequence[Property], actual: Sequence[Property]) -> bool:
 def _likeness(expected: Sequence[Property], actual: Sequence[Property]) -> int:
     other = {one.name: one.value for one in actual}
     return sum(
-        (2 if one.asked else 1)
+        (2 if one.counts else 1)
         for one in expected
         if one.name in other and one.value == other[one.name]
     )
@@ -161,7 +161,7 @@ def _likeness(expected: Sequence[Property], actual: Sequence[Property]) -> int:
 _MAX_ROWS = 60
 Rows = list[dict[str, Any]]
 Sheet = tuple[Book, Tab]
-"""A sheet in its workbook."""
+"""A sheet and its workbook."""
 
 
 def sheet_rows(gold: Book, output: Book) -> Rows:
@@ -198,14 +198,14 @@ def _frozen(view: View, name: str) -> str:
 
 
 def zoom_rows(expected: str, output: Sheet) -> Rows:
-    """The zoom of a sheet next to what is asked of it."""
+    """The zoom of a sheet next to the required zoom."""
     rows = [row("zoom", expected, f"{_view(output).zoom} %")]
     rows[0]["state"] = "differs"
     return rows
 
 
 def filter_rows(gold: Sheet, output: Sheet) -> Rows:
-    """Range, conditions and order of the filters."""
+    """Range, conditions and sort order of the filters."""
     filters = [filter_of(_root(sheet).child("autoFilter")) for sheet in (gold, output)]
     if filters == [None, None]:
         return []
@@ -260,7 +260,7 @@ def _sorted_by(filtered: Filter | None) -> str | None:
 
 
 def validation_rows(expected: Sequence[str], output: Sheet) -> Rows:
-    """The validations that a rule asks for, and those of the output; in no order."""
+    """The validations that a rule requires, next to those of the output, in any order."""
     actual = [_validation(validation) for validation in validations_of(_root(output))]
     count = min(_MAX_ROWS, max(len(expected), len(actual)))
     return [
@@ -282,7 +282,7 @@ def _validation(validation: Validation) -> str:
 
 
 def format_rows(gold: Sheet, output: Sheet) -> Rows:
-    """Conditional formats, those that only one of the sheets has."""
+    """Conditional formats that only one of the sheets has."""
     return _one_sided(
         *(
             [_format(rule) for rule in formats_of(_root(side), side[0].facts.looks)]
@@ -303,7 +303,7 @@ def _format(rule: FormatRule) -> str:
 
 
 def sparkline_rows(gold: Sheet, output: Sheet) -> Rows:
-    """Sparklines by their cells, those that differ first."""
+    """Sparklines by cell; those that differ come first."""
     sides = [
         {sparkline.place.replace("$", ""): sparkline for sparkline in sparklines_of(_root(side))}
         for side in (gold, output)
@@ -335,8 +335,8 @@ def _one_sided(expected: Sequence[str], actual: Sequence[str]) -> Rows:
     return rows[:_MAX_ROWS]
 
 
-def line_rows(gold: Sheet, output: Sheet, asked: Sequence[str], *, of_rows: bool) -> Rows:
-    """Properties of rows or columns, those that differ.
+def line_rows(gold: Sheet, output: Sheet, counted: Sequence[str], *, of_rows: bool) -> Rows:
+    """Properties of rows or columns that differ.
 
     Raises:
         PublishedError: there is no such property.
@@ -344,7 +344,7 @@ def line_rows(gold: Sheet, output: Sheet, asked: Sequence[str], *, of_rows: bool
     """
     read: Callable[[Book, Tab, str], dict[int, object]] = whole.rows if of_rows else whole.columns
     rows: Rows = []
-    for name in asked:
+    for name in counted:
         first, second = read(*gold, name), read(*output, name)
         differing = (
             line

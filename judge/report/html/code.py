@@ -24,12 +24,12 @@ _MAX_CODE_LENGTH = 400_000
 
 
 def highlight(code: str) -> list[tuple[str, str]]:
-    """Python source as pieces, each with the letter of its kind.
+    """Splits Python source into pieces, each with a letter for its kind.
 
     Returns:
         ``(kind, text)``: comments ``c``, keywords ``k``, strings ``s``, numbers ``m``, names of
-        functions and classes ``f``, built-in names ``b``, an empty string for all else. Together
-        the pieces are the source.
+        functions and classes ``f``, built-in names ``b``, an empty string for anything else. Joined
+        together, the pieces are the source.
     """
     if len(code) > _MAX_CODE_LENGTH:
         return [("", code)]

@@ -29,11 +29,12 @@ _MAX_ACTIONS = 60
 _MAX_WINDOWS = 20
 _MAX_COLUMNS = 16
 _CELLS_PER_ROW = 48
-"""A table of elements may have one row for every so many cells of a grid."""
+"""A table of elements may have one row for this many cells of a grid."""
 _MIN_ROWS = 25
 _CHARS_PER_CELL = 16
 _TABLE_CHARS_PER_CELL = 40
-"""Characters of an episode (without its tables, and in them) for each cell of a grid."""
+"""How many characters of an episode are shown for each cell of a grid: the first limit is for all
+but its tables, this one for its tables."""
 _MAX_MARKS = 20_000
 _MAX_TEXT_LENGTH = 20_000
 _MAX_CELL_LENGTH = 300
@@ -52,10 +53,10 @@ class _Space:
         self._table_chars = bounds.cells * _TABLE_CHARS_PER_CELL
         self._marks = _MAX_MARKS
         self.rows = max(bounds.cells // _CELLS_PER_ROW, _MIN_ROWS)
-        """Of one table."""
+        """Greatest number of rows of one table."""
 
     def text(self, text: str) -> str:
-        """As much of a string as there is space for."""
+        """Cuts a string to the space that is left."""
         shown = _cut(text, min(self._longest, self._chars))
         self._chars = max(self._chars - len(shown), 0)
         return shown
@@ -67,7 +68,7 @@ class _Space:
         return [asdict(mark) for mark in marks]
 
     def row(self, cells: Sequence[str]) -> list[str] | None:
-        """A row of a table; None where there is no space for it."""
+        """A row of a table; None if there is no space left for it."""
         shown = [_cut(cell, _MAX_CELL_LENGTH) for cell in cells]
         self._table_chars -= sum(map(len, shown))
         return shown if self._table_chars >= 0 else None
@@ -81,9 +82,9 @@ def episode_page(
     Args:
         run: the results directory.
         key: task id, sample, case.
-        pictures: where screenshots are named.
+        pictures: the shelf on which screenshots are registered.
         bounds: how much to show.
-        rank: the place of its screenshots where not all fit into a page; lower comes first.
+        rank: priority of its screenshots if not all fit into a page; lower comes first.
 
     Returns:
         A JSON object; None if there is no such episode. ``facts`` (name and text), ``turns``,

@@ -1,7 +1,7 @@
-"""Numbers as a page shows them, each with its place in the JSON form of the report.
+"""Numbers as a page shows them, each with its path in the JSON form of the report.
 
-A template cannot print a number of a run by itself: it names a place in the document, and gets the
-number from there. So a page cannot differ from the JSON.
+A template cannot print a number of a run itself: it names a path in the document, and the number is
+taken from there. So a page cannot differ from the JSON.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from judge.report.unseen import UNSEEN
 
 MIB = 1 << 20
 SMALL_P = 0.0001
-"""Below this, a p is shown with a power of ten."""
+"""Smaller p-values are shown with a power of ten."""
 KIB = 1 << 10
 DASH = "\u2013"
 MINUS = "\u2212"
@@ -28,9 +28,9 @@ class Shown:
     """How a number is shown.
 
     Attributes:
-        factor: what it is multiplied with.
-        digits: digits after the point.
-        unit: what follows it, if anything.
+        factor: the factor by which it is multiplied.
+        digits: digits after the decimal point.
+        unit: the text after it, if any.
         grouped: whether thousands are separated.
         scientific: whether it is shown with a power of ten.
     """
@@ -42,11 +42,11 @@ class Shown:
     scientific: bool = False
 
     def text(self, value: float) -> str | Markup:
-        """The number as text; with a power of ten, as markup."""
+        """The number as text, or as markup if it has a power of ten."""
         if self.scientific:
             mantissa, _, power = f"{value:.1e}".partition("e")
             sign = MINUS if int(power) < 0 else ""
-            return Markup("{} × 10<sup>{}{}</sup>").format(mantissa, sign, abs(int(power)))  # noqa: RUF001 - a multiplication
+            return Markup("{} × 10<sup>{}{}</sup>").format(mantissa, sign, abs(int(power)))  # noqa: RUF001 - multiplication sign
         return f"{value * self.factor:{',' if self.grouped else ''}.{self.digits}f}"
 
 
@@ -56,8 +56,8 @@ def shown_as(value: float, style: str) -> Shown:
     Args:
         value: the number.
         style: ``count``, ``percent`` (of a share), ``share`` (with one digit),
-            ``whole_percent``, ``seconds``,
-            ``bytes``, ``usd``, ``p``, ``name`` (a number that only names something) or ``plain``.
+            ``whole_percent``, ``seconds``, ``bytes``, ``usd``, ``p``, ``name`` (a number that only
+            identifies something) or ``plain``.
     """
     match style:
         case "count":
@@ -84,7 +84,7 @@ def shown_as(value: float, style: str) -> Shown:
 
 
 def _digits(value: float, significant: int) -> int:
-    """Digits after the point that show a number of significant digits."""
+    """How many digits after the decimal point give a number of significant digits."""
     if not value:
         return 0
     return max(0, min(12, significant - 1 - math.floor(math.log10(abs(value)))))
@@ -101,10 +101,10 @@ class Figures:
         self._document = document
 
     def at(self, pointer: str) -> Any:
-        """The value at a place, named by a JSON pointer (RFC 6901).
+        """The value at a path, given as a JSON pointer (RFC 6901).
 
         Raises:
-            LookupError: there is no such place.
+            LookupError: the path does not exist.
         """
         value = self._document
         for part in pointer.split("/")[1:]:
@@ -113,7 +113,7 @@ class Figures:
         return value
 
     def number(self, pointer: str, style: str = "count", *, unit: bool = True) -> Markup:
-        """The number at a place as markup; a dash where it is null."""
+        """The number at a path as markup; a dash if it is null."""
         value = self.at(pointer)
         if value is None:
             return Markup('<span class="none" data-at="{}">{}</span>').format(pointer, DASH)
@@ -126,21 +126,21 @@ class Figures:
         return markup
 
     def length(self, pointer: str) -> Markup:
-        """How many entries the list at a place has."""
+        """The number of entries in the list at a path."""
         entries = len(self.at(pointer))
         return Markup('<data data-at="{}" data-of="length" value="{}">{}</data>').format(
             pointer, entries, Shown().text(entries)
         )
 
     def signed(self, pointer: str) -> Markup:
-        """The difference of two shares at a place, in points, with its sign."""
+        """The difference of two shares at a path, in points, with its sign."""
         value = self.at(pointer)
         if value is None:
             return self.number(pointer)
         return self._with_sign(pointer, value, Shown(factor=100, digits=2))
 
     def moved(self, pointer: str) -> Markup:
-        """The difference of two amounts at a place, with its sign."""
+        """The difference of two amounts at a path, with its sign."""
         value = self.at(pointer)
         if value is None:
             return self.number(pointer)
@@ -155,7 +155,7 @@ class Figures:
         )
 
     def interval(self, pointer: str, style: str = "percent") -> Markup:
-        """The interval of the estimate at a place; nothing where it has none."""
+        """The interval of the estimate at a path; empty if it does not have one."""
         if self.at(f"{pointer}/low") is None:
             return Markup()
         return Markup('<span class="ci">{}{}{}</span>').format(
@@ -165,12 +165,12 @@ class Figures:
         )
 
     def estimate(self, pointer: str, style: str = "percent") -> Markup:
-        """The estimate at a place with its interval, without unit."""
+        """The estimate at a path with its interval, without a unit."""
         return self.number(f"{pointer}/value", style, unit=False) + self.interval(pointer, style)
 
 
 def plain(text: object) -> str:
-    """Untrusted text for attributes and options, which hold no markup, with such names as well."""
+    """Untrusted text without markup, for attributes and options; invisible characters by name."""
     return "".join(f"[U+{ord(one):04X}]" if ord(one) in UNSEEN else one for one in str(text))
 
 
@@ -184,7 +184,7 @@ def visible(text: object, kept: str = "") -> Markup:
 
     Args:
         text: the text.
-        kept: invisible characters that stay what they are.
+        kept: invisible characters that are not replaced.
     """
     pieces: list[str] = []
     plain: list[str] = []

@@ -1,4 +1,4 @@
-"""Pages as text: templates, style, script, and a policy that lets nothing else in."""
+"""Pages as text: templates, style, script, and a policy that allows nothing else."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from judge.report.html.plots import interval_strip
 from judge.version import __version__
 
 VERDICT_WORDS = {verdict.value: verdict.description for verdict in Verdict}
-"""Code of a verdict -> what it means."""
+"""Code of a verdict -> its meaning."""
 
 LOOK = "look.css"
-"""The style sheet of all pages: colours in light and dark, letters, controls."""
+"""The style sheet of all pages: light and dark colours, fonts, controls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """What a page needs besides itself.
+    """Scripts and style sheets of a page.
 
     Attributes:
-        scripts: names of scripts of this package, in order; they become one.
+        scripts: names of scripts of this package, in order; they are joined into one.
         styles: names of style sheets of this package, in order; they follow :data:`LOOK`.
     """
 
@@ -43,30 +43,30 @@ class Assets:
 
     @property
     def css(self) -> str:
-        """The style sheets as one."""
+        """The style sheets, joined into one."""
         return "\n".join(map(asset, (LOOK, *self.styles)))
 
     @property
     def js(self) -> str:
-        """The scripts as one; empty without any."""
+        """The scripts, joined into one; empty if there are none."""
         text = "\n".join(map(asset, self.scripts))
         return f"(() => {{\n{text}\n}})();" if text else ""
 
 
 @cache
 def asset(name: str, package: str = __package__) -> str:
-    """The text of a template, a style sheet or a script of a package with pages."""
+    """Reads a template, style sheet or script of a package that has pages."""
     return (files(package) / "templates" / name).read_text(encoding="utf-8")
 
 
 class _Templates(BaseLoader):
-    """The templates of packages, wherever these are installed; the first that has one counts."""
+    """Loads a template from the first package that has it, wherever packages are installed."""
 
     def __init__(self, packages: Sequence[str]) -> None:
         self._packages = packages
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:
-        """The text of a template."""
+        """Reads a template."""
         del environment
         if "/" not in template and template.endswith(".html"):
             for package in self._packages:
@@ -77,13 +77,13 @@ class _Templates(BaseLoader):
 
 @cache
 def environment(package: str = __package__) -> Environment:
-    """The environment of all pages: all text is escaped, every unknown name is an error.
+    """The environment of all pages: all text is escaped, and every unknown name is an error.
 
-    There is one for each package, which keeps the templates that it has compiled: compiling them
-    takes longer than filling them.
+    Each package has one environment, which keeps its compiled templates, because compiling a
+    template takes longer than filling it.
 
     Args:
-        package: has templates of its own, besides those of this package.
+        package: a package whose templates are used in addition to those of this package.
     """
     made = Environment(
         loader=_Templates(list(dict.fromkeys((package, __package__)))),
@@ -107,16 +107,16 @@ def render_page(
     connects: bool = False,
     pictures: bool = False,
 ) -> str:
-    """One page: with its style and its script inside, or with links to them.
+    """Renders a page that contains its style and script, or has links to them.
 
     Args:
         template: name of a template that extends ``page.html``.
-        context: what it is filled with.
+        context: the values for the template.
         assets: its style and script.
-        linked: where a server has them, without ``.css`` and ``.js``, if it has; its policy is in
-            a header then.
-        connects: whether the script may ask the server that the page came from.
-        pictures: whether pictures may be shown that are inside the page.
+        linked: the address of both on the server, without ``.css`` and ``.js``, if the page has
+            links; the server then sends the policy in a header.
+        connects: whether the script may send requests to the page's own server.
+        pictures: whether the page may show pictures that it contains.
     """
     page = environment().get_template(template)
     inside = {"css": "", "js": "", "policy": ""}
@@ -136,18 +136,18 @@ def counted(number: int, what: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share from 0 to 1 in per cent with one decimal; a dash for none."""
+    """A share from 0 to 1 as a percentage with one decimal; a dash for None."""
     return "-" if share is None else f"{100 * share:.1f}"
 
 
 def _heading_spans(columns: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
-    """The headings over the columns of a table, each with how many of them it is over."""
+    """The headings above the columns of a table, each with the number of columns that it spans."""
     alike = itertools.groupby(columns, key=lambda column: str(column["heading"]))
     return [(heading, len(list(group))) for heading, group in alike]
 
 
 def policy(css: str, js: str, *, connects: bool, pictures: bool = False) -> str:
-    """The content security policy: this style, this script, and nothing from anywhere."""
+    """The content security policy, which allows only this style and this script."""
     rules = {
         "default-src": "'none'",
         "script-src": _hash(js),
@@ -168,8 +168,8 @@ def _hash(text: str) -> str:
 
 
 def inline_json(value: Any) -> Markup:
-    """JSON that is safe inside a script element: nothing in it can end the element."""
+    """JSON that is safe inside a script element, because nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=True)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704 - no markup is left in it
+    return Markup(text)  # noqa: S704 - markup is escaped

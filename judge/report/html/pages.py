@@ -1,4 +1,4 @@
-"""The pages of single tasks, as data: what was asked, answered, run and compared."""
+"""The pages of single tasks, as data: question, answer, run and comparison."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ KINDS = {
     UNKNOWN: ("?", "not on record"),
     "agrees": ("", "agrees"),
 }
-"""Class of difference -> the letter that stands for it where colour is not enough, and its name."""
+"""Class of difference -> its letter, which is shown in addition to the colour, and its name."""
 
 _OUTSIDE = {kind.value for kind in APART} | {DifferenceClass.MISSING_SHEET.value}
 _MAX_TURN_LENGTH = 200_000
@@ -82,31 +82,32 @@ class TaskPages:
         self._store = RunDirectory(run.path)
         self._rules = GridRules.of_run(run.run)
         self.pictures = PictureShelf(run.path)
-        """The pictures that the pages made so far refer to."""
+        """The pictures to which the pages made so far refer."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def page(self, number: int, bounds: GridBounds | None = None) -> dict[str, Any]:
-        """One page.
+        """Builds the page of one submission.
 
         Args:
-            number: 0-based place in the report's ``tasks``.
+            number: 0-based position in the report's ``tasks``.
             bounds: how much of the workbooks to show.
 
         Returns:
             A JSON object: ``at`` (JSON pointer of the entry), ``entry`` (the entry itself),
-            ``unit`` (what is compared one by one), ``code`` (coloured pieces, or null),
-            ``reply`` (what a typed answer is read from, or null), ``conversation`` (``role``,
-            ``content`` and ``pictures``), ``marks`` (what a grid's cells refer to) and ``cases``,
-            each with ``episode`` (see :func:`judge.report.html.episode_pages.episode_page` and
-            :func:`judge.report.html.tool_pages.tool_episode_page`, or
-            null), ``inputs`` (see :func:`judge.report.html.pictures.shown_inputs`), ``values``
-            (name, rule, expected, found, kind and detail of each named value), ``items`` (see
+            ``unit`` (the unit of comparison), ``code`` (coloured pieces, or null),
+            ``reply`` (the text from which a typed answer is read, or null), ``conversation``
+            (``role``, ``content`` and ``pictures``), ``marks`` (to which cells of a grid refer) and
+            ``cases``, each with ``episode`` (see
+            :func:`judge.report.html.episode_pages.episode_page` and
+            :func:`judge.report.html.tool_pages.tool_episode_page`, or null), ``inputs`` (see
+            :func:`judge.report.html.pictures.shown_inputs`), ``values`` (name, rule, expected,
+            found, kind and detail of each named value), ``items`` (see
             :func:`judge.report.checklists.items_part`, or null), ``rules`` (see
             :func:`judge.report.findings.page.rules_of_case`), ``grid``, ``outside``
-            (differences that none of them shows), ``stdout`` and ``stderr``. Pictures are named by
-            their hash; :attr:`pictures` has them.
+            (differences that none of the others shows), ``stdout`` and ``stderr``. Pictures are
+            named by their hash; :attr:`pictures` has them.
 
         Raises:
             IndexError: the page does not exist.
@@ -169,7 +170,7 @@ class TaskPages:
         return episode_page(self._run.path, key, self.pictures, bounds, rank=rank)
 
     def pictures_of(self, page: Mapping[str, Any]) -> dict[str, str]:
-        """The pictures that a page refers to, as far as they fit: SHA-256 -> bytes as base64."""
+        """The pictures of a page that fit into it: SHA-256 -> bytes as base64."""
         named = [
             *(file.get("picture", {}) for case in page["cases"] for file in case["inputs"]),
             *(picture for turn in page["conversation"] for picture in turn["pictures"]),
@@ -179,7 +180,7 @@ class TaskPages:
                 for turn in (case["episode"] or {"turns": ()})["turns"]
                 for picture in (
                     turn["picture"] or {},
-                    *(each for call in turn.get("calls", ()) for each in call["pictures"]),
+                    *(picture for call in turn.get("calls", ()) for picture in call["pictures"]),
                 )
             ),
         ]
@@ -201,7 +202,7 @@ class TaskPages:
     def _values(
         self, submission: LoadedSubmission, result: CaseResult | None
     ) -> list[dict[str, Any]]:
-        """The named values of a typed answer, each next to its gold."""
+        """The named values of a typed answer, each with its gold value."""
         task = submission.task
         answer = None if result is None else typed_answer(result.run)
         case = None if result is None else _case_of(task, result.case)
@@ -213,7 +214,7 @@ class TaskPages:
                 task, case.golds, answer, Rules(get_profile(self._rules.profile))
             )
         except JudgeError:
-            return []  # the verdict says what is wrong
+            return []  # the verdict already shows the fault
         return [
             {**asdict(value), "expected": _written(value.expected), "found": _written(value.found)}
             for value in values
@@ -226,7 +227,7 @@ class TaskPages:
         result: CaseResult | None,
         bounds: GridBounds | None,
     ) -> dict[str, Any] | None:
-        """The rules of a task about whole workbooks, with what does not hold."""
+        """The rules of a task about whole workbooks, with the findings of those that fail."""
         record = CaseComparison() if result is None else result.comparison
         case = _case_of(submission.task, number)
         golds = () if case is None else case.golds
@@ -275,7 +276,7 @@ class TaskPages:
         return output, []
 
     def _finished_output(self, key: tuple[str, int, int], digest: str) -> bytes | None:
-        """An output that was made elsewhere, and of which the run keeps no copy."""
+        """Reads an output that was made elsewhere, if the run does not keep a copy."""
         path = None if self._finished is None else self._finished.of_sample(*key)
         try:
             data = None if path is None else read_answer(path, StoreError)
@@ -306,7 +307,7 @@ class TaskPages:
         if not isinstance(turns, list):
             return
         for number, turn in enumerate(turns):
-            # The benchmark's logs hold bare strings, question and answer in turn.
+            # The benchmark's logs hold bare strings, alternately question and answer.
             role, content = "assistant" if number % 2 else "user", turn
             if isinstance(turn, dict):
                 role, content = str(turn.get("role", role)), turn.get("content")
@@ -315,7 +316,7 @@ class TaskPages:
                 yield {"role": role, "content": _cut(plain_text(text)), "pictures": pictures}
 
     def _split_content(self, content: object) -> tuple[object, list[dict[str, Any]]]:
-        """A message without its pictures, and its pictures."""
+        """Separates a message from its pictures."""
         if not isinstance(content, list):
             return content, []
         parts = content[:MAX_PARTS]
@@ -324,10 +325,10 @@ class TaskPages:
         return rest, [self.pictures.of_message(part) for part in shown[:_MAX_PICTURES]]
 
     def _conversation_file(self, name: str) -> object:
-        """The messages of a conversation that is kept in a file of its own.
+        """The messages of a conversation that is stored in a separate file.
 
-        The name comes from a record that others may have written: it must not lead out of the
-        results directory.
+        The file name comes from a record that others may have written, so it must not lead out of
+        the results directory.
         """
         root = self._run.path.resolve()
         try:
@@ -345,11 +346,11 @@ def _case_of(task: Task | None, number: int) -> TestCase | None:
 
 
 def _requirements(task: Task, gold: Gold | None) -> Requirements | None:
-    """A task's requirements, in sentences; None if its checker has none."""
+    """A task's requirements, in sentences; None if its checker does not have any."""
     try:
         return checker_of(task.checker).requirements(task, gold)
     except JudgeError:
-        return Requirements()  # the verdict says what is wrong
+        return Requirements()  # the verdict already shows the fault
 
 
 def _reply(submission: LoadedSubmission) -> str | None:
@@ -367,21 +368,21 @@ def _written(value: object) -> str | None:
 
 
 def _outside(result: CaseResult) -> list[str]:
-    """Lines on the differences that no grid shows."""
+    """Lines about the differences that no grid shows."""
     differences = result.comparison.get("differences", ())
     listed = [difference for difference in differences if _is_outside(difference)]
     return difference_lines({"differences": listed, "differing_cells": len(listed)}, 100)
 
 
 def _is_outside(difference: DifferenceRecord) -> bool:
-    """Whether a difference is in no cell of an answer range, and no rule in words."""
+    """Whether a difference belongs neither to a cell of an answer range nor to a rule in words."""
     if "words" in difference:
         return False
     return difference["kind"] in _OUTSIDE or not difference["cell"]
 
 
 def kinds_of(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Letters and names of all classes of differences, those of other checkers included.
+    """Letters and names of all classes of differences, including those of other checkers.
 
     Args:
         document: the JSON form of a report.
@@ -391,5 +392,5 @@ def kinds_of(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def _kind_in_words(kind: str) -> str:
-    """A class of differences that another checker names: ``pivot table``, ``charts: title``."""
+    """The name of a class of another checker's differences: ``pivot table``, ``charts: title``."""
     return kind.replace("_", " ").replace(".", ": ")

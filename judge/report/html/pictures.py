@@ -1,7 +1,7 @@
 """The pictures and other input files that the pages of a report show. Bounded.
 
-Pictures come from strangers. They are never decoded here: type and size are those of the header,
-and a file that is too large, or no picture at all, becomes a line of text.
+Pictures come from strangers and are never decoded here: type and size are read from the header. If
+a file is too large, or not a picture at all, a line of text is shown instead.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from judge.workbook.cell import ErrorValue
 from judge.workbook.preview import SheetPreview, Value, read_preview, read_table
 
 MAX_PICTURE_BYTES = 8 * MIB
-"""The largest file that is shown."""
+"""Largest file that is shown, in bytes."""
 
 MAX_PIXELS = 50_000_000
-"""The largest picture that a browser is asked to decode."""
+"""Largest picture that a browser has to decode, in pixels."""
 
 PICTURES_BYTES = 24 * MIB
-"""Bytes of all pictures in a report that is one file."""
+"""Largest total size of all pictures in a report that is a single file, in bytes."""
 
 PAGE_PICTURES_BYTES = 96 * MIB
-"""Bytes of all pictures on one page that a server sends."""
+"""Largest total size of all pictures on one page from a server, in bytes."""
 
 Shrink = Callable[[bytes], bytes | None]
-"""Makes a picture smaller; None where that cannot be done."""
+"""Makes a picture smaller; returns None if that is not possible."""
 
 _MAX_MISSES = 20
-"""Pictures that may fail to fit before no other is tried."""
+"""After this many pictures that do not fit, no others are tried."""
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class PictureShelf:
-    """Pictures that pages refer to.
+    """Pictures to which pages refer.
 
     Args:
         run_folder: the results directory, whose own pictures may be shown.
@@ -62,7 +62,7 @@ class PictureShelf:
             path: the file.
 
         Returns:
-            ``name`` and either ``problem``, a line on why it cannot be shown, or ``sha256``,
+            ``name`` and either ``problem``, a line that says why it cannot be shown, or ``sha256``,
             ``media_type``, ``width`` and ``height`` in pixels, and ``bytes``.
         """
         if path not in self._known:
@@ -73,14 +73,14 @@ class PictureShelf:
         """A picture of a conversation: an input of the suite, or one that the run keeps.
 
         Args:
-            part: its part of the message; it may come from anybody.
+            part: its part of the message, which is untrusted.
 
         Returns:
             As :meth:`of_file`.
         """
         name, digest = str(part.get("name") or "picture")[:200], str(part.get("sha256"))
         if _HASH.fullmatch(digest) is None:
-            return {"name": name, "problem": "the conversation does not say which picture it is"}
+            return {"name": name, "problem": "the conversation does not say which picture this is"}
         path = self._places.get(digest)
         if path is None:
             kept = (self._folder / f"{digest}{suffix}" for suffix in PICTURE_SUFFIXES.values())
@@ -96,9 +96,9 @@ class PictureShelf:
         """A screenshot of an episode.
 
         Args:
-            sha256: its hash, by which the run keeps it.
-            name: what it is called.
-            rank: its place where not all fit; lower comes first.
+            sha256: its hash, under which the run stores it.
+            name: its name.
+            rank: its priority if not all pictures fit; lower comes first.
 
         Returns:
             As :meth:`of_file`.
@@ -109,7 +109,7 @@ class PictureShelf:
         return shown
 
     def text_of(self, sha256: str) -> str | None:
-        """The bytes of a picture that was named, as base64; None if it is no longer there."""
+        """The bytes of a registered picture, as base64; None if it is no longer available."""
         path = self._places.get(sha256)
         try:
             data = None if path is None else read_regular(path, StoreError)
@@ -120,14 +120,14 @@ class PictureShelf:
         return base64.b64encode(data).decode("ascii")
 
     def within(self, most_bytes: int, shrink: Shrink | None = None) -> dict[str, str]:
-        """The pictures that were named and fit into a number of bytes.
+        """The registered pictures that fit into a number of bytes.
 
-        Inputs and pictures of conversations come first, the smallest of them before the others;
-        then the screenshots of episodes, by their rank and in the order of their turns.
+        Inputs and pictures of conversations come first, smallest first; then the screenshots of
+        episodes, by rank and in the order of their turns.
 
         Args:
-            most_bytes: what all of them may take as base64.
-            shrink: makes screenshots smaller; used if they do not all fit as they are.
+            most_bytes: total size of all pictures as base64.
+            shrink: makes screenshots smaller; used if they do not all fit in full size.
 
         Returns:
             SHA-256 -> the bytes as base64, in the order of the hashes.
@@ -148,7 +148,7 @@ class PictureShelf:
     def _taken(
         self, digests: Iterable[str], most_bytes: int, read: Callable[[str], str | None]
     ) -> dict[str, str]:
-        """Those that fit, in their order."""
+        """The pictures that fit, in their order."""
         taken: dict[str, str] = {}
         misses = 0
         for digest in digests:
@@ -180,7 +180,7 @@ class PictureShelf:
             return {"problem": "the file is not a picture that can be shown"}
         width, height = size
         if width * height > MAX_PIXELS:
-            return {"problem": f"{width:,} × {height:,} pixels are too many to show"}  # noqa: RUF001 - a multiplication
+            return {"problem": f"{width:,} × {height:,} pixels are too many to show"}  # noqa: RUF001 - multiplication sign
         digest = hashlib.sha256(data).hexdigest()
         self._places[digest] = path
         return {
@@ -205,9 +205,9 @@ def shown_inputs(task: Task, case: TestCase, pictures: PictureShelf) -> list[dic
     """The inputs of a case that no grid shows.
 
     Args:
-        task: the task; if its answer is a file, its first input is in a grid.
+        task: the task; if its answer is a file, its first input is shown in a grid.
         case: the case.
-        pictures: where pictures are named.
+        pictures: the shelf on which pictures are registered.
 
     Returns:
         For each file ``name``, ``kind`` and, if it cannot be shown, ``problem``; a picture has

@@ -1,7 +1,7 @@
 """Plots as inline SVG, drawn from the JSON form of a report.
 
-Colours and fonts come from the page's style sheet. A shape is placed by a number of the document;
-ticks of an axis are the only numbers that a plot writes by itself.
+Colours and fonts come from the page's style sheet. The positions of shapes come from numbers in the
+document; the only other numbers in a plot are the ticks of its axes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 16, 14, 46
 
 
 def interval_strip(soft: Mapping[str, Any], hard: Mapping[str, Any]) -> Markup:
-    """Soft (filled) and hard (hollow) score with their intervals, as wide as the cell it is in.
+    """Soft (filled) and hard (hollow) score with their intervals, as wide as the table cell.
 
     Args:
         soft: an estimate: ``value``, ``low``, ``high``, from 0 to 1.
@@ -55,13 +55,13 @@ _SCALES = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 
 
 def difference_scale(pairs: Sequence[Mapping[str, Any]]) -> float:
-    """The end of an axis on which all differences of some pairs, with their intervals, are seen.
+    """The end of an axis that shows all differences of some pairs with their intervals.
 
     Args:
-        pairs: each with ``soft_difference`` and ``hard_difference``.
+        pairs: the pairs, each with ``soft_difference`` and ``hard_difference``.
 
     Returns:
-        From 0.05 to 1: the axis goes from minus this to this.
+        A number from 0.05 to 1: the axis extends from its negative to it.
     """
     ends = [
         abs(float(pair[key][part]))
@@ -80,7 +80,7 @@ def difference_strip(difference: Mapping[str, Any], name: str, scale: float = 1.
     Args:
         difference: ``difference``, ``low`` and ``high``, from -1 to 1.
         name: ``soft`` or ``hard``.
-        scale: the axis goes from minus this to this.
+        scale: the axis extends from its negative to it.
     """
     moved = {
         part: None if difference[key] is None else 0.5 + 0.5 * float(difference[key]) / scale
@@ -94,7 +94,7 @@ def difference_strip(difference: Mapping[str, Any], name: str, scale: float = 1.
 
 
 def verdict_bar(verdicts: Sequence[Mapping[str, Any]]) -> Markup:
-    """Shares of the verdicts as one stacked bar.
+    """The shares of the verdicts as one stacked bar.
 
     Args:
         verdicts: entries with ``verdict``, ``description`` and ``share``.
@@ -134,7 +134,7 @@ def time_against_size(tasks: Sequence[Mapping[str, Any]]) -> Markup | None:
         tasks: entries of the report.
 
     Returns:
-        The plot; None where fewer than three cases have both numbers.
+        The plot; None if fewer than three cases have both numbers.
     """
     points = [
         (case["input_bytes"], case["wall_s"], case["verdict"])
@@ -158,7 +158,7 @@ def time_against_size(tasks: Sequence[Mapping[str, Any]]) -> Markup | None:
 
 
 class _LogAxis:
-    """Powers of ten on a line, with twice and five times each if only few fit."""
+    """Powers of ten on a line, also multiplied by 2 and 5 if only few of them fit."""
 
     def __init__(self, values: Sequence[float], start: float, end: float) -> None:
         low, high = math.log10(min(values)), math.log10(max(values))
@@ -234,10 +234,10 @@ def effect(groups: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
 
     Args:
         groups: entries with ``label`` and ``scores``.
-        name: what the groups differ in.
+        name: the property in which the groups differ.
 
     Returns:
-        The plot; None where fewer than two groups have a score.
+        The plot; None if fewer than two groups have a score.
     """
     scored = [group for group in groups if group["scores"]["soft_restriction"]["value"] is not None]
     if len(scored) < 2:
@@ -286,10 +286,10 @@ def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
 
     Args:
         bars: entries with ``low``, ``high``, ``episodes`` and ``accepted``.
-        name: what is counted.
+        name: the quantity that is counted.
 
     Returns:
-        The plot; None where there is nothing to count.
+        The plot; None if there is nothing to count.
     """
     highest = max((entry["episodes"] for entry in bars), default=0)
     if not highest:
@@ -321,7 +321,7 @@ def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
 
 
 def _whole_step(highest: int) -> int:
-    """A round distance between rules, of which there are six at most."""
+    """A round distance between grid lines, of which there are at most six."""
     power: int = 10 ** max(0, len(str(highest)) - 2)
     steps = [factor * power for factor in (1, 2, 5, 10, 20, 50)]
     return next((step for step in steps if highest / step <= 6), steps[-1])

@@ -1,4 +1,4 @@
-"""A report as one HTML file of bounded size, or as a page of the server that shows many."""
+"""A report as one HTML file of bounded size, or as a page of the server for several runs."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from judge.report.tools import (
 )
 
 PAGES_BYTES = 26_000_000
-"""Bytes of all task pages of a report together, so that the whole stays below 30 MB."""
+"""Largest total size of a report's task pages, in bytes; it keeps the report below 30 MB."""
 
 OnPage = Callable[[int, int], None]
-"""Called with how many pages are done, and how many there are."""
+"""Called with the number of pages that are done and the number of all pages."""
 
 LADDER = (
     GridBounds(),
@@ -77,9 +77,9 @@ def pack_all(
 
     Args:
         count: how many pages there are.
-        make: gives a page by its number, made within some bounds.
-        limit: bytes for all of them.
-        on_page: called with how many pages are done, and how many there are.
+        make: makes the page with a number within some bounds.
+        limit: bytes for all pages.
+        on_page: called with the number of pages that are done and the number of all pages.
     """
     packed = []
     for number in range(count):
@@ -92,20 +92,20 @@ def pack_all(
 
 
 def _too_large(packed: Sequence[str], limit: int) -> list[int]:
-    """The largest pages, as few as must shrink for all pages to fit."""
+    """The largest pages, just as many as have to shrink for all pages to fit."""
     total = sum(map(len, packed))
     chosen = []
     for number in sorted(range(len(packed)), key=lambda number: -len(packed[number])):
         if total <= limit:
             break
         chosen.append(number)
-        # As a rule, closer bounds leave a tenth of a page.
+        # As a rule, closer bounds reduce a page to a tenth of its size.
         total -= len(packed[number]) * 9 // 10
     return chosen
 
 
 _HEADER_CHARS = 64
-"""Characters of base64 that suffice to read the type of a picture."""
+"""How many base64 characters suffice to read the type of a picture."""
 
 _NO_PICTURES: Mapping[str, str] = {}
 REPORT = Assets(
@@ -115,7 +115,7 @@ REPORT = Assets(
 """Style and script of reports."""
 
 KEYS = (
-    (("j", "k"), "next and previous failed task of the list"),
+    (("j", "k"), "next and previous failed task in the list"),
     (("n", "p"), "next and previous difference"),
     (("f",), "formulas or values"),
     (("1", "…", "9"), "test case"),
@@ -126,9 +126,9 @@ KEYS = (
 )
 EPISODE_KEYS = (
     (("←", "→"), "previous and next turn of an episode"),
-    (("Home", "End"), "its first and last turn"),
-    (("m",), "what mouse and keyboard did, or only the screenshot"),
-    (("z",), "every pixel, or the whole picture"),
+    (("Home", "End"), "first and last turn of an episode"),
+    (("m",), "show or hide mouse and keyboard actions"),
+    (("z",), "full size, or fit to the page"),
 )
 """Keys of the page of an episode, in addition to those of every report."""
 
@@ -138,18 +138,18 @@ _EFFECTS = ("rounds", "rows", "answer_cells", "workbook_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where a page that comes from a server finds the other pages.
+    """The addresses of a server's other pages, for a page that it sends.
 
     Attributes:
-        pages_url: where the task pages are; the page's number is appended.
+        pages_url: address of the task pages; the page's number is appended.
         home_url: the server's first page.
-        token: the token that requests to the server must have, if it is one that wants it.
-        up_url: the page of what the report is about, if there is one.
-        title: what that page is called.
-        linked: where the server has style and script, without ``.css`` and ``.js``; empty if they
-            are to be inside the page.
-        disputes_url: where a verdict can be disputed; ``task``, ``sample`` and ``case`` are
-            appended. Empty if nobody can.
+        token: the token that requests to the server must have, if the server requires one.
+        up_url: the page of the subject of the report, if there is one.
+        title: the name of that page.
+        linked: address of style and script on the server, without ``.css`` and ``.js``; empty if
+            the page has to contain them.
+        disputes_url: address for disputing a verdict; ``task``, ``sample`` and ``case`` are
+            appended. Empty if verdicts cannot be disputed.
     """
 
     pages_url: str
@@ -174,19 +174,19 @@ def report_html(
 
     Args:
         path: the results directory.
-        dataset: the suite; None for the one that run.json remembers.
+        dataset: the suite; None for the one that run.json names.
         suspects: a suspects.json to use instead of the suspects that the run keeps.
         method: confidence, resamples and seed of the intervals.
-        shrink: makes screenshots smaller, where not all of them fit as they are.
-        on_page: called with how many task pages are done, and how many there are.
+        shrink: makes screenshots smaller if not all of them fit in full size.
+        on_page: called with the number of task pages that are done and the number of all.
 
     Returns:
-        One HTML document that needs no other file.
+        One HTML document that does not need any other file.
 
     Raises:
-        StoreError: the directory holds no run, or holds records that the judge did not write.
-        SuiteError: the suite that was named is not the one that the run was made with.
-        UsageError: the suite that was named does not exist.
+        StoreError: the directory does not hold a run, or has records that a judge did not write.
+        SuiteError: the given suite is not the one that the run was made with.
+        UsageError: the given suite does not exist.
     """
     run = load_run(path, dataset, suspects, details=False)
     data = build_report_data(run, inspect_files(run), method)
@@ -206,11 +206,11 @@ def render_report(
     """A report as one self-contained HTML document.
 
     Args:
-        data: the report; every number of the document is one of its JSON form.
-        run: the run that it is about, for code, conversations and workbooks.
-        pages_bytes: what all task pages may take together.
-        shrink: makes screenshots smaller, where not all of them fit as they are.
-        on_page: called with how many task pages are done, and how many there are.
+        data: the report; every number in the document comes from its JSON form.
+        run: the run of the report, for code, conversations and workbooks.
+        pages_bytes: largest total size of all task pages.
+        shrink: makes screenshots smaller if not all of them fit in full size.
+        on_page: called with the number of task pages that are done and the number of all.
     """
     document = json_form(data)
     pages = TaskPages(run, document)
@@ -225,7 +225,7 @@ def render_served(data: ReportData, document: Mapping[str, Any], served: Served)
 
 
 def json_form(data: ReportData) -> dict[str, Any]:
-    """The document that ``judge report --format json`` writes, as it is read back."""
+    """The document that ``judge report --format json`` writes, as parsed."""
     document: dict[str, Any] = json.loads(json.dumps(data.to_json()))
     return document
 
@@ -327,7 +327,7 @@ def _tools(summary: ToolsSummary | None) -> list[tuple[str, Sequence[str], list[
 
 
 def _first_episode(tasks: Sequence[Mapping[str, Any]]) -> str:
-    """The page of the first failed task that has an episode, else of the first that has one."""
+    """The page of the first failed task with an episode, or else of the first task with one."""
     with_episode = [task for task in tasks if any(case.get("episode") for case in task["cases"])]
     failed = [task for task in with_episode if task["hard_restriction"] == 0]
     return "".join(map(_task_url, (failed or with_episode)[:1]))
@@ -342,7 +342,7 @@ def _measure_style(key: str) -> str:
 
 
 def _measure_label(label: str) -> str:
-    """A label without its unit, which follows each number instead."""
+    """A label without its unit, which is shown after each number instead."""
     return re.sub(r"\s*\([^)]*\)$", "", label)
 
 
@@ -351,12 +351,12 @@ def _task_url(task: Mapping[str, Any]) -> str:
 
 
 def task_anchor(task: str, sample: int = 0, case: int | None = None) -> str:
-    """Where in a report a task is shown, or one of its cases."""
+    """The address within a report of a task, or of one of its cases."""
     key = quote(task_key({"task_id": task, "sample": sample}), safe="")
     return f"#/task/{key}{'' if case is None else f'?case={case}'}"
 
 
 def task_key(task: Mapping[str, Any]) -> str:
-    """The name of a task's page in addresses: its id, and its sample unless that is the first."""
+    """The name of a task's page in addresses: its id, and its sample unless it is the first one."""
     sample = int(task["sample"])
     return f"{task['task_id']}~{sample}" if sample else str(task["task_id"])

@@ -1,4 +1,4 @@
-"""Pages about several runs: the list of all, and the comparison of some."""
+"""Pages about several runs: the list of all runs, and the comparison of some."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIST_KEYS = (
     (("/",), "filter"),
     (("?",), "these keys"),
 )
-"""Keys of pages with a list, whose script is ``lists.js``."""
+"""Keys of pages with a list; their script is ``lists.js``."""
 
 _RUNS = Assets(scripts=("base.js", "lists.js", "runs.js"))
 _COMPARISON = Assets(scripts=("base.js", "compare.js"))
@@ -38,9 +38,9 @@ class Listed:
     Attributes:
         name: its name.
         document: ``name``, ``run``, ``overall``, ``notes`` and ``departures`` of its report's JSON
-            form; None where there is none yet.
+            form; None if there is no report yet.
         progress: ``done``, ``total``, ``verdicts`` and ``going``.
-        problem: why there is no report, or an empty string.
+        problem: why there is no report; empty if there is one.
     """
 
     name: str
@@ -50,11 +50,11 @@ class Listed:
 
 
 def render_runs(folder: str, listed: Sequence[Listed], *, token: str) -> str:
-    """The list of runs, those of one suite together, the best first.
+    """The list of runs, grouped by suite, the best first.
 
     Args:
         folder: name of the folder.
-        listed: its runs.
+        listed: the runs in the folder.
         token: the token that requests to the server must have.
     """
     document = json.loads(
@@ -84,9 +84,9 @@ def render_comparison(comparison: RunComparison, *, token: str | None = None) ->
     """A comparison of runs as one HTML document.
 
     Args:
-        comparison: every number of the page is one of its JSON form.
-        token: the token that requests to the server must have, if there is one; the page then has
-            links to the list of all runs and to each run.
+        comparison: the comparison; every number on the page comes from its JSON form.
+        token: the token that requests to the server must have, if there is a server; the page then
+            has links to the list of all runs and to each run.
     """
     document = json.loads(json.dumps(comparison.to_json()))
     links = None if token is None else lambda name: f"{_run_url(name)}?token={token}"
@@ -113,13 +113,13 @@ def comparison_parts(
     labels: Mapping[str, str],
     evidence_url: Callable[..., str] | None,
 ) -> dict[str, Any]:
-    """What the parts of ``pairs.html`` are filled with.
+    """The values for the parts of ``pairs.html``.
 
     Args:
-        document: has ``pairs``, as a comparison of runs has them.
-        labels: names to show, by the names of runs; a run without one shows its name.
-        evidence_url: where a case of a run is shown, by run, task, sample and case, the last two
-            of which may be left out; None if nowhere.
+        document: a document with ``pairs``, as in a comparison of runs.
+        labels: name of a run -> the name to show; other runs are shown by their own name.
+        evidence_url: returns the address of a page by run, task, sample and case, the last two of
+            which may be left out; None if there are no such pages.
     """
     scale = difference_scale(document["pairs"])
     points = f"{100 * scale:.0f}"
@@ -139,7 +139,7 @@ _EFFECTS = (("rounds", "rounds"), ("prompt_rows", "rows in the prompt"))
 
 
 def _effects(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Markup]]:
-    """Plots of the scores against settings of inference in which all runs differ."""
+    """Plots of the scores against those settings of inference in which all runs differ."""
     plots = []
     for key, name in _EFFECTS:
         values = [run[key] for run in runs]
@@ -153,7 +153,7 @@ def _effects(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Markup]]:
 
 
 def numbers_of(document: Any) -> dict[str, Any]:
-    """The functions with which templates print numbers of a document, given their paths."""
+    """The functions by which templates print the numbers at paths of a document."""
     figures = Figures(document)
     return {
         "n": figures.number,
@@ -168,7 +168,7 @@ def numbers_of(document: Any) -> dict[str, Any]:
 def _by_suite(document: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int]]]:
     """Suites with the indices of their runs, the best first.
 
-    Those in progress come after these, and those without a score last.
+    Runs in progress follow, and runs without a score come last.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for index, entry in enumerate(document):
@@ -182,7 +182,7 @@ def _by_suite(document: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int
         value = None if report is None else report["overall"]["soft_restriction"]["value"]
         if value is None:
             return (2, 0.0, name)
-        # The score of the first few cases says little.
+        # A score over the first few cases says little.
         return (int(document[index]["progress"]["going"]), -value, name)
 
     ordered = sorted(groups.items(), key=lambda item: (not item[0][0], item[0]))

@@ -1,6 +1,6 @@
-"""An episode of tools as data of a page: words, calls and results by turn, and cells that changed.
+"""An episode with tools as data for a page: text, calls, results and changed cells of each turn.
 
-Bounded: how much of an episode is on its page follows from the bounds of the page.
+How much of an episode is shown depends on the bounds of the page.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _MAX_CALLS = 60
 _MAX_TEXT_LENGTH = 20_000
 _MAX_CELL_LENGTH = 120
 _CHARS_PER_CELL = 24
-"""Characters of an episode for each cell of a grid."""
+"""How many characters of an episode are shown for each cell of a grid."""
 
 _MAX_COMPARED = 30
 _MAX_WORKBOOK_BYTES = 4 * 2**20
-"""How many workbooks of an episode are compared with the one before, and how long they may be."""
+"""How many workbooks of an episode are compared with the previous one; the largest size of one."""
 
 _END_WORDS = {
     "submitted": "submitted: the agent called submit",
@@ -60,16 +60,16 @@ def tool_episode_page(
     *,
     rank: int,
 ) -> dict[str, Any] | None:
-    """An episode of tools as a page shows it.
+    """An episode with tools as a page shows it.
 
     Args:
         run: the results directory.
         key: task id, sample, case.
         input_path: the input of the case, with which the workbook of the first turn is compared;
-            None where it is not available.
-        pictures: where pictures are named.
+            None if it is not available.
+        pictures: the shelf on which pictures are registered.
         bounds: how much to show.
-        rank: the place of its pictures where not all fit into a page; lower comes first.
+        rank: priority of its pictures if not all fit into a page; lower comes first.
 
     Returns:
         A JSON object; None if there is no such episode. ``kind`` is ``tools``; then ``facts`` (name
@@ -103,21 +103,21 @@ def tool_episode_page(
 
 
 class _Space:
-    """The space that is left for the words of an episode."""
+    """The space that is left for the text of an episode."""
 
     def __init__(self, bounds: GridBounds) -> None:
         self._longest = min(_MAX_TEXT_LENGTH, bounds.text_chars * 5)
         self._chars = bounds.cells * _CHARS_PER_CELL
 
     def text(self, text: str) -> str:
-        """As much of a string as there is space for."""
+        """Cuts a string to the space that is left."""
         shown = _cut(text, min(self._longest, self._chars))
         self._chars = max(self._chars - len(shown), 0)
         return shown
 
 
 def _facts(head: ToolEpisodeHead) -> Iterator[tuple[str, str]]:
-    """What the episode was about, in words; a field that is not on record is left out."""
+    """The settings of the episode, in words; fields that are not on record are left out."""
     rows = [
         ("model", head["model"]),
         ("tools", head["setting"].partition("/")[2]),
@@ -161,7 +161,7 @@ def _turn(
         counts.append(f"model {latency:.1f} s")
     return {
         "number": turn["number"],
-        # A page of a desktop has a picture for each turn.
+        # The page of a desktop episode needs a picture for each turn.
         "picture": None,
         "reply": space.text(turn["reply"]["text"]),
         "reasoning": space.text(turn["reply"].get("reasoning", "")),
@@ -196,7 +196,7 @@ def _call(
 
 
 def _arguments(call: ToolCallLine) -> str:
-    """The arguments as code: a program or a command as it is, all others as JSON."""
+    """The arguments as code: a program or a command unchanged, anything else as JSON."""
     if "raw" in call:
         return call["raw"]
     arguments = call.get("arguments", {})
@@ -208,7 +208,7 @@ def _arguments(call: ToolCallLine) -> str:
 
 
 class _Changes:
-    """The cells that changed from turn to turn, by the workbooks that the run keeps."""
+    """Finds the cells that changed from turn to turn, in the workbooks that the run keeps."""
 
     def __init__(self, run: Path, input_path: Path | None) -> None:
         self._run = run
@@ -216,12 +216,12 @@ class _Changes:
         self._before: bytes | None = None
         with contextlib.suppress(OSError):
             self._before = None if input_path is None else input_path.read_bytes()
-        # A copy of the input is no change.
-        known = self._before
-        self._digest = None if known is None else hashlib.sha256(known).hexdigest()
+        # A copy of the input is not a change.
+        content = self._before
+        self._digest = None if content is None else hashlib.sha256(content).hexdigest()
 
     def of(self, turn: ToolTurn) -> Mapping[str, Any] | None:
-        """What a turn changed; None where the workbook stayed as it was, or is not on record."""
+        """The changes of a turn; None if the workbook did not change, or is not on record."""
         digests = [call["workbook"] for call in turn["calls"] if call["workbook"] is not None]
         if not digests or digests[-1] == self._digest:
             return None
@@ -230,9 +230,9 @@ class _Changes:
         after = self._before
         problem = None
         if after is None:
-            problem = "it is not among those that are kept"
+            problem = "the changed file was not kept"
         elif before is None:
-            problem = "the one before is not available"
+            problem = "the previous one is not available"
         elif len(after) > _MAX_WORKBOOK_BYTES or self._left == 0:
             problem = "its cells are not compared here"
         nothing: dict[str, Any] = {"cells": [], "more": 0}
@@ -246,36 +246,36 @@ class _Changes:
 
 
 def _changed_cells(before: Workbook, after: Workbook) -> dict[str, Any]:
-    found = find_collateral(before, before, after, (), ())
-    total = sum(found.counts.values())
+    changes = find_collateral(before, before, after, (), ())
+    total = sum(changes.counts.values())
     cells = [
         (
             f"{cell.sheet}!{cell.cell}",
             _content(before, cell.sheet, cell.cell),
             _content(after, cell.sheet, cell.cell),
         )
-        for cell in found.cells
+        for cell in changes.cells
     ]
     words = []
-    if found.moved:
-        words.append(f"rows or columns were shifted {found.moved:,} times")
-    if found.style:
-        words.append(f"{found.style:,} cells look different")
-    if found.features:
-        words.append(f"{found.features:,} features were lost")
+    if changes.moved:
+        words.append(f"rows or columns were shifted {changes.moved:,} times")
+    if changes.style:
+        words.append(f"{changes.style:,} cells look different")
+    if changes.features:
+        words.append(f"{changes.features:,} features were lost")
     if not total and not words:
         words.append("no cell changed")
     return {"cells": cells, "more": total - len(cells), "words": "; ".join(words)}
 
 
 def _content(workbook: Workbook, sheet: str, cell: str) -> str:
-    """What a cell holds, as text: its formula, or its value."""
-    name, place = same_sheet(sheet, workbook.sheet_names), parse_cell(cell)
-    if name is None or place is None:
+    """The content of a cell as text: its formula, or its value."""
+    name, position = same_sheet(sheet, workbook.sheet_names), parse_cell(cell)
+    if name is None or position is None:
         return ""
     read = workbook.sheet(name)
-    value = read.values(Window(*place, *place)).get(cell_key(*place))
-    text = read.formula(cell_key(*place)) or ("" if value is None else str(value))
+    value = read.values(Window(*position, *position)).get(cell_key(*position))
+    text = read.formula(cell_key(*position)) or ("" if value is None else str(value))
     return _cut(text, _MAX_CELL_LENGTH)
 
 

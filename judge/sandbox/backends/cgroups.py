@@ -1,8 +1,8 @@
-"""Control groups lent to a sandbox, if the host allows creating them (versions 1 and 2).
+"""Control groups for a sandbox, if the host allows creating them (versions 1 and 2).
 
-A lent group holds two: ``warden`` for the trusted program, ``case`` (made inside, by the warden)
-for the solution. With version 2 a group that delegates controllers may not contain processes
-itself, hence the two levels.
+A group that is lent to a sandbox contains two groups: ``warden`` for the trusted program, and
+``case`` for the solution, which the warden makes from inside. There are two levels because in
+version 2 a group that delegates controllers may not contain processes itself.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _counter = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class GroupTree:
-    """Where groups can be made.
+    """The folders in which groups can be made.
 
     Attributes:
-        homes: role (``memory``, ``pids``, ``cpu``) -> folder below which groups are made. With
-            version 2 all three are the same.
+        homes: role (``memory``, ``pids``, ``cpu``) -> folder below which groups are made. In
+            version 2, all three are the same.
         version: 1 or 2.
     """
 
@@ -39,8 +39,9 @@ class GroupTree:
         """Makes a group.
 
         Args:
-            memory_bytes: bound on all that is in it, the warden included; None for no bound.
-            processes: bound on processes and threads; None for no bound.
+            memory_bytes: memory limit of all its processes, including the warden; None for no
+                limit.
+            processes: limit on processes and threads; None for no limit.
 
         Raises:
             OSError: it cannot be made.
@@ -89,7 +90,7 @@ class LentGroup:
 
 
 def _remove(folder: Path) -> bool:
-    """Removes a group and its subgroups; False while a process is in one."""
+    """Removes a group and its subgroups; False while one of them contains a process."""
     try:
         for inner in folder.iterdir():
             if inner.is_dir():
@@ -123,11 +124,11 @@ def _bound(folders: Mapping[str, Path], memory_bytes: int | None, processes: int
 def find_groups(
     own: Path = Path("/proc/self/cgroup"), mounts: Path = Path("/proc/self/mountinfo")
 ) -> GroupTree | None:
-    """Where this process can make groups with memory, pids and processor counters; None if nowhere.
+    """Finds where this process can make groups with memory, pids and processor counters, or None.
 
     Args:
-        own: the kernel's file of the groups that this process is in.
-        mounts: the kernel's file of what is mounted where.
+        own: the kernel's file that lists the groups of this process.
+        mounts: the kernel's file that lists the mounts.
     """
     try:
         membership = _membership(own.read_text())
@@ -148,7 +149,7 @@ def _membership(text: str) -> dict[str, str]:
 
 
 def _hierarchies(text: str) -> dict[str, tuple[Path, str]]:
-    """Controller (empty for version 2) -> mount point, and which group is its root."""
+    """Controller (empty for version 2) -> mount point, and the group at its root."""
     hierarchies: dict[str, tuple[Path, str]] = {}
     for line in text.splitlines():
         before, _, after = line.partition(" - ")
@@ -196,7 +197,7 @@ def _find_version_2(
 
 
 def _delegates(home: Path) -> bool:
-    """Whether subgroups get the controllers; switches these on where that is allowed."""
+    """Whether subgroups get the controllers; switches these on if that is allowed."""
     control = home / "cgroup.subtree_control"
     controllers = {"memory", "pids", "cpu"}
     with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
 """The Docker daemon, local or remote: the only module that imports the ``docker`` package.
 
-The daemon is the one that the environment names (``DOCKER_HOST`` and its kin), as for Docker's own
+The environment (``DOCKER_HOST`` and related variables) names the daemon, as for Docker's own
 client. Errors of the daemon or the connection become a ``SandboxError``.
 """
 
@@ -34,7 +34,7 @@ _LABEL = "judge.sandbox"
 _GREETING_TIMEOUT_S = 10
 _API_TIMEOUT_S = 60
 _EVENT_DELAY_S = 3
-"""How long the daemon may take to report that the kernel killed a process in a container."""
+"""Seconds that the daemon may take to report that the kernel killed a process in a container."""
 _DESCRIPTORS = 1024
 _NANO_CPUS = 1_000_000_000
 _NAMESPACE_CALLS = frozenset({"mount", "umount2", "pivot_root", "unshare", "setns"})
@@ -74,26 +74,26 @@ def _connect() -> Any:
         host = os.environ.get("DOCKER_HOST")
         message, hint = explain_unreachable(error, host=host, installed=installed)
         raise SandboxError(message, hint=hint) from error
-    client.timeout = _API_TIMEOUT_S  # a daemon that answered may take longer for real work
+    client.timeout = _API_TIMEOUT_S  # once the daemon has answered, real work may take longer
     return client
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
-    """A container to start; whatever is not listed here is the same for all.
+    """A container to start; all other properties are the same for every container.
 
     Attributes:
         image: its image.
         command: its main program.
         user: ``uid:gid`` of the main program.
         environment: the environment of the main program.
-        memory_bytes: memory and swap together.
-        processes: processes and threads.
+        memory_bytes: limit on memory and swap together.
+        processes: limit on processes and threads.
         mounts: folder -> options of the tmpfs there.
-        capabilities: those that are not dropped.
+        capabilities: capabilities that are not dropped.
         nests: whether the main program makes namespaces inside (see docs/security.md).
-        runtime: container runtime, None for the daemon's own.
-        label: its owner.
+        runtime: container runtime; None for the daemon's default.
+        label: the label that names its owner.
     """
 
     image: str
@@ -114,13 +114,13 @@ class Daemon:
     """A connection to the daemon, for several threads.
 
     Raises:
-        SandboxError: none answers.
+        SandboxError: no daemon answers.
     """
 
     def __init__(self) -> None:
         self._local = threading.local()
         self._errors = _package().errors
-        self._api  # noqa: B018 - greets the daemon
+        self._api  # noqa: B018 - contacts the daemon
 
     @property
     def _api(self) -> Any:
@@ -135,7 +135,7 @@ class Daemon:
             return dict(self._api.info())
 
     def image_id(self, tag: str) -> str | None:
-        """An image's id, None if it does not exist."""
+        """An image's id; None if the image does not exist."""
         with _translated(f"the Docker daemon does not report whether {tag} exists"):
             try:
                 return str(self._api.inspect_image(tag)["Id"])
@@ -144,14 +144,14 @@ class Daemon:
 
     @cached_property
     def _identity(self) -> str:
-        """Key that distinguishes this daemon from others."""
+        """A key that distinguishes this daemon from others."""
         return str(self.facts().get("ID", ""))
 
     def own_image_id(self, tag: str) -> str | None:
         """The id of an image that the judge made; None if there is no image of that name.
 
-        A name can be given to another image. So the id of what was built, or first used, under a
-        name is noted in the cache folder, for each daemon.
+        A name can be reassigned to another image. So the id of the image that was built, or first
+        used, under a name is noted in the cache folder, for each daemon.
 
         Raises:
             SandboxError: the name now belongs to another image.
@@ -171,7 +171,7 @@ class Daemon:
         return image
 
     def note_image(self, tag: str) -> None:
-        """Notes the id of an image that was just built; a full disk costs only the note."""
+        """Notes the id of an image that was just built; a full disk loses only the note."""
         path = self._note_of(tag)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -244,12 +244,12 @@ class Daemon:
         )
         if spec.nests:
             config["SecurityOpt"] += [f"seccomp={json.dumps(_nesting_profile())}"]
-            # a masked /proc forbids a nested one, and the nested one shows no more than it
+            # with a masked /proc no nested one can be mounted; the nested one does not show more
             config["MaskedPaths"] = config["ReadonlyPaths"] = []
         return config
 
     def _mount_options(self, options: str) -> str:
-        """Options of a tmpfs as this engine takes them: Podman has no limit on inodes."""
+        """Adapts the options of a tmpfs to this engine: Podman does not have a limit on inodes."""
         if not self._is_podman:
             return options
         return ",".join(
@@ -263,7 +263,7 @@ class Daemon:
         return any("podman" in str(part.get("Name", "")).lower() for part in parts)
 
     def remove(self, identity: str) -> None:
-        """Removes a container now, if it is still there."""
+        """Removes a container now, if it still exists."""
         with (
             _translated("a container could not be removed"),
             contextlib.suppress(self._errors.NotFound),
@@ -275,7 +275,7 @@ class Daemon:
                     raise
 
     def labelled(self) -> dict[str, str]:
-        """Containers of judges: id -> label."""
+        """The containers of all judges: id -> label."""
         with _translated("the Docker daemon does not list its containers"):
             containers = self._api.containers(all=True, filters={"label": _LABEL})
             return {
@@ -287,8 +287,8 @@ class Daemon:
         """Whether the kernel killed a container's process for memory, according to daemon events.
 
         Args:
-            identity: the container, which may be gone.
-            since: time since the epoch from which to search.
+            identity: the id of the container, which may no longer exist.
+            since: the time from which to search, in seconds since the epoch.
         """
         filters = {"container": identity, "event": "oom"}
         with (
@@ -316,7 +316,7 @@ class Daemon:
         return None if self.image_id(tag) is not None else f"{tag} does not exist after its pull"
 
     def run_plain(self, image: str, command: list[str]) -> str:
-        """Runs a trusted command in a container without a network; returns what it printed."""
+        """Runs a trusted command in a container without a network; returns its output."""
         api = self._api
         with _translated(f"{image} could not be run"):
             host = api.create_host_config(network_mode="none")
@@ -331,7 +331,7 @@ class Daemon:
                 api.remove_container(container, force=True)
 
     def import_tarball(self, tarball: Path, tag: str) -> None:
-        """Makes an image of a filesystem in a tar file."""
+        """Makes an image from a filesystem in a tar file."""
         repository, _, version = tag.partition(":")
         with _translated(f"{tag} could not be imported"), tarball.open("rb") as file:
             self._api.import_image_from_data(file, repository=repository, tag=version)
@@ -345,7 +345,7 @@ class Daemon:
         arguments: Mapping[str, str],
         labels: Mapping[str, str],
     ) -> None:
-        """Builds an image without a network from a context in a tar file."""
+        """Builds an image, without a network, from a context in a tar file."""
         output = []
         with _translated(f"{tag} could not be built"):
             steps = self._api.build(
@@ -369,7 +369,7 @@ class Daemon:
 
 
 def _nesting_profile() -> dict[str, Any]:
-    """The system calls of a container in which the warden may make namespaces."""
+    """The seccomp profile of a container in which the warden may make namespaces."""
     refused = sorted(set(call_filter.refused_names()) - _NAMESPACE_CALLS)
     return {
         "defaultAction": "SCMP_ACT_ALLOW",
@@ -396,9 +396,9 @@ def explain_unreachable(
     """Explains why the daemon could not be reached, and what to do about it.
 
     Args:
-        error: what the client raised, with its causes.
+        error: the client's exception, with its causes.
         host: value of ``DOCKER_HOST``; None or empty if it is not set.
-        installed: whether a daemon's program is on this machine.
+        installed: whether a daemon is installed on this machine.
 
     Returns:
         A message and a hint, each in one line.
@@ -441,5 +441,5 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_of_the_system(error: OSError) -> bool:
-    """Whether it came from the kernel or the resolver (the client's own errors are OSError too)."""
+    """Whether an error came from the kernel or the resolver; the client's own are OSErrors too."""
     return error.errno is not None

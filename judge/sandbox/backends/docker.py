@@ -2,8 +2,8 @@
 
 The warden is a container's main process. When the judge closes the connection, the daemon closes
 the warden's input, the warden ends, and the daemon removes the container. If the host lets a
-container create namespaces, each case gets namespaces of its own inside and a container serves many
-submissions; otherwise each submission has a container to itself.
+container create namespaces, each case gets its own namespaces inside, and a container is used for
+many submissions; otherwise each submission has its own container.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from judge.sandbox.roots import root_named
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The purpose of a container; a run that needs a different shape gets another container.
+    """The limits of a container; a run that needs a different shape gets another container.
 
     Attributes:
-        memory_bytes: memory of a run.
+        memory_bytes: memory limit of a run.
         disk_bytes: size of each writable mount.
-        processes: processes of a run.
-        roots: writable mounts.
+        processes: greatest number of processes of a run.
+        roots: folders of the writable mounts.
     """
 
     memory_bytes: int
@@ -90,13 +90,13 @@ class Container:
         self.stream: ContainerStream = stream
 
     def end(self) -> None:
-        """Removes it while another thread is talking to it; its stream then ends."""
+        """Removes the container while another thread is talking to it; its stream then ends."""
         with self._lock:
             if not self._closed:
                 self._daemon.remove(self._identity)
 
     def close(self) -> None:
-        """Removes it; safe to call twice."""
+        """Removes the container; safe to call twice."""
         with self._lock:
             if self._closed:
                 return
@@ -105,7 +105,7 @@ class Container:
         self._daemon.remove(self._identity)
 
     def ran_out_of_memory(self) -> bool:
-        """Whether the kernel killed a process in it for its memory limit."""
+        """Whether the kernel killed a process in the container because of its memory limit."""
         return self._daemon.ran_out_of_memory(self._identity, self._started)
 
 
@@ -119,7 +119,7 @@ BASE_LABEL = "judge.sandbox.base"
 BUILD_HINT = "run: judge sandbox build --backend docker"
 _BOOT_COMMAND = (layout.INTERPRETER, *layout.PYTHON_FLAGS, "-c", BOOT)
 _CAPABILITIES = (
-    "SETUID",  # a user of its own for each case
+    "SETUID",  # to run each case as another user
     "SETGID",
     "KILL",  # to kill what that user left
 )
@@ -139,9 +139,10 @@ class WarmContainer:
 
     Args:
         container: the container, not booted yet.
-        shape: what it was made for.
-        config: the warden's; see ``judge.sandbox.warden.zygote.main``.
-        nested: whether it makes namespaces for each case, and so may serve many submissions.
+        shape: the shape for which it was made.
+        config: the warden's configuration; see ``judge.sandbox.warden.zygote.main``.
+        nested: whether it makes namespaces for each case, so that it can be used for many
+            submissions.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class WarmContainer:
         self._link = WardenLink(container.stream, config)
         try:
             self._link.boot()
-            self._link.await_hello()
+            self._link.await_greeting()
         except BaseException:
             container.close()
             raise
@@ -205,7 +206,7 @@ class DockerSession(Closable):
             raise
 
     def close(self) -> None:
-        """Gives the container up."""
+        """Releases the container."""
         self._ended = True
         self._drop(reusable=True)
 
@@ -216,11 +217,11 @@ class DockerSession(Closable):
 
 
 def content_identity(tag: str, labels: Mapping[str, str], architecture: str) -> str:
-    """Names what an image contains; the daemon's id changes with every build of the same.
+    """Names the contents of an image; the daemon's id is different after every build.
 
     Args:
         tag: the tag, which is a digest of the recipe and of the pinned packages.
-        labels: the image's: the version of its interpreter, and the base that a user chose.
+        labels: the image's labels: the version of its interpreter, and the base that a user chose.
         architecture: the architecture of the daemon's machine.
     """
     base = labels.get(BASE_LABEL)
@@ -241,14 +242,14 @@ class DockerSandbox:
     """The backend; see ``judge.sandbox.contract.Sandbox``.
 
     Args:
-        images: name of a root -> tag of its image; ``python`` is the one for solutions.
-        jobs: how many sessions are open at once; as many containers are kept ready.
-        runtime: container runtime to use rather than the daemon's default (``runsc``).
-        nested: namespaces made inside the container for each case, and a container for many
-            submissions (see docs/security.md); None: if the host allows it.
+        images: name of a root -> tag of its image; ``python`` is the root for solutions.
+        jobs: how many sessions are open at once; the same number of containers is kept ready.
+        runtime: container runtime instead of the daemon's default, such as ``runsc``.
+        nested: whether to make namespaces for each case inside the container, which is then used
+            for many submissions (see docs/security.md); None to do so if the host allows it.
 
     Raises:
-        SandboxError: no daemon, or the image does not exist.
+        SandboxError: no daemon answers, or the image does not exist.
     """
 
     def __init__(
@@ -281,12 +282,12 @@ class DockerSandbox:
 
     @property
     def info(self) -> SandboxInfo:
-        """Description of this backend; the separation of cases is known once one is prepared."""
-        user = "a user of its own for each case"
+        """Description of this backend; the first container shows how cases are separated."""
+        user = "a separate user for each case"
         if self._nested is None:
-            user = "a user or namespaces of its own for each case"
+            user = "a separate user or separate namespaces for each case"
         elif self._nested:
-            user = "without capabilities, in namespaces of its own for each case"
+            user = "without capabilities, in separate namespaces for each case"
         isolation = MappingProxyType({**self._info.isolation, "user": user})
         return replace(self._info, isolation=isolation)
 
@@ -321,7 +322,7 @@ class DockerSandbox:
         return self.root_digest(root) is not None
 
     def root_digest(self, root: str) -> str | None:
-        """The id of the image for that root; None if there is none."""
+        """The id of the image for that root; None if there is no image."""
         tag = self._images.get(root)
         if tag is None and root.startswith(roots.SERVER_ROOT):
             tag = server_tag(root_named(root))
@@ -380,12 +381,12 @@ class DockerSandbox:
                 warm_container.end()
         for container in services:
             self._end_service(container)
-        # A daemon that had just been restarted may not have been able to remove these at the start.
+        # A daemon that was restarted recently may have failed to remove these at the start.
         with contextlib.suppress(SandboxError):
             self._reap()
 
     def take(self, shape: Shape | None = None) -> WarmContainer:
-        """A prepared container of the shape that is needed.
+        """Takes a prepared container of the required shape.
 
         Raises:
             SandboxError: none is available.
@@ -399,7 +400,7 @@ class DockerSandbox:
             self._pool.discard(container)
 
     def give_up(self, container: WarmContainer, *, reusable: bool) -> None:
-        """Takes a container back, or has it removed in the background."""
+        """Takes a container back, or removes it in the background."""
         if reusable and container.nested:
             self._pool.give_back(container)
         else:
@@ -412,7 +413,7 @@ class DockerSandbox:
             container.close()
 
     def _prepare(self) -> WarmContainer:
-        """A container with a warm warden in it; the first one shows what the host allows."""
+        """Starts a container with a warm warden; the first one shows what the host allows."""
         with self._deciding:
             if self._nested is None:
                 return self._prepare_first()
@@ -427,7 +428,9 @@ class DockerSandbox:
                 container.close()
                 raise
         except SandboxError:
-            container = self._make(nested=False)  # raises as well if namespaces were not the reason
+            container = self._make(
+                nested=False
+            )  # this raises too, unless namespaces were the reason
         self._nested = container.nested
         return container
 
@@ -438,7 +441,7 @@ class DockerSandbox:
             size = f"{_TMPFS},size={shape.disk_bytes},nr_inodes={layout.INODES}"
             mounts = dict.fromkeys(shape.roots, size)
         spec = ContainerSpec(
-            image=self._image_id,  # not the name, which may be that of another image by now
+            image=self._image_id,  # not the name, which may belong to another image by now
             command=_BOOT_COMMAND,
             user=_NOBODY if nested else _ROOT,
             environment=layout.ENVIRONMENT,
@@ -466,9 +469,9 @@ class DockerSandbox:
         return container
 
     def _reap(self) -> None:
-        """Removes containers of judges on this host that have ended.
+        """Removes containers whose judges ran on this host and have ended.
 
-        One that cannot be removed, as a daemon that was killed may leave it, is ignored.
+        A container that cannot be removed is ignored; a daemon that was killed may leave one.
         """
         for identity, label in self._daemon.labelled().items():
             owner = Owner.from_label(label)
@@ -477,11 +480,11 @@ class DockerSandbox:
                     self._daemon.remove(identity)
 
 
-# -- images, and what this machine has ------------------------------------------------------------
+# -- images, and probes of this machine -----------------------------------------------------------
 
 
 def python_tag() -> str:
-    """Name of the image for solutions, derived from all that goes into it."""
+    """Name of the image for solutions, derived from everything in it."""
     digest = hashlib.sha256()
     for name in ("Dockerfile", "solutions.lock", "engines.lock"):
         digest.update(image_file(name).encode() + b"\0")
@@ -497,12 +500,12 @@ def image_tags() -> dict[str, str]:
 
 
 def debian_tag(name: str, recipe: roots.Recipe) -> str:
-    """Name of the image of a root that is made of Debian packages."""
+    """Name of the image for a root of Debian packages."""
     return f"judge-{name}:{recipe.digest}"
 
 
 def server_tag(root: roots.ServiceRoot) -> str:
-    """Name of the image of the root of an MCP server."""
+    """Name of the image for the root of an MCP server."""
     assert root.shown is not None, f"{root.name} is not the root of a server"
     digest = hashlib.sha256(
         f"{python_tag()}\0{roots.SERVER_CONTENT}\0{root.shown.name}".encode()
@@ -511,7 +514,7 @@ def server_tag(root: roots.ServiceRoot) -> str:
 
 
 def image_file(name: str) -> str:
-    """A file that the images are made from, such as ``Dockerfile``."""
+    """Reads a file from which the images are made, such as ``Dockerfile``."""
     return resources.files("judge.sandbox.image").joinpath(name).read_text("utf-8")
 
 
@@ -525,7 +528,7 @@ def _open(jobs: int) -> DockerSandbox:
 
 
 def _probe() -> list[BackendFinding]:
-    """Whether a daemon answers, and which images it has."""
+    """Checks whether a daemon answers, and which images it has."""
     try:
         daemon = Daemon()
         facts = daemon.facts()

@@ -1,8 +1,8 @@
-"""The Docker images, one for each root.
+"""Builds the Docker images, one for each root.
 
-Needs a daemon but no registry: if the base image cannot be pulled, it is made from Debian packages.
-Pip installs the packages on the host, so the host's own index and settings apply, and the build
-itself has no network.
+This needs a daemon but no registry: if the base image cannot be pulled, it is made from Debian
+packages. Pip installs the packages on the host, so the host's own index and settings apply, and the
+build itself does not need a network.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def build_python_image(report: Report, *, base: str | None = None) -> str:
 
     Args:
         report: called with each step.
-        base: image to start from; by default the Dockerfile's, or a small Debian if that one can
-            neither be found nor pulled.
+        base: image to start from; by default the Dockerfile's, or a small Debian if that image does
+            not exist here and cannot be pulled.
 
     Returns:
         The image's tag.
 
     Raises:
-        SandboxError: no daemon, or a step failed.
+        SandboxError: no daemon answers, or a step failed.
     """
     daemon = Daemon()
     tag = docker.python_tag()
@@ -67,12 +67,12 @@ def build_debian_image(
 
     Args:
         name: the name of the root.
-        recipe: what the tarball is made of.
+        recipe: the packages and commands from which the tarball is made.
         tarball: returns the tar file, which is made when it is needed.
         report: called with each step.
 
     Raises:
-        SandboxError: no daemon, or the import failed.
+        SandboxError: no daemon answers, or the import failed.
     """
     daemon = Daemon()
     tag = docker.debian_tag(name, recipe)
@@ -85,10 +85,10 @@ def build_debian_image(
 
 
 def build_server_image(root: roots.ServiceRoot, report: Report) -> str:
-    """Builds the image of an MCP server on that for solutions, if it does not exist yet.
+    """Builds the image of an MCP server on the image for solutions, if it does not exist yet.
 
     Raises:
-        SandboxError: no daemon, or a step failed.
+        SandboxError: no daemon answers, or a step failed.
     """
     daemon = Daemon()
     tag = docker.server_tag(root)
@@ -96,7 +96,7 @@ def build_server_image(root: roots.ServiceRoot, report: Report) -> str:
         return tag
     assert root.shown is not None, f"{root.name} is not the root of a server"
     report(f"docker: building {tag}")
-    # A tmpfs has the rights of the folder that it hides.
+    # A tmpfs has the permissions of the folder that it hides.
     text = (
         f"FROM {docker.python_tag()}\nCOPY . {roots.SERVER_CONTENT}\n"
         f"RUN mkdir {roots.SERVER} && chmod 1777 /home {roots.SERVER}\n"
@@ -108,14 +108,14 @@ def build_server_image(root: roots.ServiceRoot, report: Report) -> str:
 
 
 def is_there(daemon: Daemon, tag: str, report: Report) -> bool:
-    """Whether an image is there that the judge made; one that was replaced is built again."""
+    """Whether the judge's image exists; if its name belongs to another image, it is built again."""
     try:
         image = daemon.own_image_id(tag)
     except SandboxError as error:
         report(f"docker: {error.message}; building it again")
         return False
     if image is not None:
-        report(f"docker: {tag} is there")
+        report(f"docker: {tag} exists")
     return image is not None
 
 
@@ -152,8 +152,8 @@ def build_context(folder: Path, dockerfile: str) -> Iterator[io.BufferedRandom]:
     """The build context as a tar file.
 
     Args:
-        folder: what the Dockerfile can copy.
-        dockerfile: its text.
+        folder: the files that the Dockerfile can copy.
+        dockerfile: the text of the Dockerfile.
     """
     with tempfile.TemporaryFile() as file:
         with tarfile.open(fileobj=file, mode="w") as archive:

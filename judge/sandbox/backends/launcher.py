@@ -1,9 +1,9 @@
-"""Run as a program of its own: joins control groups, makes a user namespace, becomes bubblewrap.
+"""A separate program that joins control groups, makes a user namespace and becomes bubblewrap.
 
     python -I -S launcher.py '{"groups": […], "maps": {"uid_map": …, "gid_map": …}, "command": […]}'
 
-Standard library only. A user namespace with more than one user in it needs a privileged process
-outside it to write its map, so a helper is forked before the namespace is made.
+It uses only the standard library. If a user namespace has more than one user, a privileged process
+outside it has to write its map, so a helper is forked before the namespace is made.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def _enter_namespace(maps: dict[str, str]) -> None:
 
 
 def main() -> None:
-    """Does what the argument says."""
+    """Follows the instructions in the argument."""
     plan = json.loads(sys.argv[1])
     for group in plan["groups"]:
         with open(group, "w") as file:  # noqa: PTH123 - no imports to spare
             file.write("0")
     if plan["maps"]:
         _enter_namespace(plan["maps"])
-    os.execv(plan["command"][0], plan["command"])  # noqa: S606 - this is what it is for
+    os.execv(plan["command"][0], plan["command"])  # noqa: S606 - the purpose of this program
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Services in a container that is sealed already; never solutions.
+"""Runs services, but never solutions, in a container that is already sealed.
 
 In a verifier of an agent framework, or in a pod, no namespaces can be made, and there is no network
-to keep away from. What the judge's own services read was written by a stranger all the same: they
-run as another user where this process may choose one, without capabilities, with the filter of
-system calls and bounded memory, and everything that they start ends with them.
+to block. The judge's own services still read what strangers wrote. So they run as another user if
+this process may choose one, without capabilities, with the filter of system calls and limited
+memory, and everything that they start ends with them.
 
-Nothing can switch off the detection of such a container, and whatever cannot be read counts as an
-open door.
+The check for such a container cannot be switched off. If something cannot be read, the container
+counts as not sealed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OFFICE = (
     Path("/usr/lib/python3/dist-packages/uno.py"),
     _SYSTEM_PYTHON,
 )
-"""LibreOffice and its UNO bridge, as Debian's packages install them."""
+"""The paths of LibreOffice and its UNO bridge, as installed by Debian's packages."""
 _BOUNDS = MappingProxyType({"RLIMIT_CORE": 0, "RLIMIT_FSIZE": GIB, "RLIMIT_NOFILE": 1024})
 _REFUSAL = (
     "solutions do not run in a container that is only sealed from outside: nothing would "
@@ -73,7 +73,7 @@ class SealedContainerSandbox:
 
     @cached_property
     def info(self) -> SandboxInfo:
-        """Description of this backend, and the rights that it could give up here."""
+        """Description of this backend, and the privileges that it could give up here."""
         held = self._held
         return SandboxInfo(
             backend=NAME,
@@ -95,7 +95,7 @@ class SealedContainerSandbox:
         )
 
     def session(self) -> NoReturn:
-        """Refuses: a solution needs a place of its own.
+        """Always refuses, because a solution needs its own sandbox.
 
         Raises:
             SandboxError: always.
@@ -111,7 +111,7 @@ class SealedContainerSandbox:
         return root == "python" and _engines() is not None
 
     def root_digest(self, root: str) -> str | None:
-        """Where that root is, and when it was made."""
+        """Identifies the build of that root by its path and the time when it was made."""
         if not self.has_root(root):
             return None
         path = _OFFICE[0] if root == "office" else _engines()
@@ -161,7 +161,7 @@ class SealedContainerSandbox:
 
     @cached_property
     def _held(self) -> dict[str, bool]:
-        """Which privileges a service can give up here."""
+        """Finds out which privileges a service can give up here."""
         user = _NOBODY if os.geteuid() == 0 else None
         config = {"program": None, "user": user, "path": _paths()}
         try:
@@ -185,7 +185,7 @@ class SealedContainerSandbox:
 
 
 class _Service:
-    """A supervisor with one service below it."""
+    """A supervisor process with one service as its child."""
 
     def __init__(
         self, command: list[str], config: dict[str, Any], forget: Callable[[_Service], None]
@@ -233,7 +233,7 @@ class _Service:
             if self._closed:
                 return
             self._closed = True
-        os.close(self._alive)  # the supervisor ends what is below it, and itself
+        os.close(self._alive)  # the supervisor ends its descendants, and then itself
         try:
             self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
@@ -248,7 +248,7 @@ class _Service:
 
 
 def _engines() -> Path | None:
-    """The folder of the calculation engines: of the verifier image, or as built for bubblewrap."""
+    """The folder of the calculation engines, in the verifier image or in bubblewrap's root."""
     for base in (Path("/"), roots.python_root()):
         folder = base / layout.ENGINES[1:]
         if folder.is_dir():
@@ -265,7 +265,7 @@ def _paths() -> list[str]:
 
 
 def _command(root: str) -> list[str]:
-    """An interpreter that waits for its boot frame, without the packages of the judge."""
+    """The command of an interpreter that waits for its boot frame, without the judge's packages."""
     if root == "office":  # its bridge is a package of the system's own interpreter
         return [str(_SYSTEM_PYTHON), *layout.PYTHON_FLAGS, "-c", BOOT]
     return [sys.executable, "-I", "-S", "-c", BOOT]
@@ -274,7 +274,7 @@ def _command(root: str) -> list[str]:
 # -- whether this is a sealed container ------------------------------------------------------------
 
 _INITIAL_PROCESS_NAMESPACE = 0xEFFFFFFC
-"""The kernel gives the first process namespace of a machine this number."""
+"""The number that the kernel gives to a machine's first process namespace."""
 _INTERFACE_IS_UP = 0x1
 _ROUTE_REJECTS = 0x0200
 _LOOPBACK = "lo"
@@ -288,8 +288,8 @@ class Enclosure:
     """The container around this process.
 
     Attributes:
-        openings: why it is not a sealed container, one line each; empty if it is one.
-        evidence: what shows that it is a container without a network, one line each.
+        openings: the reasons why it is not a sealed container, one line each; empty if it is one.
+        evidence: the signs that it is a container without a network, one line each.
     """
 
     openings: tuple[str, ...]
@@ -297,19 +297,19 @@ class Enclosure:
 
     @property
     def is_sealed(self) -> bool:
-        """Whether it is a container, and without a network."""
+        """Whether it is a container without a network."""
         return not self.openings
 
 
 def find_enclosure(root: Path = Path("/")) -> Enclosure:
-    """Examines what encloses this process; reads a few files and opens no connection.
+    """Examines the environment of this process; reads a few files and opens no connection.
 
-    A machine without a network is not enough, nor is a network namespace on the host, whose files
-    and processes would be in reach: the process namespace has to be other than the machine's
-    first, and the root of the file system that of a container.
+    A machine without a network is not enough. Nor is a network namespace on the host, because the
+    host's files and processes would be accessible. The process namespace must not be the machine's
+    first one, and the root of the file system must be that of a container.
 
     Args:
-        root: the folder that holds ``/proc`` and ``/sys``.
+        root: the folder that contains ``/proc`` and ``/sys``.
     """
     openings: list[str] = []
     evidence: list[str] = []
@@ -317,7 +317,7 @@ def find_enclosure(root: Path = Path("/")) -> Enclosure:
         try:
             sealed, line = check(root)
         except (OSError, ValueError, IndexError) as error:
-            sealed, line = False, f"it is not known: {error}"
+            sealed, line = False, f"this cannot be determined: {error}"
         (evidence if sealed else openings).append(line)
     return Enclosure(tuple(openings), tuple(evidence))
 
@@ -327,7 +327,7 @@ def _processes(root: Path) -> tuple[bool, str]:
     number = int(namespace.partition("[")[2].rstrip("]"))
     if number == _INITIAL_PROCESS_NAMESPACE:
         return False, "the processes are those of the machine itself"
-    return True, f"a process namespace of its own ({namespace})"
+    return True, f"a separate process namespace ({namespace})"
 
 
 def _file_system(root: Path) -> tuple[bool, str]:
@@ -344,7 +344,7 @@ def _file_system(root: Path) -> tuple[bool, str]:
 def _interfaces(root: Path) -> tuple[bool, str]:
     lines = _text(root / "proc/self/net/dev").splitlines()[2:]
     names = [line.partition(":")[0].strip() for line in lines]
-    # What the kernel puts into each new namespace, such as tunl0, stays down.
+    # Interfaces that the kernel adds to each new namespace, such as tunl0, stay down.
     up = [name for name in names if name != _LOOPBACK and _is_up(root, name)]
     if up:
         return False, f"a network interface is up: {', '.join(sorted(up))}"
@@ -359,7 +359,7 @@ def _is_up(root: Path, name: str) -> bool:
 def _routes(root: Path) -> tuple[bool, str]:
     tables = root / "proc/self/net"
     ways = {line.split()[0] for line in _text(tables / "route").splitlines()[1:] if line.strip()}
-    if (tables / "ipv6_route").exists():  # not where IPv6 is switched off
+    if (tables / "ipv6_route").exists():  # does not exist if IPv6 is switched off
         for line in _text(tables / "ipv6_route").splitlines():
             fields = line.split()
             if not int(fields[8], 16) & _ROUTE_REJECTS:
@@ -379,12 +379,12 @@ def _text(path: Path) -> str:
 
 
 def _open(jobs: int) -> SealedContainerSandbox:
-    del jobs  # it has no sessions
+    del jobs  # this backend has no sessions
     return SealedContainerSandbox()
 
 
 def _probe() -> list[BackendFinding]:
-    """What the probe says: that this is a sealed container; nothing elsewhere."""
+    """Reports that this is a sealed container; reports nothing elsewhere."""
     enclosure = find_enclosure()
     if not enclosure.is_sealed:
         return []

@@ -1,8 +1,8 @@
-"""The image of verifiers: one container with the judge, its engines and LibreOffice.
+"""Builds the image of verifiers: one container with the judge, its engines and LibreOffice.
 
-Agent frameworks judge files in a container without a network. Everything that this takes is in
-this image, so nothing is installed at a trial. It is made from the image with LibreOffice, whose
-interpreter runs the judge as well; no registry is asked.
+Agent frameworks judge files in a container without a network. This image has everything that is
+needed for it, so nothing is installed during a trial. It is made from the image with LibreOffice,
+whose interpreter also runs the judge; no registry is used.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ PYTHONPATH=/opt/judge/app exec /usr/bin/python3 -s -P -c \\
     'import sys; from judge.cli.main import main; sys.argv[0] = "judge"; main()' "$@"
 """
 _TOOLS = ("./usr/bin/bash", "./usr/lib/*/libtinfo.so*")
-"""The shell with which agent frameworks start commands."""
+"""The shell that agent frameworks use to start commands."""
 _DATA = ("dataset", "inference")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "data", "grid")
 
 
 def verifier_tag() -> str:
-    """Name of the image, derived from all that goes into it; needs no daemon."""
+    """Name of the image, derived from everything in it; it does not take a daemon to compute it."""
     digest = hashlib.sha256()
     parts = [docker.debian_tag("office", roots.OFFICE), _dockerfile(), _COMMAND, *_requirements()]
     parts += [roots.lock_text("solutions"), roots.lock_text("engines")]
@@ -54,7 +54,7 @@ def verifier_tag() -> str:
 
 
 def build_verifier_image(report: Report) -> str:
-    """Builds the image if it does not exist yet, and the one with LibreOffice before it.
+    """Builds the image if it does not exist yet, after the image with LibreOffice.
 
     Args:
         report: called with each step.
@@ -63,7 +63,7 @@ def build_verifier_image(report: Report) -> str:
         The image's tag.
 
     Raises:
-        SandboxError: no daemon, or a step failed.
+        SandboxError: no daemon answers, or a step failed.
     """
     daemon = Daemon()
     tag = verifier_tag()
@@ -111,7 +111,7 @@ def _package() -> Path:
 
 
 def _sources() -> Iterator[Path]:
-    """Every file of the package that has to do with a verdict, in a fixed order."""
+    """Every file of the package that is needed for verdicts, in a fixed order."""
     for path in sorted(_package().rglob("*")):
         if path.suffix in {".py", ".pyi", ".json", ".yaml", ".lock", ".html"} and path.is_file():
             yield path
@@ -133,7 +133,7 @@ def _requirements() -> list[str]:
                 try:
                     versions[package] = metadata.version(package)
                 except metadata.PackageNotFoundError:
-                    continue  # of another platform
+                    continue  # only needed on another platform
                 waiting.append(package)
     return [f"{name}=={version}" for name, version in sorted(versions.items())]
 
@@ -163,4 +163,4 @@ def _unpack_tools(target: Path) -> None:
         if _TOOLS[0] not in {member.name for member in members}:
             raise SandboxError("Debian's package of bash holds no shell")
         archive.extraction_filter = tarfile.tar_filter
-        archive.extractall(target, members)  # noqa: S202 - our own tarball
+        archive.extractall(target, members)  # noqa: S202 - a tarball made by the judge

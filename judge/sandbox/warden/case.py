@@ -1,7 +1,7 @@
-"""One case: place, fork, supervise, collect, report.
+"""Runs one case: places its files, forks, supervises, collects the output, reports.
 
-The warden of a case is a process of its own, forked from the pristine zygote before anything of
-the case was read, so the memory that a solution inherits contains nothing of another case.
+The warden of a case is a separate process, forked from the pristine zygote before anything of the
+case is read, so the memory that a solution inherits contains nothing of another case.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _REAP_S = 10.0
 
 
 class CaseError(Exception):
-    """The warden failed; this says nothing about the solution."""
+    """Raised when the warden failed, which says nothing about the solution."""
 
 
 class Bounded:
     """Keeps the head or the tail of a stream, and counts all of it.
 
     Args:
-        keep_bytes: how much is kept.
-        tail: keep the end rather than the beginning.
+        keep_bytes: how many bytes are kept.
+        tail: whether to keep the end instead of the beginning.
     """
 
     def __init__(self, keep_bytes: int, *, tail: bool) -> None:
@@ -41,7 +41,7 @@ class Bounded:
         self.total_bytes = 0
 
     def add(self, chunk: bytes) -> None:
-        """Takes the next piece."""
+        """Adds the next piece."""
         self.total_bytes += len(chunk)
         if not self._tail:
             self._kept += chunk[: max(0, self._keep_bytes - len(self._kept))]
@@ -51,7 +51,7 @@ class Bounded:
             del self._kept[: -self._keep_bytes or None]
 
     def kept(self) -> bytes:
-        """What was kept."""
+        """The bytes that were kept."""
         if self._tail and len(self._kept) > self._keep_bytes:
             return bytes(self._kept[len(self._kept) - self._keep_bytes :])
         return bytes(self._kept)
@@ -59,7 +59,7 @@ class Bounded:
 
 @dataclass
 class Facts:
-    """What a run did, raw; ``judge.sandbox.classify`` derives a status from it."""
+    """The raw facts of a run, from which ``judge.sandbox.classify`` derives a status."""
 
     compiled: bool = True
     exit_code: int | None = None
@@ -80,9 +80,9 @@ class Supervisor:
     Args:
         main: process id of the solution.
         limits: the run's limits.
-        meter: what measures it.
-        own: process ids that are not the case's.
-        hangup: descriptor that becomes readable at its end when the judge disappeared.
+        meter: measures its time and memory.
+        own: ids of processes that do not belong to the case.
+        hangup: descriptor that becomes readable at its end when the judge has disappeared.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Supervisor:
             self._ended = True
 
     def _reap(self) -> None:
-        """Reaps every child that ended; orphans of the solution are ours as well."""
+        """Reaps every child that has ended; the solution's orphans are children here too."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -183,10 +183,10 @@ class Supervisor:
         facts.disk_full = facts.disk_full or files.is_full(roots)
 
     def _kill_all(self) -> None:
-        """Ends every process of the case; none is left when this returns."""
+        """Kills every process of the case; none is left when this returns."""
         deadline = time.monotonic() + _REAP_S
         while True:
-            # -1: everything that can be signalled but process 1 and this one, in one go
+            # -1 signals every process that can be signalled, except process 1 and this one, at once
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
             self._reap()
@@ -198,7 +198,7 @@ class Supervisor:
 
 
 def _drain(fd: int, buffer: Bounded) -> bool:
-    """Reads what is available, a bounded amount at a time; False at the end of the stream."""
+    """Reads what is available, up to a limit at a time; False at the end of the stream."""
     for _ in range(16):
         try:
             chunk = os.read(fd, _PIPE_CHUNK_BYTES)
@@ -222,7 +222,7 @@ def run(
     """Forks the solution and watches it to its end.
 
     Raises:
-        CaseError: it could not be started in isolation, or could not be ended.
+        CaseError: the solution could not be started in isolation, or could not be ended.
     """
     limits = request["limits"]
     out = Bounded(limits["console_bytes"], tail=False)
@@ -248,7 +248,7 @@ def run(
         os.waitpid(main, 0)
         raise CaseError(f"the solution could not be isolated: {word.decode() or 'it died'}")
     supervisor = Supervisor(main, limits, meter, own, hangup)
-    # What follows on the report is under the limits as well: compiling can take long.
+    # The limits apply to the rest of the report too, because compiling can take long.
     compilation = Bounded(1, tail=False)
     streams = {pairs[0][0]: out, pairs[1][0]: err, report: compilation}
     supervisor.watch(streams, wake_read, request["writable"], started)

@@ -1,8 +1,9 @@
-"""The main program of a service in a container that is sealed already.
+"""The main program of a service in a container that is already sealed.
 
-There is no namespace of its own around it: what it starts is found by descent, as this process
-adopts orphans, and is ended when the judge closes its pipe, when the judge ends, or when the
-service does. The service itself gives up what it can before it reads anything.
+The service does not have its own namespace. The processes that it starts are found as descendants,
+as this process adopts orphans. They are killed when the judge closes its pipe, or when the judge or
+the service ends. The service itself gives up its privileges, as far as possible, before it reads
+anything.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _MEMORY_EXIT = 137
 
 
 def main(config: dict[str, Any]) -> None:
-    """Runs the service, and ends with it and with everything that it started.
+    """Runs the service; at the end, kills it and everything that it started.
 
     Args:
-        config: ``alive`` (a pipe that ends when the judge has no more use for the service),
-            ``user`` (id to run as, or None to keep this one), ``filter`` (whether the filter of
-            system calls is to be installed), ``bounds`` (name of a resource limit -> amount),
-            ``memory_bytes``, and the ``program``, ``path`` and ``home`` of a service; without a
-            program, it only writes down what can be given up here.
+        config: ``alive`` (a pipe that ends when the judge does not need the service any more),
+            ``user`` (id to run as, or None to keep this one), ``filter`` (whether to install the
+            filter of system calls), ``bounds`` (name of a resource limit -> amount),
+            ``memory_bytes``, and the ``program``, ``path`` and ``home`` of a service. Without a
+            program, it only writes which privileges can be given up here.
     """
     if config["program"] is None:
         _report(config["user"], config["path"])
@@ -49,7 +50,7 @@ def main(config: dict[str, Any]) -> None:
 
 
 def _report(user: int | None, path: list[str]) -> None:
-    """Writes which of the privileges can be given up here, as JSON."""
+    """Writes which privileges can be given up here, as JSON."""
     found = {
         "user": user is not None and _holds(user, path, with_filter=False),
         "filter": _holds(None, path, with_filter=True),
@@ -60,7 +61,7 @@ def _report(user: int | None, path: list[str]) -> None:
 
 
 def _holds(user: int | None, path: list[str], *, with_filter: bool) -> bool:
-    """Whether a process of its own can give up so much, and still import what it has to."""
+    """Tries in a child whether it can give these privileges up and still import what it needs."""
     child = os.fork()
     if child == 0:
         try:
@@ -80,8 +81,8 @@ def _bound(kind: int, amount: int) -> None:
 
 
 def _watch(child: int, alive: int, limit_bytes: int) -> None:
-    """Waits for the end of the service, of the judge or of the memory; then ends all below."""
-    # The protocol is the child's alone: its end must be seen as the end of the stream.
+    """Waits until the service or the judge ends or memory runs out; then kills all descendants."""
+    # Only the child has the protocol's descriptors, so that its end ends the stream.
     nothing = os.open("/dev/null", os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
@@ -102,7 +103,7 @@ def _watch(child: int, alive: int, limit_bytes: int) -> None:
 
 
 def descendants() -> list[int]:
-    """Ids of all processes below this one."""
+    """Ids of all descendants of this process."""
     parents = {pid: meters.parent_of(pid) for pid in meters.processes(frozenset({os.getpid()}))}
     found, level = [], [os.getpid()]
     while level:
@@ -112,7 +113,7 @@ def descendants() -> list[int]:
 
 
 def _end_all() -> None:
-    """Ends everything below; a process that is started meanwhile becomes a child of this one."""
+    """Kills all descendants; those that are started meanwhile become children of this process."""
     deadline = time.monotonic() + _END_S
     while time.monotonic() < deadline:
         below = descendants()

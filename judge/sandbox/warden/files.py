@@ -1,7 +1,8 @@
-"""Placing files before a run, collecting one or a folder after it, and removing what it wrote.
+"""Places files before a run; after it, collects a file or folder and clears the folders.
 
-Collecting happens when no process of the solution is left, so nothing can be swapped between a
-check and a read. Still every step opens relative to the folder before it and follows no link.
+Files are collected when no process of the solution is left, so nothing can be swapped between a
+check and a read. Even so, every step opens a path relative to the previous folder and does not
+follow links.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _LINK_ERRORS = (errno.ELOOP, errno.EMLINK)
 
 
 def place(path: str, content: bytes) -> None:
-    """Writes a file, making the folders above it."""
+    """Writes a file, and makes the folders above it."""
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     with os.fdopen(fd, "wb") as file:
@@ -26,22 +27,22 @@ def place(path: str, content: bytes) -> None:
 
 
 def make_folder(path: str) -> None:
-    """Makes a folder and those above it."""
+    """Makes a folder and the folders above it."""
     os.makedirs(path, mode=0o755, exist_ok=True)
 
 
 MAX_FOLDER_FILES = 5_000
-"""Files of a folder that is collected; :mod:`judge.files.packed_folder` reads no more."""
+"""Greatest number of files in a collected folder, as in :mod:`judge.files.packed_folder`."""
 
 _MAX_FOLDER_ENTRIES = 50_000
 _MAX_FOLDER_DEPTH = 64
 
 
 def collect(path: str, limit_bytes: int) -> tuple[str, int, bytes | None]:
-    """Collects a file, or a folder where the path ends with a slash.
+    """Collects a file, or a folder if the path ends with a slash.
 
-    Of a folder, its regular files are collected as one zip, which is not compressed. Links, other
-    files, LibreOffice's lock files and folders that cannot be read are passed over.
+    The regular files of a folder are collected as one zip, which is not compressed. Links, other
+    files, LibreOffice's lock files and folders that cannot be read are skipped.
 
     Returns:
         Its status (a value of ``OutputStatus``), its size, and its bytes if it was collected.
@@ -51,7 +52,7 @@ def collect(path: str, limit_bytes: int) -> tuple[str, int, bytes | None]:
     try:
         folder = _open_folder(os.path.dirname(path))
     except OSError as error:
-        # O_DIRECTORY|O_NOFOLLOW says ENOTDIR for a link as well; a link in the way is told apart
+        # O_DIRECTORY|O_NOFOLLOW gives ENOTDIR for a link too, so links in the path are checked
         return ("link" if _has_link(os.path.dirname(path)) else _absence(error)), 0, None
     try:
         return _collect_from(folder, os.path.basename(path), limit_bytes)
@@ -82,7 +83,7 @@ def _collect_folder(path: str, limit_bytes: int) -> tuple[str, int, bytes | None
 
 
 def _files_of(folder: int, limit_bytes: int) -> dict[str, bytes] | None:
-    """The regular files below a folder by their paths; None if there are too many."""
+    """Path -> regular file, for all files below a folder; None if there are too many."""
     contents: dict[str, bytes] = {}
     waiting = [("", os.dup(folder), 0)]
     entries, left = 0, limit_bytes
@@ -114,7 +115,7 @@ def _files_of(folder: int, limit_bytes: int) -> dict[str, bytes] | None:
 
 
 def _names_in(folder: int) -> list[str]:
-    """The names in a folder that can be written in an archive; none if it cannot be listed."""
+    """The names in a folder that an archive can contain; empty if it cannot be listed."""
     try:
         fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
@@ -127,7 +128,7 @@ def _names_in(folder: int) -> list[str]:
 
 
 def _is_left(name: str) -> bool:
-    """Whether a file can be in an archive, and does not lock another for LibreOffice."""
+    """Whether an archive can contain a file of this name, and it is not LibreOffice's lock."""
     return name.isprintable() and "\\" not in name and not name.startswith(".~lock.")
 
 
@@ -216,7 +217,7 @@ def _read_up_to(fd: int, size: int) -> bytes:
 
 
 def is_full(roots: list[str]) -> bool:
-    """Whether a filesystem that a solution may write to has no block or no inode left."""
+    """Whether a filesystem to which a solution may write has no block or no inode left."""
     for root in roots:
         with contextlib.suppress(OSError):
             space = os.statvfs(root)
@@ -228,8 +229,8 @@ def is_full(roots: list[str]) -> bool:
 def clear(root: str) -> None:
     """Removes everything below a folder, however deep, without recursion.
 
-    Deeper folders are first moved up to the root under short names, so no path grows long. The
-    names cannot be guessed, so a solution cannot have taken them.
+    Deeper folders are first moved to the top under short names, so that no path becomes long. The
+    names cannot be guessed, so a solution cannot have used them.
     """
     mark = os.urandom(8).hex()
     counter = 0

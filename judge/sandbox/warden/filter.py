@@ -1,14 +1,15 @@
 """The seccomp filter of solutions and services; it refuses what no spreadsheet program needs.
 
-Assembled by hand for x86_64 and aarch64, since the library for it is seldom installed. Refused
-calls fail with EPERM rather than kill, so a library that probes for a feature can do without it.
+It is assembled by hand for x86_64 and aarch64, since the library for it is seldom installed.
+Refused calls fail with EPERM instead of killing the process, so a library that probes for a feature
+can do without it.
 
-It refuses all that Docker's default profile does, and beyond that io_uring, ptrace and reading
-other processes' memory, System V and POSIX message IPC (it outlives a process), memfd (memory that
-no resident-set counter sees), and all sockets but local ones: there is nothing to reach, and the
-next case could see what a network namespace remembers of connections and counts. Limits, priority
-and processors can be set only for the calling process: otherwise a warden with the same user could
-be starved or throttled.
+It refuses everything that Docker's default profile refuses. In addition, it refuses io_uring,
+ptrace and reading other processes' memory, System V and POSIX message IPC (it outlives a process),
+memfd (memory that no resident-set counter sees), and all sockets but local ones: there is nothing
+to connect to, and the next case could see traces of connections in the network namespace. Limits,
+priority and processors can be set only for the calling process; otherwise a solution could starve
+or throttle a warden of the same user.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _X32_BIT = 0x40000000
 _NAMESPACE_FLAGS = 0x7E020000
 _SOCKET_FAMILIES = (1,)  # AF_UNIX
 
-# name: (x86_64, aarch64), None if the machine does not have the call
+# name: (number on x86_64, number on aarch64); None if the machine does not have the call
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -121,9 +122,9 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "query_module": (178, None),
 }
 _FIRST_UNKNOWN = 450
-"""Calls newer than these tables: the C library does without them."""
+"""The first number of calls that are newer than these tables; the C library can do without them."""
 _CLONE = (56, 220)
-_CLONE3 = (435, 435)  # its flags are in memory, where a filter cannot look; C libraries fall back
+_CLONE3 = (435, 435)  # its flags are in memory, which a filter cannot read; C libraries fall back
 _SOCKET = (41, 198)
 _SOCKETPAIR = (53, 199)
 _FIRST = (_OFFSET_FIRST_ARGUMENT,)
@@ -135,11 +136,11 @@ _OWN_ONLY: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
     "sched_setscheduler": ((144, 119), _FIRST),
     "setpriority": ((141, 140), (_OFFSET_FIRST_ARGUMENT, _OFFSET_SECOND_ARGUMENT)),
 }
-"""Numbers, and the arguments that must be 0, which stands for the calling process."""
+"""Name -> numbers of the call, and arguments that must be 0, which means the calling process."""
 
 
 def refused_names() -> list[str]:
-    """Names of the calls that are refused whatever their arguments are."""
+    """Names of the calls that are refused with any arguments."""
     return list(_REFUSED)
 
 
@@ -148,10 +149,10 @@ def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> 
 
 
 def assemble(machine: str | None = None) -> bytes:
-    """The filter for a machine (default: this one), 8 bytes an instruction.
+    """The filter for a machine (default: this one), with 8 bytes for each instruction.
 
     Raises:
-        OSError: no table for that machine.
+        OSError: there is no table for that machine.
     """
     machine = machine or os.uname().machine
     if machine not in _ARCH:
@@ -195,7 +196,7 @@ def assemble(machine: str | None = None) -> bytes:
 
 
 def _own_only(number: int, arguments: tuple[int, ...], refuse: bytes) -> list[bytes]:
-    """Allows one call if its arguments are all 0; any other call continues after it."""
+    """Allows one call if all of these arguments are 0; other calls skip these instructions."""
     lines = [_instruction(_JUMP_EQUAL, number, if_false=3 * len(arguments) + 1)]
     for offset in arguments:
         lines += [_instruction(_LOAD, offset), _instruction(_JUMP_EQUAL, 0, if_true=1), refuse]

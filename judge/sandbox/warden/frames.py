@@ -1,7 +1,7 @@
 """The protocol between the judge and the warden: length-prefixed frames.
 
-A frame is a 4-byte big-endian length and that many bytes of payload. A message is a payload of a
-4-byte header length, a JSON header, and raw bytes (blobs) whose lengths are in the header.
+A frame is a 4-byte big-endian length and a payload of that many bytes. The payload of a message
+consists of a 4-byte header length, a JSON header, and raw bytes (blobs) with lengths in the header.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _CHUNK_BYTES = 1 << 20
 
 
 class ProtocolError(Exception):
-    """The other side sent something that is not a message."""
+    """Raised when the other side sent something that is not a message."""
 
 
 class ClosedError(Exception):
-    """The other side hung up."""
+    """Raised when the other side closed the connection."""
 
 
 def pack(header: dict[str, Any], blobs: list[bytes] | None = None) -> bytes:
@@ -62,7 +62,7 @@ def frame_length(prefix: bytes) -> int:
     """The payload's length according to a frame's first four bytes.
 
     Raises:
-        ProtocolError: longer than any frame may be.
+        ProtocolError: it is over the limit of a frame.
     """
     (length,) = _LENGTH.unpack(prefix)
     if length > MAX_FRAME_BYTES:

@@ -1,7 +1,7 @@
-"""A control group for each case, made by the warden in the part of the tree that is lent to it.
+"""A control group for each case, made by the warden in the part of the tree that it may use.
 
-Version 1 has one tree for each controller, version 2 one for all; the configuration from the judge
-says where each is (``{"memory": folder, "pids": folder, "cpu": folder}``).
+Version 1 has a tree for each controller, version 2 a single tree; the configuration from the judge
+gives the folders (``{"memory": folder, "pids": folder, "cpu": folder}``).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _NAME = "case"
 
 
 class CaseGroup:
-    """The group of one case; folders are kept open, since the case's world does not show them.
+    """The group of one case; its folders are kept open, since the case's world lacks them.
 
     Args:
         folders: controller -> folder in which the group is made.
-        memory_bytes: memory of all its processes.
-        processes: processes and threads in it at once.
+        memory_bytes: memory limit of all its processes.
+        processes: greatest number of processes and threads in it.
     """
 
     def __init__(self, folders: dict[str, str], memory_bytes: int, processes: int) -> None:
@@ -48,7 +48,7 @@ class CaseGroup:
         ]
 
     def meter(self) -> meters.Meter:
-        """Measures the group; works in the case's world too."""
+        """A meter of the group, which also works in the case's world."""
         return meters.OwnGroupMeter(meters.GroupFiles(self._kept["memory"], self._kept["cpu"]))
 
 
@@ -60,13 +60,13 @@ def remove(folders: dict[str, str]) -> None:
 
 
 def find_container_group(bound_bytes: int | None) -> meters.GroupFiles | None:
-    """The counters of the container that this process lives in, where they can be seen.
+    """The counters of the container in which this process runs, if they are visible.
 
-    Its folders are kept open, since the case's world does not show them.
+    Their folders are kept open, since the case's world lacks them.
 
     Args:
-        bound_bytes: memory bound of the container's group; a group with another one is not the
-            container's (rootless engines may make none, and show that of half the machine).
+        bound_bytes: memory limit of the container's group. A group with another limit is not the
+            container's: rootless engines may not make a group, and show one of half the machine.
     """
     if bound_bytes is None:
         return None
@@ -77,7 +77,8 @@ def find_container_group(bound_bytes: int | None) -> meters.GroupFiles | None:
             memory, cpu = (_keep_open(folder) for folder in choice)
             files = meters.GroupFiles(memory, cpu)
             found = files.bound_bytes()
-            if found is None or abs(found - bound_bytes) >= meters.PAGE_BYTES:  # in whole pages
+            # The kernel rounds to whole pages.
+            if found is None or abs(found - bound_bytes) >= meters.PAGE_BYTES:
                 continue
             files.usage_bytes()
             files.cpu_s()
@@ -87,6 +88,6 @@ def find_container_group(bound_bytes: int | None) -> meters.GroupFiles | None:
 
 
 def _keep_open(folder: Path) -> Path:
-    """A path of the folder that stays good whatever is mounted."""
+    """A path of the folder that stays valid whatever is mounted."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     return Path(f"/proc/self/fd/{fd}")

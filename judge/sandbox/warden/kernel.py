@@ -1,4 +1,4 @@
-"""System calls that Python's standard library does not have, with ``ctypes``."""
+"""System calls that Python's standard library lacks, through ``ctypes``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PR_CAP_AMBIENT_CLEAR_ALL = 4
 _SECCOMP_MODE_FILTER = 2
 _CAPABILITY_VERSION_3 = 0x20080522
 
-# pivot_root and capset have no wrapper in every C library.
+# Not every C library has a wrapper for pivot_root and capset.
 _NUMBERS = {
     "x86_64": {"pivot_root": 155, "capset": 126},
     "aarch64": {"pivot_root": 41, "capset": 91},
@@ -77,7 +77,7 @@ def unshare(flags: int) -> None:
 
 
 def set_namespace(fd: int, kind: int) -> None:
-    """Enters the namespace that ``fd`` stands for."""
+    """Enters the namespace to which ``fd`` refers."""
     _check(_libc().setns(fd, kind), "setns")
 
 
@@ -108,22 +108,22 @@ def _prctl(option: int, first: int = 0, second: int = 0) -> int:
 
 
 def forbid_inspection(*, forbid: bool = True) -> None:
-    """No other process may trace this one or read its memory or descriptors."""
+    """Forbids other processes to trace this one and to read its memory or descriptors."""
     _check(_prctl(_PR_SET_DUMPABLE, 0 if forbid else 1), "prctl(PR_SET_DUMPABLE)")
 
 
 def end_with_parent() -> None:
-    """The kernel ends this process when its parent ends; a change of user makes it forget that."""
+    """Lets the kernel kill this process when its parent ends; a change of user cancels this."""
     _check(_prctl(_PR_SET_PDEATHSIG, signal.SIGKILL), "prctl(PR_SET_PDEATHSIG)")
 
 
 def adopt_orphans() -> None:
-    """Descendants whose parent died become children of this process."""
+    """Makes descendants whose parent has died children of this process."""
     _check(_prctl(_PR_SET_CHILD_SUBREAPER, 1), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
 def forbid_new_privileges() -> None:
-    """No program started from here on can gain privileges."""
+    """Forbids programs that are started from now on to gain privileges."""
     _check(_prctl(_PR_SET_NO_NEW_PRIVS, 1), "prctl(PR_SET_NO_NEW_PRIVS)")
 
 
@@ -131,7 +131,7 @@ def drop_capabilities(*, bounding_only: bool = False) -> None:
     """Gives up every capability.
 
     Args:
-        bounding_only: only the ability to regain one, if this process may decide that.
+        bounding_only: whether to give up only the ability to regain capabilities, if permitted.
     """
     capability = 0
     while _prctl(_PR_CAPBSET_DROP, capability) == 0:
@@ -150,14 +150,14 @@ class _Program(ctypes.Structure):
 
 
 def install_filter(instructions: bytes) -> None:
-    """Installs an assembled seccomp filter (8 bytes an instruction) for good."""
+    """Installs an assembled seccomp filter (8 bytes an instruction), which is permanent."""
     program = _Program(len(instructions) // 8, instructions)
     address = ctypes.addressof(program)
     _check(_prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, address), "prctl(PR_SET_SECCOMP)")
 
 
 def privileges_left(*, filtered: bool = True) -> str:
-    """What this process could still do that a solution may not; empty if nothing is left.
+    """Names the privileges that this process still has and a solution may not have; often empty.
 
     Args:
         filtered: whether a filter of system calls is expected.

@@ -1,8 +1,8 @@
-"""How much processor time and memory a case's processes use.
+"""Measures how much processor time and memory a case's processes use.
 
-There are two ways: the counters of a control group (exact, and the kernel enforces the bound by
-itself), or adding up what ``/proc`` shows of each process (a sample now and then, enforced by the
-warden).
+There are two ways. The counters of a control group are exact, and the kernel enforces the limit
+itself. Otherwise, the figures of each process in ``/proc`` are sampled and added up, and the warden
+enforces the limit.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _MICROSECONDS = 1_000_000
 
 
 class Meter(Protocol):
-    """What the supervisor queries while a case runs."""
+    """The measurements that the supervisor takes while a case runs."""
 
     def sample(self) -> tuple[float, int]:
         """Processor seconds and memory in bytes of the case so far."""
         ...
 
     def peak_bytes(self) -> int:
-        """The most memory seen."""
+        """The most memory that was in use, in bytes."""
         ...
 
     def memory_kills(self) -> int:
-        """How many processes the kernel killed for the bound on memory."""
+        """How many processes the kernel killed because of the memory limit."""
         ...
 
 
@@ -40,7 +40,7 @@ def _number(path: Path) -> int:
 
 
 def _field(path: Path, name: str) -> int | None:
-    """A number from a file of ``name value`` lines."""
+    """Reads a number from a file of ``name value`` lines."""
     for line in path.read_text().splitlines():
         key, _, value = line.partition(" ")
         if key == name:
@@ -52,8 +52,8 @@ class GroupFiles:
     """The counters of one control group, of either version.
 
     Args:
-        memory: folder of the group with the memory counters.
-        cpu: folder of the group with the processor counters.
+        memory: the group's folder with the memory counters.
+        cpu: the group's folder with the processor counters.
     """
 
     def __init__(self, memory: Path, cpu: Path) -> None:
@@ -62,7 +62,7 @@ class GroupFiles:
         self._cpu = cpu
 
     def usage_bytes(self) -> int:
-        """Memory charged now, without reclaimable caches."""
+        """The memory that is charged now, without reclaimable caches."""
         if self._unified:
             idle = _field(self._memory / "memory.stat", "inactive_file") or 0
             return max(0, _number(self._memory / "memory.current") - idle)
@@ -70,19 +70,19 @@ class GroupFiles:
         return max(0, _number(self._memory / "memory.usage_in_bytes") - idle)
 
     def bound_bytes(self) -> int | None:
-        """The memory limit, None if there is none."""
+        """The memory limit; None if there is no limit."""
         name = "memory.max" if self._unified else "memory.limit_in_bytes"
         text = (self._memory / name).read_text().strip()
         return int(text) if text.isdigit() else None
 
     def highest_bytes(self) -> int | None:
-        """The kernel's own high-water mark, if it keeps one."""
+        """The peak according to the kernel; None if it does not record one."""
         name = "memory.peak" if self._unified else "memory.max_usage_in_bytes"
         path = self._memory / name
         return _number(path) if path.exists() else None
 
     def kills(self) -> int:
-        """Processes killed for memory since the group was made."""
+        """How many processes were killed for memory since the group was made."""
         name = "memory.events" if self._unified else "memory.oom_control"
         return _field(self._memory / name, "oom_kill") or 0
 
@@ -96,26 +96,26 @@ class GroupFiles:
 
 
 class OwnGroupMeter:
-    """A group that contains only the processes of one case."""
+    """The meter of a group that contains only the processes of one case."""
 
     def __init__(self, files: GroupFiles) -> None:
         self._files = files
 
     def sample(self) -> tuple[float, int]:
-        """The kernel enforces the memory limit here, so only time is read."""
+        """Reads only the processor time, because the kernel enforces the memory limit."""
         return self._files.cpu_s(), 0
 
     def peak_bytes(self) -> int:
-        """The kernel's high-water mark."""
+        """The peak according to the kernel."""
         return self._files.highest_bytes() or 0
 
     def memory_kills(self) -> int:
-        """The kernel's count."""
+        """The number of kills according to the kernel."""
         return self._files.kills()
 
 
 class SharedGroupMeter:
-    """A group (a container's) in which the warden lives too: differences to the start count."""
+    """The meter of a container's group, which includes the warden; measures increases."""
 
     def __init__(self, files: GroupFiles) -> None:
         self._files = files
@@ -126,26 +126,26 @@ class SharedGroupMeter:
         self._peak = 0
 
     def sample(self) -> tuple[float, int]:
-        """What was added since the start; the warden's own time is taken off."""
+        """The increase since the start, without the warden's own time."""
         warden = time.process_time() - self._warden_cpu_s
         used = max(0, self._files.usage_bytes() - self._bytes)
         self._peak = max(self._peak, used)
         return max(0.0, self._files.cpu_s() - self._cpu_s - warden), used
 
     def peak_bytes(self) -> int:
-        """The most of all samples."""
+        """The highest sample."""
         return self._peak
 
     def memory_kills(self) -> int:
-        """Kills since the start."""
+        """The number of kills since the start."""
         return self._files.kills() - self._kills
 
 
 class ProcessMeter:
-    """Adds up what ``/proc`` shows of every process but the warden's.
+    """Adds up the figures in ``/proc`` of all processes but the warden's.
 
     Args:
-        own: process ids that are not the case's.
+        own: ids of processes that do not belong to the case.
     """
 
     def __init__(self, own: frozenset[int], limit_bytes: int) -> None:
@@ -155,7 +155,7 @@ class ProcessMeter:
         self._peak = 0
 
     def sample(self) -> tuple[float, int]:
-        """Processor seconds of all processes ever seen, memory of those alive."""
+        """Processor seconds of all processes seen so far, and memory of those that are alive."""
         resident = 0
         alive = []
         for pid in processes(self._own):
@@ -170,16 +170,16 @@ class ProcessMeter:
         return sum(self._cpu_s.values()), used_bytes
 
     def peak_bytes(self) -> int:
-        """The most of all samples."""
+        """The highest sample."""
         return self._peak
 
     def memory_kills(self) -> int:
-        """Nothing counts kills here; the warden knows what it killed itself."""
+        """Always 0: the kernel does not count kills here, and the warden knows its own."""
         return 0
 
 
 def memory_of(pids: list[int], limit_bytes: int) -> int:
-    """Memory of processes together; shared pages count once where it would exceed the limit."""
+    """Total memory of processes; if it exceeds the limit, shared pages are counted only once."""
     resident = 0
     alive = []
     for pid in pids:
@@ -190,14 +190,14 @@ def memory_of(pids: list[int], limit_bytes: int) -> int:
 
 
 def _shared_once(resident: int, alive: list[int], limit_bytes: int) -> int:
-    # forked processes share pages; only where the plain sum says too much is it worth asking
+    # forked processes share pages; the exact figure is read only if the plain sum is too large
     if resident > limit_bytes and len(alive) > 1:
         return sum(_proportional_bytes(pid) for pid in alive)
     return resident
 
 
 def parent_of(pid: int) -> int | None:
-    """The parent of a process; None if it is gone."""
+    """The parent of a process; None if the process has ended."""
     try:
         return int(_stat(pid)[1])
     except (OSError, ValueError, IndexError):
@@ -205,7 +205,7 @@ def parent_of(pid: int) -> int | None:
 
 
 def processes(own: frozenset[int]) -> list[int]:
-    """Ids of every process that can be seen, but for those in ``own``."""
+    """Ids of all visible processes except those in ``own``."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in own]
 
 
@@ -216,7 +216,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process is there and more than a zombie."""
+    """Whether a process exists and is not a zombie."""
     try:
         return _stat(pid)[0] not in "ZX"
     except (OSError, IndexError):
@@ -224,9 +224,9 @@ def is_alive(pid: int) -> bool:
 
 
 def _proportional_bytes(pid: int) -> int:
-    """Memory of a process, each shared page divided among those that share it.
+    """Memory of a process; a shared page is divided among the processes that share it.
 
-    If this process may not read it (root without the right to trace), shared pages count in full.
+    If this figure cannot be read (root without the right to trace), shared pages count in full.
     """
     try:
         with contextlib.suppress(PermissionError):

@@ -1,4 +1,4 @@
-"""In the process of a solution: drops privileges, then runs the program as ``__main__``."""
+"""Drops privileges in the process of a solution, then runs the program as ``__main__``."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def become_solution(
     Args:
         request: the run's header.
         source: the program text as UTF-8.
-        pipes: descriptors for standard output, standard error, and the report: that it can start
-            (one byte ``.``) or why it cannot; then ``c`` if the program does not compile. It is
-            closed before the program runs.
-        user: id to run as; None to keep the one it has (then in a process namespace of its own).
+        pipes: descriptors for standard output, standard error, and the report. The report is one
+            byte ``.`` if the program can start, or the reason why it cannot; then ``c`` if the
+            program does not compile. It is closed before the program runs.
+        user: id to run as; None to keep the current one, in a separate process namespace.
     """
     out, err, report = pipes
     try:
@@ -44,13 +44,13 @@ def become_solution(
         os.chdir(request["folder"])
         _set_environment(request)
         os.write(3, b".")
-    except BaseException as error:  # noqa: BLE001 - the warden must get it, whatever it is
+    except BaseException as error:  # noqa: BLE001 - any exception is reported to the warden
         os.write(3, f"{type(error).__name__}: {error}".encode())
         os._exit(_NOT_STARTED)
     name = request["program_name"]
     try:
         code = compile(source.decode("utf-8", "surrogatepass"), name, "exec", dont_inherit=True)
-    except BaseException as error:  # noqa: BLE001 - SyntaxError, but hostile source can do worse
+    except BaseException as error:  # noqa: BLE001 - hostile source can raise more than SyntaxError
         os.write(3, b"c")
         _show(error.with_traceback(None))
         _finish_output()
@@ -60,10 +60,10 @@ def become_solution(
 
 
 def _wire(out: int, err: int, report: int) -> None:
-    """Descriptors 0 to 2 are the solution's, 3 is the report; no other stays open."""
+    """Makes descriptors 0 to 2 the solution's and 3 the report, and closes all others."""
     nothing = os.open("/dev/null", os.O_RDONLY)
     sources = (nothing, out, err, report)
-    # first out of the way of the numbers that they get, then onto them
+    # first moves them to high numbers, so that they do not collide, then to the final ones
     parked = [fcntl.fcntl(fd, fcntl.F_DUPFD, _FIRST_PARKED) for fd in sources]
     for number, fd in enumerate(parked):
         os.dup2(fd, number, inheritable=True)
@@ -71,10 +71,10 @@ def _wire(out: int, err: int, report: int) -> None:
 
 
 def _bound(limits: dict[str, Any], spare_processes: int | None) -> None:
-    """Sets rlimits; ``spare_processes`` of the same user are the warden's, None: do not count."""
-    # The warden ends a program at its limit. The kernel is there in case it cannot, and not before:
-    # it counts ticks, which on a busy machine have been a twentieth more than what was measured,
-    # and a program that it ends is not seen to have met its time limit.
+    """Sets rlimits; ``spare_processes`` are the warden's of the same user, or None for no limit."""
+    # The warden ends a program at its limit. The kernel's limit is higher, and only applies if the
+    # warden fails: the kernel counts ticks, up to 5 % more than was measured on a busy machine, and
+    # a program that the kernel ends would not be reported as over its time limit.
     cpu_s = int(limits["cpu_s"] * 1.25) + 2
     bounds = [
         (resource.RLIMIT_CORE, 0, 0),
@@ -93,10 +93,12 @@ def _bound(limits: dict[str, Any], spare_processes: int | None) -> None:
 
 
 def _give_up_privileges(user: int | None) -> None:
-    kernel.forbid_inspection(forbid=False)  # else its own files in /proc would not be its own
-    with open("/proc/self/oom_score_adj", "w") as file:  # the kernel takes us before the warden
+    kernel.forbid_inspection(forbid=False)  # or else it would not own its files in /proc
+    with open(
+        "/proc/self/oom_score_adj", "w"
+    ) as file:  # the kernel kills this process before the warden
         file.write("1000")
-    kernel.drop_capabilities(bounding_only=True)  # takes a capability that goes with the user id
+    kernel.drop_capabilities(bounding_only=True)  # needs a capability that is lost with the user id
     if user is not None:
         os.setgroups([])
         os.setresgid(user, user, user)
@@ -128,19 +130,19 @@ def _set_environment(request: dict[str, Any]) -> None:
 
 
 def _text(fd: int, mode: str, errors: str) -> io.TextIOWrapper:
-    stream = open(fd, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115 - to stay
+    stream = open(fd, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115 - stays open
     assert isinstance(stream, io.TextIOWrapper)
     return stream
 
 
 def _run(program: types.CodeType, name: str) -> int:
-    """Runs the program the way the interpreter runs a script, and gives its exit code."""
+    """Runs the program as the interpreter runs a script, and returns its exit code."""
     main = types.ModuleType("__main__")
     main.__dict__.update({"__file__": name, "__builtins__": __builtins__, "__cached__": None})
     sys.modules["__main__"] = main
     code = 0
     try:
-        exec(program, main.__dict__)  # noqa: S102 - the job
+        exec(program, main.__dict__)  # noqa: S102 - the purpose of this function
     except SystemExit as request:
         code = _exit_code(request)
     except BaseException as error:  # noqa: BLE001 - every exception of a solution is a fact
@@ -160,7 +162,7 @@ def _exit_code(request: SystemExit) -> int:
 
 def _show(error: BaseException) -> None:
     traceback = error.__traceback__
-    own = traceback.tb_next if traceback is not None else None  # the first frame is ours
+    own = traceback.tb_next if traceback is not None else None  # the first frame is this module's
     try:
         sys.excepthook(type(error), error.with_traceback(own), own)
     except BaseException:  # noqa: BLE001 - a broken hook of the solution's own
@@ -176,10 +178,10 @@ def _complain(text: str) -> None:
 
 
 def _wind_up(main: types.ModuleType) -> int:
-    """Ends threads, exit handlers and open files the way the interpreter would.
+    """Ends threads, runs exit handlers and closes open files as the interpreter would.
 
     Returns:
-        120 if standard output could not be flushed, as the interpreter does; otherwise 0.
+        120 if standard output could not be flushed, like the interpreter; otherwise 0.
     """
     try:
         threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - as the interpreter ends

@@ -1,7 +1,7 @@
-"""The main program of a place for one of the judge's own programs: isolates it, then runs it.
+"""The main program of a sandbox for one of the judge's own programs: isolates it, then runs it.
 
-The program communicates with the judge itself, over standard input and output. What it reads was
-written by a solution, so it has no more rights than one.
+The program communicates with the judge directly, over standard input and output. It reads what a
+solution wrote, so it has no more privileges than a solution.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def main(config: dict[str, Any]) -> None:
     """Runs the service and ends with it.
 
     Args:
-        config: ``program`` (its text), ``user`` (id to run as, or None to keep this one), ``path``
-            (folders to import from), ``watch_bytes`` (memory limit to be enforced from here, or
+        config: ``program`` (its source), ``user`` (id to run as, or None to keep this one),
+            ``path`` (folders to import from), ``watch_bytes`` (memory limit to enforce here, or
             None if a control group does it), ``home``, ``first`` (whether it stays process 1 and
-            runs programs that are not to be trusted), ``processes`` (most of its user, None if a
-            control group counts them).
+            runs untrusted programs), ``processes`` (process limit of its user, None if a control
+            group counts them).
     """
     first = config["first"]
     if config["watch_bytes"] is not None and not first:
@@ -49,7 +49,7 @@ def give_up_privileges(user: int | None, *, with_filter: bool) -> None:
     """Gives up the user, every capability, and the calls that the filter refuses.
 
     Raises:
-        OSError: something of that is not possible here.
+        OSError: one of these steps is not possible here.
     """
     kernel.drop_capabilities(bounding_only=True)
     if user is not None:
@@ -74,11 +74,12 @@ def execute(config: dict[str, Any]) -> None:
         del sys.modules[name]
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
-    exec(compile(config["program"], "service", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the job
+    exec(compile(config["program"], "service", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the purpose of this function
 
 
 def _bound(processes: int | None, *, few_descriptors: bool) -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the host's program for them would be run
+    # A core dump would start the host's program for core dumps.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if few_descriptors:
         resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, _DESCRIPTORS))
     if processes is not None:
@@ -86,16 +87,16 @@ def _bound(processes: int | None, *, few_descriptors: bool) -> None:
 
 
 def _stand_apart() -> None:
-    """Keeps what this process starts away from it, though it has the same user.
+    """Protects this process from the processes that it starts, which have the same user.
 
-    As process 1 it gets no signal from its descendants unless it handles it, and when it ends, all
-    of them do. Nobody can look into its memory or open its descriptors, and the two that lead to
-    the judge have other numbers than those that a program inherits.
+    As process 1, it gets only those signals of its descendants that it handles, and when it ends,
+    all of them end. No other process can read its memory or open its descriptors, and the two
+    descriptors that lead to the judge have other numbers than those that programs inherit.
     """
     if os.getpid() != 1:
         raise PermissionError("this service must be process 1 of its namespace")
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the interpreter handles it
-    kernel.end_with_parent()  # was forgotten with the change of user
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the interpreter installs a handler
+    kernel.end_with_parent()  # the change of user cancelled this
     kernel.forbid_inspection()
     requests, replies = (os.dup(descriptor) for descriptor in (0, 1))  # not inherited
     nothing = os.open("/dev/null", os.O_RDWR)
@@ -107,7 +108,7 @@ def _stand_apart() -> None:
 
 
 def _watch_from_within(limit_bytes: int) -> None:
-    """Ends everything that exceeds the limit, from a thread: process 1 must be the service."""
+    """Ends everything over the limit, from a thread, because process 1 must be the service."""
     meter = meters.ProcessMeter(frozenset(), limit_bytes)
 
     def watch() -> None:
@@ -120,11 +121,11 @@ def _watch_from_within(limit_bytes: int) -> None:
 
 
 def _fork_under_watch(limit_bytes: int) -> None:
-    """Continues in a child; the parent stays here and kills everything that exceeds the limit."""
+    """Continues in a child; the parent stays here and kills everything over the limit."""
     child = os.fork()
     if child == 0:
         return
-    # the protocol is the child's alone: its end must be seen as the end of the stream
+    # only the child has the protocol's descriptors, so that its end ends the stream
     nothing = os.open("/dev/null", os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)

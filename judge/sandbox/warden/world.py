@@ -1,10 +1,10 @@
-"""A filesystem and namespaces for a single case (if one place serves many submissions).
+"""A filesystem and namespaces for a single case, if a sandbox is used for many submissions.
 
 The warden of a case is process 1 of a new process namespace, with new mount, IPC, host name and
-network namespaces and a root of its own: a fresh tmpfs of bounded size with the place's read-only
-folders bound into it, and a ``/proc`` with the same masks that container engines put on it. When
-that process ends the kernel ends all others and drops the tmpfs and what the network namespace
-remembers, so nothing that a case leaves behind can be seen by any other.
+network namespaces and its own root: a fresh tmpfs of limited size, into which the sandbox's
+read-only folders are bound, and a ``/proc`` with the same masks as in container engines. When
+that process ends, the kernel kills all others and drops the tmpfs and the state of the network
+namespace, so no other case can see anything that a case leaves behind.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _FIXED = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 
 
 def become_own_root(user: int) -> None:
-    """Continues as process 1 of its own user, process and mount namespaces (nested places).
+    """Continues in a child, process 1 of its own user, process and mount namespaces.
 
-    The process that calls this stays behind and ends with the one that continues.
+    The process that calls this waits for the child and ends with it.
 
     Args:
-        user: id that this process has inside from here on, with every capability there.
+        user: id of the child inside, where it has every capability.
     """
     outer_user, outer_group = os.getuid(), os.getgid()
     kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWPID)
@@ -51,11 +51,11 @@ def become_own_root(user: int) -> None:
 
 
 def enter(disk_bytes: int, inodes: int) -> None:
-    """Moves this process, process 1 of its namespace, into a world of its own.
+    """Moves this process, process 1 of its namespace, into its own world.
 
     Args:
-        disk_bytes: size of everything that can be written.
-        inodes: number of files and folders that can be made.
+        disk_bytes: total size of everything that can be written.
+        inodes: how many files and folders can be made.
     """
     kernel.unshare(_NAMESPACES)
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
@@ -79,7 +79,7 @@ def enter(disk_bytes: int, inodes: int) -> None:
 
 
 def _make_proc(proc: str) -> None:
-    """Mounts ``/proc``; what shows or controls more than a case needs is hidden or read-only."""
+    """Mounts ``/proc``; files that a case does not need are hidden or read-only."""
     os.mkdir(proc, 0o555)
     kernel.mount("proc", proc, "proc", _PLAIN)
     nothing = f"{_NEW_ROOT}/.nothing"
@@ -103,7 +103,7 @@ def _bind_fixed(source: str, target: str) -> None:
 
 def _make_open_folder(name: str) -> None:
     os.mkdir(f"{_NEW_ROOT}/{name}")
-    os.chmod(f"{_NEW_ROOT}/{name}", 0o1777)  # noqa: S103 - a world for one case alone
+    os.chmod(f"{_NEW_ROOT}/{name}", 0o1777)  # noqa: S103 - only one case uses this world
 
 
 def _make_devices() -> None:

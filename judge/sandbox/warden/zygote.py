@@ -1,6 +1,6 @@
-"""The main program of a place for solutions: imports once, then forks a warden for each case.
+"""The main program of a sandbox for solutions: imports once, then forks a warden for each case.
 
-It never reads a request itself (the forked warden does), so every case starts from the same
+It never reads a request itself, because the forked warden does. So every case starts from the same
 pristine memory, whatever ran before.
 """
 
@@ -23,16 +23,17 @@ _USERS = 100
 
 
 def main(config: dict[str, Any]) -> None:
-    """Serves the judge until it hangs up.
+    """Serves the judge until it closes the connection.
 
     Args:
         config: ``mode`` (``namespaces``: a world for each case; ``users``: another user for each
-            case), ``user`` (first id for solutions, or None to keep this one), ``nested`` (id to
-            have in namespaces made here first, None where the place is such already), ``groups``
-            (controller -> folder, or None), ``spare_processes`` (of the warden's, that count with
-            the solution's; None: they cannot be counted), ``bound_bytes`` (memory bound of the
-            container, None where there is no container), ``warm`` (modules), ``open_folders``
-            (mounted folders that every user may write to).
+            case), ``user`` (first id for solutions, or None to keep this one), ``nested`` (id in
+            namespaces that are made here first; None if the sandbox already has namespaces),
+            ``groups`` (controller -> folder, or None), ``spare_processes`` (number of the warden's
+            processes that count with the solution's; None if they cannot be counted),
+            ``bound_bytes`` (memory limit of the container; None if there is no container),
+            ``warm`` (modules to import), ``open_folders`` (mounted folders that every user may
+            write to).
     """
     requests = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
     replies = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
@@ -42,7 +43,7 @@ def main(config: dict[str, Any]) -> None:
     if config["nested"]:
         world.become_own_root(config["nested"])
     kernel.forbid_inspection()
-    # the one signal that the interpreter handles: a solution with this very user could send it
+    # the only signal that the interpreter handles; a solution with the same user could send it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _Zygote(config, requests, replies).serve()
 
@@ -58,10 +59,10 @@ class _Zygote:
             self._home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
 
     def serve(self) -> None:
-        """Says hello, then takes one request after the other."""
+        """Sends a hello message, then serves one request after the other."""
         for folder in self._config["open_folders"]:
-            # some runtimes give a mount the mode of what it covers
-            os.chmod(folder, 0o1777)  # noqa: S103 - every case is another user
+            # some runtimes give a mount the mode of the folder that it covers
+            os.chmod(folder, 0o1777)  # noqa: S103 - every case has another user
         self._warm(self._config["warm"])
         self._send({"hello": {"python": platform.python_version(), "pid": os.getpid()}})
         while True:
@@ -78,7 +79,7 @@ class _Zygote:
         for name in modules:
             importlib.import_module(name)
         gc.collect()
-        gc.freeze()  # what is warm is never looked at again, so its pages stay shared
+        gc.freeze()  # the collector never visits warm objects again, so their pages stay shared
 
     def _fork_case(self) -> None:
         self._cases += 1
@@ -155,7 +156,7 @@ def _run_case(
 
 
 def _settle(config: dict[str, Any], request: dict[str, Any]) -> frozenset[int]:
-    """Makes this process the case's warden; gives the process ids that are not the case's."""
+    """Makes this process the case's warden; returns the process ids that are not the case's."""
     if config["mode"] == "users":
         kernel.adopt_orphans()
         return frozenset({1, os.getpid()})
@@ -183,7 +184,7 @@ def _make_top_folder(path: str) -> None:
         os.mkdir(path)
     except FileExistsError:
         return
-    os.chmod(path, 0o1777)  # noqa: S103 - a world for one case alone
+    os.chmod(path, 0o1777)  # noqa: S103 - only one case uses this world
 
 
 def _choose_meter(
@@ -200,7 +201,7 @@ def _choose_meter(
 
 
 class _As:
-    """Acts on files as the solution's user, so that nothing is done that it could not do."""
+    """Works on files as the solution's user, so that only what the solution may do can be done."""
 
     def __init__(self, user: int | None) -> None:
         self._user = user

@@ -1,1 +1,1 @@
-"""Who somebody is, and the one place that decides what they may see and do."""
+"""Accounts and sign-in, and the only module that decides what callers may see and do."""

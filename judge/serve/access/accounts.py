@@ -1,7 +1,8 @@
 """Accounts, tokens, links to sign in, and sessions of the pages.
 
 There are no passwords. A token is ``jdg_``, 32 random bytes and a CRC-32, both in base64url; it is
-shown once and kept as SHA-256, by which it is looked up. Links and session cookies likewise.
+shown once. Only its SHA-256 is stored, by which it is looked up. The same applies to links and
+session cookies.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ LINK_MINUTES = 30
 
 
 class Later(FunctionElement[str]):
-    """The database's time in UTC so many seconds from now, in the form of ``Now``."""
+    """The database's time in UTC, a number of seconds from now, in the form of ``Now``."""
 
     type = sa.String(20)
     inherit_cache = True
@@ -63,7 +64,7 @@ def _later_postgresql(element: Later, compiler: Any, **options: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session of the pages: who, and its id and secret for tokens in forms."""
+    """A session of the pages: the signed-in viewer, and the session's id."""
 
     viewer: Viewer
     id: str
@@ -78,13 +79,13 @@ def _sha256(text: str) -> str:
 
 
 def make_token_text() -> str:
-    """A new token."""
+    """Makes the text of a new token."""
     secret = _encoded(secrets.token_bytes(_SECRET_BYTES))
     return _PREFIX + secret + _checksum(secret)
 
 
 def is_token(text: str) -> bool:
-    """Whether a string has the form of a token and a right checksum; costs no query."""
+    """Whether a string has the form and checksum of a token; needs no query."""
     if _TOKEN.fullmatch(text) is None:
         return False
     body = text.removeprefix(_PREFIX)
@@ -109,7 +110,7 @@ def create_account(
         Its id.
 
     Raises:
-        UsageError: the name is taken, or not one.
+        UsageError: the name is taken or not valid.
     """
     if _ACCOUNT_NAME.fullmatch(name) is None:
         raise UsageError(
@@ -129,10 +130,10 @@ def create_account(
 
 
 def account_named(connection: sa.Connection, name: str) -> dict[str, Any]:
-    """The account with a name or an id, for the administrator's commands.
+    """Finds an account by its name or id, for the administrator's commands.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such account.
     """
     row = first_row(
         connection,
@@ -150,13 +151,26 @@ def create_token(
     scopes: Iterable[Scope],
     *,
     days: int = TOKEN_DAYS,
+    maker: str | None = None,
 ) -> tuple[str, str]:
-    """Makes a token of an account.
+    """Makes a token for an account.
+
+    Args:
+        transaction: the transaction in which it is made.
+        account: id of the account.
+        name: name of the token, shown in lists.
+        scopes: the scopes of the token.
+        days: for how many days it is valid.
+        maker: id of the token that makes it, if any; the new token ends when this one ends.
 
     Returns:
-        Its id, and its text, which is not kept.
+        Its id, and its text, which is not stored.
     """
     text, token = make_token_text(), new_id("tok")
+    expires: sa.ColumnElement[str] = Later(days * 86_400)
+    if maker is not None:
+        until = sa.select(t.token.c.expires).where(t.token.c.id == maker).scalar_subquery()
+        expires = sa.case((until < expires, until), else_=expires)
     transaction.execute(
         sa.insert(t.token).values(
             id=token,
@@ -165,7 +179,8 @@ def create_token(
             sha256=_sha256(text),
             prefix=text[:8],
             scopes=sorted(set(scopes)),
-            expires=Later(days * 86_400),
+            expires=expires,
+            maker=maker,
         )
     )
     transaction.event("token.created", token, after="active", detail={"account": account})
@@ -173,21 +188,24 @@ def create_token(
 
 
 def revoke_token(transaction: Transaction, token: str) -> None:
-    """Ends a token."""
-    changed = transaction.execute(
+    """Revokes a token, and all tokens made with it, directly or indirectly."""
+    made = sa.select(t.token.c.id).where(t.token.c.id == token).cte("made", recursive=True)
+    made = made.union(sa.select(t.token.c.id).where(t.token.c.maker == made.c.id))
+    ended = transaction.execute(
         sa.update(t.token)
-        .where(t.token.c.id == token, t.token.c.revoked.is_(None))
+        .where(t.token.c.id.in_(sa.select(made.c.id)), t.token.c.revoked.is_(None))
         .values(revoked=t.Now())
+        .returning(t.token.c.id)
     )
-    if changed.rowcount:
-        transaction.event("token.revoked", token, before="active", after="revoked")
+    for one in sorted(ended.scalars()):
+        transaction.event("token.revoked", one, before="active", after="revoked")
 
 
 def create_sign_in(transaction: Transaction, account: str) -> str:
-    """Makes a one-time link of an account.
+    """Makes a one-time link to sign in to an account.
 
     Returns:
-        What comes after ``/sign-in?code=``.
+        The code that follows ``/sign-in?code=``.
     """
     code, link = _encoded(secrets.token_bytes(_SECRET_BYTES)), new_id("sin")
     transaction.execute(
@@ -258,12 +276,12 @@ def sign_out(transaction: Transaction, session: str) -> None:
 def viewer_of_token(
     database: Database, text: str, *, address: str | None, request: str | None
 ) -> Viewer | None:
-    """Who a token belongs to; None if it is not valid now."""
+    """The viewer that a token belongs to; None if the token is not valid now."""
     if not is_token(text):
         return None
     with database.reading() as connection:
-        found = connection.execute(_OF_TOKEN, {"its_sha256": _sha256(text)}).mappings().first()
-        row = None if found is None else dict(found)
+        match = connection.execute(_OF_TOKEN, {"its_sha256": _sha256(text)}).mappings().first()
+        row = None if match is None else dict(match)
         viewer = None if row is None else _viewer(connection, row, address, request)
     if row is not None and not row["used_today"]:
         with database.writing(Viewer().actor()) as transaction:
@@ -351,7 +369,7 @@ def add_member(transaction: Transaction, team: str, person: str, role: str = "me
     """Makes a person a member of a team.
 
     Raises:
-        UsageError: the account is not a team, or the other one is not a person.
+        UsageError: the team's account is not a team, or the member's account is not a person.
     """
     kinds = {
         row["id"]: row["kind"]
@@ -372,7 +390,7 @@ def change_account(
     state: str | None = None,
     concurrency: int | None = None,
 ) -> None:
-    """Sets the state of an account, or how many judgings of it go on at a time."""
+    """Sets the state of an account, or how many of its judgings run at a time."""
     values: dict[str, Any] = {}
     if state is not None:
         values["state"] = AccountState(state)

@@ -1,9 +1,9 @@
-"""Signing in with OpenID Connect: the code flow with PKCE, at the one provider that is set.
+"""Signing in with OpenID Connect: the code flow with PKCE, at the one configured provider.
 
-An identity is the provider's address and its subject, never a name or an e-mail address: those can
-be somebody else's tomorrow. Anyone who comes for the first time gets an account that waits for an
-operator, or connects the identity to the account in which they have signed in by a link. The flow
-is kept in a cookie that only this server can write, so that no request leaves a row behind.
+An identity is the provider's address and the subject, never a name or an e-mail address: those can
+belong to somebody else tomorrow. Anyone who signs in for the first time gets an account that an
+operator has to approve; a person who signed in by a link can connect the identity to that account.
+The state of the flow is in a cookie that only this server can write, so no request adds a row.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from judge.serve.store.database import Transaction
 from judge.serve.store.words import AccountState
 
 HttpError: Any = oauth2_client.httpx2.HTTPError
-"""What the HTTP library raises; which one it is, Authlib decides by what is installed."""
+"""Errors of the HTTP library; Authlib uses the one that is installed."""
 
 FLOW_S = 600
 _TIMEOUT_S = 10.0
@@ -47,12 +47,12 @@ _WRONG = "The provider's answer cannot be trusted: sign in again."
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Where people have identities.
+    """A provider of identities.
 
     Attributes:
         issuer: its address, as its tokens name it.
-        client: id of this server there.
-        secret: that goes with it.
+        client: id of this server at the provider.
+        secret: the secret that belongs to this id.
     """
 
     issuer: str
@@ -62,7 +62,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who somebody is to a provider: its address, their subject, and the name that they have."""
+    """A person as a provider identifies them: its address, their subject, and their name."""
 
     issuer: str
     subject: str
@@ -79,9 +79,9 @@ def begin(server: Server, provider: Provider, back: str, account: str | None) ->
     """Begins a flow.
 
     Args:
-        server: this one.
-        provider: where to.
-        back: the address to which the provider sends the browser.
+        server: the server.
+        provider: the provider to sign in at.
+        back: the address to which the provider sends the browser back.
         account: id of the account to which the identity is connected; None to sign in.
 
     Returns:
@@ -109,22 +109,22 @@ def begin(server: Server, provider: Provider, back: str, account: str | None) ->
 
 
 def finish(
-    server: Server, provider: Provider, cookie: str, asked: str, back: str
+    server: Server, provider: Provider, cookie: str, returned_to: str, back: str
 ) -> tuple[Identity, str | None]:
     """Ends a flow.
 
     Args:
-        server: this one.
-        provider: where it began.
+        server: the server.
+        provider: the provider with which the flow began.
         cookie: the cookie of the flow.
-        asked: the address that the browser was sent back to, with its query.
-        back: the same without it.
+        returned_to: the address that the browser was sent back to, with its query.
+        back: the same address without the query.
 
     Returns:
-        Who came back, and the account to connect the identity to.
+        The identity, and the account to connect it to.
 
     Raises:
-        Problem: 403, the answer is of no flow that this browser began; 503.
+        Problem: 403, the answer belongs to no flow that this browser began; 503.
     """
     flow = _opened(server, cookie)
     try:
@@ -132,7 +132,7 @@ def finish(
             described = _described(client, provider)
             token = client.fetch_token(
                 described["token_endpoint"],
-                authorization_response=asked,
+                authorization_response=returned_to,
                 state=flow["state"],
                 code_verifier=flow["verifier"],
             )
@@ -155,43 +155,43 @@ def finish(
 
 
 def signed_in(transaction: Transaction, identity: Identity, account: str | None) -> str | None:
-    """The session of an identity's account, which is made if there is none.
+    """Begins a session for an identity; makes its account if there is none.
 
     Args:
-        transaction: in which everything happens.
-        identity: who came back from the provider.
-        account: the account to which it is connected now; None to sign in.
+        transaction: the transaction in which everything happens.
+        identity: the identity that the provider confirmed.
+        account: the account to connect it to; None to sign in.
 
     Returns:
-        The session's cookie; None for an account that waits for an operator, or is blocked.
+        The session's cookie; None if the account is blocked or not yet approved.
 
     Raises:
         Problem: 409, the identity belongs to another account.
     """
     row = transaction.one(sa.select(t.setting).where(t.setting.c.name == identity.setting))
-    known = None if row is None else str(row["value"]["account"])
-    if account is not None and known not in {None, account}:
+    owner = None if row is None else str(row["value"]["account"])
+    if account is not None and owner not in {None, account}:
         raise Problem("conflict", "This identity belongs to another account.")
-    if known is None:
-        known = account or create_account(
+    if owner is None:
+        owner = account or create_account(
             transaction, _free_name(transaction, identity.name), state=AccountState.PENDING
         )
-        value = {"account": known, "issuer": identity.issuer, "subject": identity.subject}
+        value = {"account": owner, "issuer": identity.issuer, "subject": identity.subject}
         set_setting(transaction, identity.setting, value)
-        transaction.event("account.identified", known)
-    state = transaction.one(sa.select(t.account.c.state).where(t.account.c.id == known))
-    assert state is not None, "identities are of accounts that there are"
-    return begin_session(transaction, known) if state["state"] == AccountState.ACTIVE else None
+        transaction.event("account.identified", owner)
+    state = transaction.one(sa.select(t.account.c.state).where(t.account.c.id == owner))
+    assert state is not None, "an identity's account exists"
+    return begin_session(transaction, owner) if state["state"] == AccountState.ACTIVE else None
 
 
 def _free_name(transaction: Transaction, name: str) -> str:
-    """A name for an account like that of its owner, and of nobody else."""
+    """A free account name, similar to the name of its owner."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:60] or "person"
     taken = transaction.one(sa.select(t.account.c.id).where(t.account.c.name == plain))
     return plain if taken is None else f"{plain}-{secrets.token_hex(4)}"
 
 
-# -- what is sent, and what comes back -------------------------------------------------------------
+# -- requests and answers --------------------------------------------------------------------------
 
 
 def _client(provider: Provider, back: str) -> Any:
@@ -207,14 +207,14 @@ def _client(provider: Provider, back: str) -> Any:
 
 
 def _described(client: Any, provider: Provider) -> dict[str, Any]:
-    """The provider's description of itself, whose addresses are as safe as its own."""
+    """The provider's discovery document; its addresses must be as safe as the provider's own."""
     described = _read(client, f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
     addresses = ("authorization_endpoint", "token_endpoint", "jwks_uri")
     scheme = urlsplit(provider.issuer).scheme
     if described.get("issuer") != provider.issuer or any(
         urlsplit(str(described.get(name))).scheme != scheme for name in addresses
     ):
-        raise Problem("unavailable", "The provider of identities describes another one.")
+        raise Problem("unavailable", "The provider of identities describes a different provider.")
     return described
 
 
@@ -242,10 +242,10 @@ def _sealed(server: Server, flow: dict[str, Any]) -> str:
 def _opened(server: Server, cookie: str) -> dict[str, Any]:
     text, _, mac = cookie.partition(".")
     if not cookie.isascii() or not hmac.compare_digest(mac, _mac(server, text)):
-        raise Problem("forbidden", "This browser has not begun to sign in: begin again.")
+        raise Problem("forbidden", "This browser has not started to sign in: start again.")
     flow: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text))
     if flow["until"] < time.time():
-        raise Problem("forbidden", "Signing in took too long: begin again.")
+        raise Problem("forbidden", "Signing in took too long: start again.")
     return flow
 
 

@@ -1,8 +1,9 @@
-"""The one place that decides who may see what, and who may do what.
+"""The only module that decides who may see what, and who may do what.
 
 Every query of routes and pages filters by :func:`visible_to`, mostly through :func:`find`; every
-act asks :func:`require`, :func:`require_suite_role` or :func:`require_role`. What a caller may not
-see does not exist for them: 404. Only for what they may see, 403 says that an act is not theirs.
+action calls :func:`require`, :func:`require_suite_role` or :func:`require_role`. For an object that
+the caller may not see, the answer is 404, as if it did not exist. If they may see it but not change
+it, the answer is 403.
 """
 
 from __future__ import annotations
@@ -29,23 +30,23 @@ from judge.serve.store.words import (
 )
 
 HIDDEN_SPLIT = "hidden"
-"""Name of the split whose golds and inputs never leave; every other split is public."""
+"""Name of the split whose golds and inputs never leave the server; other splits are public."""
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Somebody who asks.
+    """The account or visitor that makes a request.
 
     Attributes:
         account: their account's id; None for a visitor.
         name: their account's name.
-        roles: on the whole server.
-        scopes: the scopes of the token; all of them in a session of the pages.
-        teams: ids of the accounts that they act for, their own first of all.
+        roles: their roles on the whole server.
+        scopes: the scopes of the token; all scopes in a session of the pages.
+        teams: ids of the accounts that they act for, including their own.
         authored: ids of the suites of which they are an author.
         reviewed: ids of the suites that name them as a reviewer.
-        credential: id of the token or session, for rates.
-        address: where the request came from.
+        credential: id of the token or session.
+        address: the network address that the request came from.
         request: id of the request.
     """
 
@@ -65,8 +66,13 @@ class Viewer:
         """Whether they may operate the server, with this token."""
         return Role.OPERATOR in self.roles and Scope.OPERATE in self.scopes
 
+    @property
+    def uses_token(self) -> bool:
+        """Whether the request was made with a token, not in a session of the pages."""
+        return (self.credential or "").startswith("tok_")
+
     def actor(self) -> Actor:
-        """Who they are for the audit log."""
+        """The caller as the audit log names them."""
         return Actor(self.account or "visitor", self.request, self.address)
 
     def authors(self, suite: str) -> bool:
@@ -108,7 +114,7 @@ def _submission(viewer: Viewer) -> sa.ColumnElement[bool]:
 
 
 def _judging(viewer: Viewer) -> sa.ColumnElement[bool]:
-    """Of a visible submission; those of a rejudging that is not applied, for authors alone."""
+    """Judgings of visible submissions; only authors see those of a rejudging not yet applied."""
     visible = sa.select(t.submission.c.id).where(_submission(viewer))
     current = sa.select(t.submission.c.current_judging)
     phases = sa.select(t.phase.c.id).where(_authored(viewer, t.phase.c.suite))
@@ -173,16 +179,16 @@ _VISIBLE: dict[str, Callable[[Viewer], sa.ColumnElement[bool]]] = {
 }
 
 _NAMED = frozenset({"suite", "phase", "board", "account"})
-"""Tables whose rows people also call by their name."""
+"""Tables whose rows can also be addressed by name."""
 
 
 def visible_to(viewer: Viewer, table: sa.Table) -> sa.ColumnElement[bool]:
-    """The condition under which somebody sees a row of a table; KeyError for tables without one."""
+    """The condition under which the viewer sees a row; KeyError for tables without a condition."""
     return _VISIBLE[table.name](viewer)
 
 
 def in_lists(viewer: Viewer, table: sa.Table) -> sa.ColumnElement[bool]:
-    """The same for lists, where suites and boards that are not public show to their people only."""
+    """The same for lists, which show a non-public suite or board only to authors and reviewers."""
     if table.name not in {"suite", "board"}:
         return visible_to(viewer, table)
     suite = table.c.id if table.name == "suite" else table.c.suite
@@ -197,10 +203,10 @@ def in_lists(viewer: Viewer, table: sa.Table) -> sa.ColumnElement[bool]:
 
 
 def find(connection: sa.Connection, viewer: Viewer, table: sa.Table, name: str) -> dict[str, Any]:
-    """The row with an id, or a name where rows have one.
+    """Finds a row by its id, or by its name if the rows of the table have names.
 
     Raises:
-        Problem: 404, there is none that they may see.
+        Problem: 404, there is no such row that the viewer may see.
     """
     if ID_PATTERN.fullmatch(name):
         row_is = table.c.id == name
@@ -215,7 +221,7 @@ def find(connection: sa.Connection, viewer: Viewer, table: sa.Table, name: str) 
 
 
 def require(viewer: Viewer, scope: Scope) -> str:
-    """The account's id, if somebody has signed in with this scope.
+    """Returns the account's id, if the viewer has signed in with this scope.
 
     Raises:
         Problem: 401 for a visitor, 403 without the scope.
@@ -228,7 +234,7 @@ def require(viewer: Viewer, scope: Scope) -> str:
 
 
 def require_role(viewer: Viewer, role: Role) -> str:
-    """The account's id, if it has a role of the server, with the scope that goes with it.
+    """Returns the account's id, if it has a role on the server and the token the role's scope.
 
     Raises:
         Problem: 401 or 403.
@@ -240,7 +246,7 @@ def require_role(viewer: Viewer, role: Role) -> str:
 
 
 def require_suite_role(viewer: Viewer, role: SuiteRole, suite: str) -> str:
-    """The account's id, if it is an author or a reviewer of a suite that it sees.
+    """Returns the account's id, if it is an author or a reviewer of a suite that it sees.
 
     Raises:
         Problem: 401 or 403.
@@ -248,12 +254,12 @@ def require_suite_role(viewer: Viewer, role: SuiteRole, suite: str) -> str:
     is_author = role is SuiteRole.AUTHOR
     account = require(viewer, Scope.AUTHOR if is_author else Scope.REVIEW)
     if suite not in (viewer.authored if is_author else viewer.reviewed):
-        raise Problem("forbidden", f"This is for those whom the suite names as {role}s.")
+        raise Problem("forbidden", f"This is only for {role}s of the suite.")
     return account
 
 
 def phase_state(phase: dict[str, Any], now: str) -> PhaseState:
-    """The state of a phase: the one that was set by hand, or else the one that its times give.
+    """The state of a phase: set by hand, or otherwise derived from its opening and closing times.
 
     Args:
         phase: its row.
@@ -271,7 +277,7 @@ def phase_state(phase: dict[str, Any], now: str) -> PhaseState:
 
 
 def split_level(suite: dict[str, Any], split: str) -> Level:
-    """The feedback level of a split: the suite's, or the default; no cells of a hidden one."""
+    """The feedback level of a split: the suite's or the default; never cells of a hidden split."""
     hidden = split == HIDDEN_SPLIT
     level = Level(suite["levels"].get(split, Level.SCORE if hidden else Level.CELLS))
     return Level.VERDICTS if hidden and level is Level.CELLS else level
@@ -280,10 +286,10 @@ def split_level(suite: dict[str, Any], split: str) -> Level:
 def level_for(
     viewer: Viewer, suite: dict[str, Any], phase: dict[str, Any], state: PhaseState
 ) -> Level:
-    """How much of the verdicts somebody sees in a phase.
+    """How much of the verdicts the viewer sees in a phase.
 
-    Authors see all verdicts of submissions to their suites. When the phase is published, so does
-    everyone who sees the submission. Cells are never shown of a hidden split.
+    Authors see all verdicts of submissions to their suites. Once the phase is published, so does
+    everyone who can see the submission. The cells of a hidden split are never shown.
     """
     level = split_level(suite, phase["split"])
     if viewer.authors(suite["id"]) or state is PhaseState.PUBLISHED:

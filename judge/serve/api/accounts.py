@@ -1,4 +1,4 @@
-"""``/v1/me`` and ``/v1/tokens``: who one is, and one's own tokens."""
+"""``/v1/me`` and ``/v1/tokens``: the caller's account and tokens."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from judge.serve.store.words import PhaseState, Scope
 router = APIRouter(tags=["account"])
 
 MAX_TOKENS = 100
-"""Tokens of one account that are valid at a time."""
+"""How many valid tokens an account may have at a time."""
 
 
 class NewToken(BaseModel):
-    """A token to make."""
+    """The token to make."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -37,7 +37,7 @@ class NewToken(BaseModel):
 
 @router.get("/me", dependencies=[rate("read")])
 def me(caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The caller's account, teams and rights, and what is left of their quotas."""
+    """The caller's account, teams and rights, and the rest of their quotas."""
     require(caller, Scope.READ)
     with server.database.reading() as connection:
         teams = all_rows(
@@ -58,9 +58,9 @@ def me(caller: Caller, server: ThisServer) -> dict[str, Any]:
 
 
 def open_phases(connection: sa.Connection, viewer: Viewer) -> list[dict[str, Any]]:
-    """The phases that take submissions of somebody now, with what is left to each of their teams.
+    """The phases that accept submissions from the viewer now, with the rest of each team's quota.
 
-    Who is in teams submits for them, and not for themselves.
+    Members of teams submit for their teams, not for themselves.
     """
     now = str(connection.scalar(sa.select(t.Now())))
     teams = sorted(viewer.teams - {str(viewer.account)}) or [str(viewer.account)]
@@ -99,6 +99,8 @@ def list_tokens(caller: Caller, server: ThisServer) -> dict[str, Any]:
                 t.token.c.expires,
                 t.token.c.revoked,
                 t.token.c.last_used,
+                t.token.c.maker,
+                (t.token.c.expires <= t.Now()).label("expired"),
             )
             .where(visible_to(caller, t.token))
             .order_by(t.token.c.id),
@@ -108,7 +110,10 @@ def list_tokens(caller: Caller, server: ThisServer) -> dict[str, Any]:
 
 @router.post("/tokens", status_code=201, dependencies=[rate("change")])
 def make_token(token: NewToken, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """A new token of the caller's account, whose text is shown here and never again."""
+    """Makes a token for the caller's account; its text is shown only in this answer.
+
+    If it is made with a token, it ends no later than that token.
+    """
     account = require(caller, token.scopes[0])
     if not caller.scopes.issuperset(token.scopes):
         raise Problem("forbidden", "A token can give no scope that it does not have.")
@@ -117,19 +122,29 @@ def make_token(token: NewToken, caller: Caller, server: ThisServer) -> dict[str,
         valid = sa.and_(
             t.token.c.account == account, t.token.c.revoked.is_(None), t.token.c.expires > t.Now()
         )
-        count = transaction.execute(sa.select(sa.func.count()).where(valid)).scalar_one()
-        if count >= MAX_TOKENS:
+        tokens = set(transaction.execute(sa.select(t.token.c.id).where(valid)).scalars())
+        if caller.uses_token and caller.credential not in tokens:
+            raise Problem("unauthorized")  # it was revoked since this request came
+        if len(tokens) >= MAX_TOKENS:
             raise Problem("conflict", f"An account has at most {MAX_TOKENS} valid tokens.")
         token_id, text = create_token(
-            transaction, account, token.name, token.scopes, days=token.days
+            transaction,
+            account,
+            token.name,
+            token.scopes,
+            days=token.days,
+            maker=caller.credential if caller.uses_token else None,
         )
     return {"id": token_id, "token": text, "scopes": sorted(token.scopes)}
 
 
 @router.delete("/tokens/{token}", status_code=204, dependencies=[rate("change")])
 def end_token(token: str, caller: Caller, server: ThisServer) -> None:
-    """Ends one of the caller's own tokens."""
-    require(caller, Scope.READ)
+    """Revokes one of the caller's own tokens, and those that were made with it."""
+    account = require(caller, Scope.READ)
     with server.database.writing(caller.actor()) as transaction:
+        lock_account(transaction, account)
         row = find(transaction.connection, caller, t.token, token)
+        if not caller.scopes.issuperset(map(Scope, row["scopes"])):
+            raise Problem("forbidden", "A token cannot end a token with a scope that it lacks.")
         revoke_token(transaction, row["id"])

@@ -58,7 +58,7 @@ _ENVELOPE: dict[int | str, dict[str, Any]] = {
 
 @router.get("/boards", dependencies=[rate("read")])
 def list_boards(caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The boards that are public, or of the caller's own suites."""
+    """The boards that are public or belong to the caller's own suites."""
     with server.database.reading() as connection:
         rows = all_rows(
             connection,
@@ -103,7 +103,7 @@ def get_board(
 
 @router.get("/boards/{board}/versions", dependencies=[rate("read")])
 def list_versions(board: BoardName, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The versions of a board, the last one first; the last 200 of them."""
+    """The last 200 versions of a board, newest first."""
     with server.database.reading() as connection:
         row = find(connection, caller, t.board, board)
         last = shown_version(connection, caller, row)
@@ -129,7 +129,7 @@ def list_versions(board: BoardName, caller: Caller, server: ThisServer) -> dict[
 def get_version(
     board: BoardName, number: VersionNumber, caller: Caller, server: ThisServer
 ) -> dict[str, Any]:
-    """A version of a board; it stays at its address."""
+    """A version of a board; its address never changes."""
     with server.database.reading() as connection:
         row = find(connection, caller, t.board, board)
         return version_view(shown_version(connection, caller, row, number))
@@ -158,7 +158,7 @@ def get_entry_tasks(
     caller: Caller,
     server: ThisServer,
 ) -> dict[str, Any]:
-    """The evidence for an entry, task by task, as far as the feedback level allows."""
+    """The evidence for an entry, task by task, as far as the feedback level allows it."""
     with server.database.reading() as connection:
         row = find(connection, caller, t.board, board)
         return entry_tasks(connection, caller, row, entry)
@@ -188,7 +188,7 @@ class Choice(BaseModel):
 
 @router.post("/boards/{board}:choose", status_code=204, dependencies=[rate("change")])
 def choose_submission(board: BoardName, choice: Choice, caller: Caller, server: ThisServer) -> None:
-    """Has a board with the rule `chosen` show a submission of one's own team."""
+    """Chooses the submission of the caller's team that a board with the rule `chosen` shows."""
     require(caller, Scope.SUBMIT)
     with server.database.writing(caller.actor()) as transaction:
         row = find(transaction.connection, caller, t.board, board)
@@ -215,7 +215,7 @@ def get_eval_results(
 ) -> Response:
     """`.eval_results/sheetjudge.yaml` of a model on Hugging Face, from an entry of a board.
 
-    `dataset` is the data set's id there, whose `eval.yaml` is written by `judge dataset export`.
+    `dataset` is the id of the data set there; `judge dataset export` writes its `eval.yaml`.
     """
     with server.database.reading() as connection:
         row = find(connection, caller, t.board, board)
@@ -266,7 +266,7 @@ def stream_board(
         shown_version(connection, caller, row)
 
     def is_shown(viewer: Viewer, event: Mapping[str, Any]) -> bool:
-        """Not what comes after the moment at which the board is frozen."""
+        """Whether an event is shown: none after the moment at which the board is frozen."""
         if event["kind"] != "board.changed":
             return True
         with server.database.reading() as connection:
@@ -279,7 +279,7 @@ def stream_board(
 
 @router.get("/submissions/{submission}/result", dependencies=[rate("read")], responses=_ENVELOPE)
 def get_result(submission: SubmissionId, caller: Caller, server: ThisServer) -> Response:
-    """The signed result of a submission of one's own, or of one that a board shows."""
+    """The signed result of one's own submission, or of a submission that a board shows."""
     with server.database.reading() as connection:
         row = _with_result(connection, caller, submission)
         data = signed_result(server, connection, row)
@@ -291,16 +291,16 @@ def _attachment(data: bytes, name: str) -> Response:
     return Response(data, media_type=RESULT_TYPE, headers=headers)
 
 
-# -- what routes and pages share ------------------------------------------------------------------
+# -- shared by routes and pages -------------------------------------------------------------------
 
 
 def shown_version(
     connection: sa.Connection, viewer: Viewer, board: Mapping[str, Any], number: int | None = None
 ) -> dict[str, Any]:
-    """A version of a board as far as somebody may see it.
+    """A version of a board, as far as the viewer may see it.
 
     Raises:
-        Problem: 404.
+        Problem: 404, there is no such version that they may see.
     """
     author = viewer.authors(board["suite"])
     version = version_shown(connection, board, author=author, number=number)
@@ -316,7 +316,7 @@ def version_view(version: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _made(version: Mapping[str, Any], level: str) -> str:
-    """When a version was made; in slots if it would tell when a submission was judged."""
+    """When a version was made; rounded to its slot if the time would reveal a judging's end."""
     return str(
         version["created"] if Level(level).shows(Level.VERDICTS) else slot(version["created"])
     )
@@ -325,10 +325,10 @@ def _made(version: Mapping[str, Any], level: str) -> str:
 def entry_of(
     connection: sa.Connection, viewer: Viewer, board: Mapping[str, Any], submission: str
 ) -> tuple[Setting, dict[str, Any]]:
-    """An entry of a board's current version, and what the board is about.
+    """An entry of a board's current version, and the setting of the board.
 
     Raises:
-        Problem: 404, the version that they see has no such entry.
+        Problem: 404, the version that the viewer sees has no such entry.
     """
     document = json.loads(shown_version(connection, viewer, board)["document"])
     entry = next((e for e in document["entries"] if e["submission"] == submission), None)
@@ -338,7 +338,7 @@ def entry_of(
 
 
 def level_of(viewer: Viewer, setting: Setting) -> Level:
-    """How much of an entry somebody may see: what its level shows, or all that an author may."""
+    """The level at which the viewer sees an entry: that of the board, or an author's."""
     if viewer.authors(setting.suite["id"]):
         return max(Level.VERDICTS, setting.level, key=list(Level).index)
     return setting.level
@@ -347,10 +347,10 @@ def level_of(viewer: Viewer, setting: Setting) -> Level:
 def entry_tasks(
     connection: sa.Connection, viewer: Viewer, board: Mapping[str, Any], submission: str
 ) -> dict[str, Any]:
-    """The tasks of an entry: soft and hard score, and verdicts where they are shown.
+    """The tasks of an entry: soft and hard score, and verdicts if the level shows them.
 
     Raises:
-        Problem: 404 without such an entry, 403 where the level shows no tasks.
+        Problem: 404 if there is no such entry, 403 if the level shows no tasks.
     """
     setting, entry = entry_of(connection, viewer, board, submission)
     level = level_of(viewer, setting)
@@ -382,10 +382,11 @@ def _task(name: str, rows: list[t.VerdictRow], level: Level) -> dict[str, Any]:
 def comparison(
     connection: sa.Connection, viewer: Viewer, board: Mapping[str, Any], a: str, b: str
 ) -> dict[str, Any]:
-    """Two entries of a board, ``a`` against ``b``.
+    """Compares two entries of a board, ``a`` and ``b``.
 
     Raises:
-        Problem: 404 without such an entry, 403 where the level shows no tasks, 422 for one entry.
+        Problem: 404 if one does not exist, 403 if the level shows no tasks, 422 if both are the
+            same.
     """
     setting, _ = entry_of(connection, viewer, board, a)
     entry_of(connection, viewer, board, b)
@@ -408,7 +409,7 @@ def comparison(
     assert ties is not None
     key = (min(places[a], places[b]), max(places[a], places[b]))
     document = asdict(pair)
-    # Holm's adjustment is over all pairs of the board, and of the score that ranks.
+    # Holm's adjustment covers all pairs of the board, for the score that ranks.
     document.pop("p_hard_holm")
     document.pop("p_soft_holm")
     if not setting.level.shows(Level.VERDICTS):
@@ -447,7 +448,7 @@ def _with_result(connection: sa.Connection, viewer: Viewer, submission: str) -> 
 def signed_result(
     server: Server, connection: sa.Connection, submission: Mapping[str, Any]
 ) -> bytes:
-    """The envelope of a submission's result, the same for everyone who may see it.
+    """The signed envelope of a submission's result, the same for everyone who may see it.
 
     Raises:
         Problem: 409, it has not been judged.
@@ -501,7 +502,7 @@ def _suite_of(connection: sa.Connection, phase: str) -> str:
 def _boards_before(
     connection: sa.Connection, submission: Mapping[str, Any], judging: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The last version of each board of the phase that does not depend on this judging."""
+    """For each board of the phase, the last version that does not depend on this judging."""
     boards = []
     for board in all_rows(
         connection,

@@ -1,4 +1,4 @@
-"""Bounds of bodies, rates, cursors of lists, and entity tags: what all routes share."""
+"""Limits on bodies, rate limits, cursors of lists, and entity tags: shared by all routes."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ _MAX_BUCKETS = 10_000
 _MAC_BYTES = 16
 
 RATES = {"submit": 30, "read": 600, "change": 60, "sign-in": 10}
-"""Requests in a minute of one account, or of one address without token, by kind of request."""
+"""Kind of request -> requests per minute of one account, or of one address without a token."""
 
-Limit = Annotated[int, Query(ge=1, le=200, description="Items on a page.")]
-Cursor = Annotated[str | None, Query(max_length=200, description="From the link to the next page.")]
+Limit = Annotated[int, Query(ge=1, le=200, description="How many items a page has.")]
+Cursor = Annotated[
+    str | None, Query(max_length=200, description="Taken from the link to the next page.")
+]
 
 PRINTABLE = r"^[^\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]*$"
-"""Text of one line that every database can keep, and that turns nothing around it."""
+"""One line of text without control characters and without marks that change text direction."""
 
 MAX_BODY_BYTES = 2 << 20
-"""Of the body of a request to a route that has no limit of its own in :class:`BoundedBodies`."""
+"""Largest request body, in bytes, if :class:`BoundedBodies` has no limit for the route."""
 
 _SILENCE_S = 60.0
 _MIN_BYTES_PER_S = 20_000
@@ -62,15 +64,16 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     for kind in KINDS.values()
     if kind.status != 500
 }
-"""What any route may answer in place of what it promises, for the OpenAPI document."""
+"""The errors with which any route may answer, for the OpenAPI document."""
 
 
 class BoundedBodies:
-    """Lets no body in that is longer than its route takes, or that comes too slowly.
+    """Refuses a body that is longer than its route accepts, or that arrives too slowly.
 
     Args:
-        app: what answers.
-        limits: most bytes by path, without the prefix; :data:`MAX_BODY_BYTES` for all others.
+        app: the application that answers.
+        limits: largest body in bytes by path, without the prefix; :data:`MAX_BODY_BYTES` for all
+            other paths.
         silence_s: the longest pause between two pieces, and the time before a rate is required.
     """
 
@@ -94,18 +97,18 @@ class BoundedBodies:
 
         async def bounded() -> Message:
             nonlocal size, ended
-            if ended:  # from here on, only the client's leaving is waited for
+            if ended:  # from here on, only a disconnect of the client can follow
                 return await receive()
             try:
                 message = await asyncio.wait_for(receive(), self._silence_s)
             except TimeoutError as error:
-                raise HTTPException(400, "The body came too slowly.") from error
+                raise HTTPException(400, "The body arrived too slowly.") from error
             ended = message["type"] != "http.request" or not message.get("more_body", False)
             size += len(message.get("body", b""))
             if size > most:
                 raise HTTPException(413)
             if time.monotonic() - started > self._silence_s + size / _MIN_BYTES_PER_S:
-                raise HTTPException(400, "The body came too slowly.")
+                raise HTTPException(400, "The body arrived too slowly.")
             return message
 
         await self._app(scope, bounded, send)
@@ -161,9 +164,9 @@ class Rates:
 
 
 def who(caller: Viewer) -> str:
-    """By whom requests are counted: an account, whichever of its tokens it sends, or an address.
+    """The key under which a caller's requests are counted: its account, or else its address.
 
-    With one address of IPv6 comes its whole network of 64 bits.
+    All tokens of an account count together, and so do all addresses of an IPv6 /64 network.
     """
     if caller.account is not None:
         return caller.account
@@ -178,13 +181,13 @@ def who(caller: Viewer) -> str:
 
 
 def rates_of(server: Server) -> Rates:
-    """What the requests of this process are counted by."""
+    """The rate limits of this process."""
     rates: Rates = server.shared.setdefault("rates", Rates())
     return rates
 
 
 def rate(kind: str) -> Any:
-    """A dependency that counts requests of a route under a kind of :data:`RATES`."""
+    """A dependency that counts the requests to a route as a kind of :data:`RATES`."""
 
     def take(request: Request, caller: Caller) -> None:
         taken = rates_of(server_of(request)).take(kind, who(caller))
@@ -194,38 +197,38 @@ def rate(kind: str) -> Any:
 
 
 def cursor_text(server: Server, of: str, value: str | int) -> str:
-    """An opaque cursor that nobody else can make.
+    """Makes an opaque cursor, which only this server can make.
 
     Args:
-        server: this one.
-        of: which list it is of; it is none of any other.
-        value: what the last item on the page is ordered by.
+        server: the server.
+        of: the list that the cursor is for; it is not valid for any other list.
+        value: the sort key of the last item on the page.
     """
     text = json.dumps([of, value]).encode()
     return base64.urlsafe_b64encode(_mac(server, text) + text).decode("ascii").rstrip("=")
 
 
 def cursor_value(server: Server, of: str, text: str) -> Any:
-    """What a cursor of a list says.
+    """Reads the sort key from a cursor.
 
     Raises:
-        Problem: 422, it is not one that this server has given for this list.
+        Problem: 422, this server did not make the cursor for this list.
     """
     try:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError as error:
-        raise Problem("invalid", "The cursor is not one of this list.") from error
+        raise Problem("invalid", "The cursor does not belong to this list.") from error
     mac, body = data[:_MAC_BYTES], data[_MAC_BYTES:]
     if hmac.compare_digest(mac, _mac(server, body)):
         list_of, value = json.loads(body)
         if list_of == of:
             return value
-    raise Problem("invalid", "The cursor is not one of this list.")
+    raise Problem("invalid", "The cursor does not belong to this list.")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list: how long, from where, and the link to the next one."""
+    """A page of a list: its length, where it starts, and the link to the next page."""
 
     request: Request
     response: Response
@@ -238,10 +241,10 @@ class Page:
         return None if self.cursor is None else cursor_value(self.server, of, self.cursor)
 
     def cut(self, of: str, rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
-        """The rows of this page, of one more that was read; says where the next one is.
+        """Cuts the rows to this page; if one more row was read, links to the next page.
 
         Args:
-            of: which list it is.
+            of: the name of the list.
             rows: at most one more than :attr:`limit`.
             by: the column by which they are ordered.
         """
@@ -255,20 +258,20 @@ class Page:
 
 
 def page_of(request: Request, response: Response, limit: Limit = 50, cursor: Cursor = None) -> Page:
-    """The page that a request asks for."""
+    """The page that a request names."""
     return Page(request, response, server_of(request), limit, cursor)
 
 
 def entity_tag(version: int, view: str) -> str:
-    """The entity tag of an object as somebody sees it: its version, and which view that is."""
+    """The entity tag of an object as one caller sees it: made from its version and the view."""
     return f'"{version}-{hashlib.sha256(view.encode()).hexdigest()[:8]}"'
 
 
 def required_version(if_match: str | None) -> str:
-    """The entity tag that a change is bound to.
+    """The entity tag of the header ``If-Match``, which every change needs.
 
     Raises:
-        Problem: 428 without one.
+        Problem: 428, the header is missing.
     """
     if if_match is None:
         raise Problem("precondition-required")

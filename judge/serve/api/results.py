@@ -1,4 +1,4 @@
-"""Submissions as their feedback level shows them: lists, waiting, verdicts, cancel, events."""
+"""Submissions as far as their feedback level allows: list, wait, verdicts, cancel, events."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def list_submissions(
     phase: Annotated[str | None, Query(max_length=80)] = None,
     fields: Annotated[str | None, Query(max_length=200)] = None,
 ) -> dict[str, Any]:
-    """The submissions that the caller sees, the newest first."""
+    """The submissions that the caller may see, newest first."""
     require(caller, Scope.READ)
     chosen = _chosen(fields)
     with server.database.reading() as connection:
@@ -103,7 +103,7 @@ async def get_submission(
     wait: Annotated[int, Query(ge=0, le=MAX_WAIT_S)] = 0,
     if_none_match: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
-    """One submission; with ``wait``, as soon as its version is not that of ``If-None-Match``."""
+    """One submission; with ``wait``, as soon as its version differs from ``If-None-Match``."""
     require(caller, Scope.READ)
     view = await run_in_threadpool(_view, server, caller, submission)
     if wait and matches(if_none_match, _tag(view)) and not is_finished(view):
@@ -115,7 +115,9 @@ async def get_submission(
                 if left <= 0 or await request.is_disconnected():
                     break
                 if await wait_for(event, min(left, 5.0)):
-                    caller = await viewer_of(request)  # a token can end while somebody waits
+                    caller = await viewer_of(
+                        request
+                    )  # the token can be revoked while the caller waits
                     view = await run_in_threadpool(_view, server, caller, submission)
     headers = {"ETag": _tag(view), **_VARY}
     if matches(if_none_match, _tag(view)):
@@ -125,7 +127,7 @@ async def get_submission(
 
 @router.get("/submissions/{submission}/verdicts", dependencies=[rate("read")])
 def get_verdicts(submission: SubmissionId, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The verdicts of a submission as far as the feedback level tells them."""
+    """The verdicts of a submission, as far as the feedback level shows them."""
     require(caller, Scope.READ)
     with server.database.reading() as connection:
         row = find(connection, caller, t.submission, submission)
@@ -141,7 +143,7 @@ def get_verdicts(submission: SubmissionId, caller: Caller, server: ThisServer) -
     response_class=HTMLResponse,
 )
 def get_report(submission: SubmissionId, caller: Caller, server: ThisServer) -> Response:
-    """The report of a submission with cells, where the feedback level shows them."""
+    """The report of a submission with cells, if the feedback level shows them."""
     require(caller, Scope.READ)
     with server.database.reading() as connection:
         results, suite = own_results(connection, server, caller, submission)
@@ -161,14 +163,14 @@ def cancel_submission(
     server: ThisServer,
     if_match: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
-    """Ends the judging of one's own submission, at once or after the case under way."""
+    """Cancels the judging of one's own submission, immediately or after the current case."""
     return _changed(server, caller, submission, if_match, _cancel)
 
 
 def _cancel(_: Server, transaction: Transaction, row: dict[str, Any]) -> None:
     if row["current_judging"] is None or cancel(transaction, row["current_judging"]) in FINISHED:
         raise Problem("conflict", "The judging has ended.")
-    # A rejudging that is applied in this moment has put another judging in its place.
+    # A rejudging that was applied at this moment has replaced the judging.
     current = sa.select(t.submission.c.current_judging).where(t.submission.c.id == row["id"])
     if transaction.execute(current).scalar() != row["current_judging"]:
         raise Problem("conflict", "The submission was judged again meanwhile.")
@@ -181,7 +183,7 @@ def withdraw_submission(
     server: ThisServer,
     if_match: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
-    """Takes one's own submission off the boards; nothing is deleted, and no turn given back."""
+    """Takes one's own submission off the boards; it is kept, and still counts in the quota."""
     return _changed(server, caller, submission, if_match, _withdraw)
 
 
@@ -204,7 +206,7 @@ def _changed(
     if_match: str | None,
     act: Callable[[Server, Transaction, dict[str, Any]], None],
 ) -> Response:
-    """Changes one's own submission at the version that one has seen, and answers with the next."""
+    """Changes the caller's submission if its version is the one they saw; answers with the next."""
     require(caller, Scope.SUBMIT)
     expected = required_version(if_match)
     with server.database.writing(caller.actor()) as transaction:
@@ -246,19 +248,18 @@ def event_stream(
 ) -> StreamingResponse:
     """Events about an object that the caller may see, as server-sent events.
 
-    Whenever there is something to send, it is asked again who listens and whether they still see
-    the object: a token can be revoked, an account blocked and a suite hidden meanwhile. Then the
-    stream ends.
+    Before anything is sent, the caller's token and rights are checked again: meanwhile a token can
+    be revoked, an account blocked or a suite hidden. Then the stream ends.
 
     Args:
-        request: ends the stream when its client is gone.
-        server: this one.
-        caller: who listens.
+        request: the request; the stream ends when its client disconnects.
+        server: the server.
+        caller: the caller who gets the events.
         about: table and id of the object.
-        last_event_id: the header; events after it are sent.
+        last_event_id: the header; only events after it are sent.
         ends_with: the kind of event after which the stream ends with ``end``; empty if it ends
-            with what has happened already, None if it does not end.
-        is_shown: whether an event is for somebody.
+            after the past events, None if it does not end.
+        is_shown: whether a viewer may see an event.
     """
     table, of = about
     waker = waker_of(server)
@@ -304,7 +305,7 @@ def event_stream(
 
 
 def waker_of(server: Server) -> Waker:
-    """What the requests of this process wait with."""
+    """The waker of this process."""
     waker: Waker = server.shared.setdefault("waker", Waker(server.database))
     return waker
 
@@ -312,10 +313,10 @@ def waker_of(server: Server) -> Waker:
 def own_row(
     connection: sa.Connection, caller: Viewer, submission: str, expected: str
 ) -> dict[str, Any]:
-    """The row of a submission that the caller may change, at the version that they have seen.
+    """The row of a submission that the caller may change, if its version is the one they saw.
 
     Raises:
-        Problem: 404, 403 for those who only see it, or 412.
+        Problem: 404; 403 if they may only see it; 412 if the version differs.
     """
     row = find(connection, caller, t.submission, submission)
     if row["account"] not in caller.teams:
@@ -329,7 +330,7 @@ def own_row(
 def _news_of(
     server: Server, viewer: Viewer, table: sa.Table, of: str, after: int
 ) -> list[dict[str, Any]]:
-    """Events about an object and its first judging; what others say may not be applied.
+    """Events about an object and its first judging; other judgings may not have been applied.
 
     Raises:
         Problem: 404, the viewer does not see the object.
@@ -367,10 +368,10 @@ def _tag(view: dict[str, Any]) -> str:
 def own_results(
     connection: sa.Connection, server: Server, viewer: Viewer, submission: str
 ) -> tuple[Path, Path]:
-    """Where the results of a submission are that somebody sees with cells, and its suite.
+    """The results directory of a submission and its suite, for a viewer who may see cells.
 
     Raises:
-        Problem: 404, 403 where the level shows no cells, 409 before it is judged.
+        Problem: 404; 403 if the level shows no cells; 409 if it has not been judged.
     """
     judging, level, _ = seen(connection, viewer, find(connection, viewer, t.submission, submission))
     return results_of(connection, server, judging["id"], level)
@@ -379,10 +380,11 @@ def own_results(
 def results_of(
     connection: sa.Connection, server: Server, judging: str, level: Level
 ) -> tuple[Path, Path]:
-    """Where the results of a judging are, and its suite, for somebody who sees them at a level.
+    """The results directory of a judging and its suite, for a viewer who sees them at a level.
 
     Raises:
-        Problem: 403 where the level shows no cells, 409 before it is judged, 404 if files are gone.
+        Problem: 403 if the level shows no cells; 409 if it has not been judged; 404 if files are
+            missing.
     """
     row = first_row(connection, sa.select(t.judging).where(t.judging.c.id == judging))
     if row is None or row["state"] != JudgingState.DONE:
@@ -407,7 +409,7 @@ def _chosen(fields: str | None) -> frozenset[str] | None:
         return None
     chosen = frozenset(fields.split(","))
     if not chosen <= _FIELDS:
-        raise Problem("invalid", f"`fields` takes {', '.join(sorted(_FIELDS))}.")
+        raise Problem("invalid", f"`fields` accepts {', '.join(sorted(_FIELDS))}.")
     return chosen
 
 
@@ -431,7 +433,7 @@ def seen(
 def submission_view(
     connection: sa.Connection, viewer: Viewer, submission: dict[str, Any]
 ) -> dict[str, Any]:
-    """A submission as somebody sees it."""
+    """A submission as one viewer sees it."""
     judging, level, phase = seen(connection, viewer, submission)
     state = JudgingState(judging["state"])
     detailed = level.shows(Level.VERDICTS)
@@ -478,8 +480,8 @@ def _finished(time: str | None, *, exact: bool) -> str | None:
 
 
 def _reason(judging: dict[str, Any], detailed: bool) -> str:
-    """Why a judging failed; how many cases were at fault is shown where verdicts are."""
-    return str(judging["reason"]) if detailed else "The judge failed; an operator sees why."
+    """Why a judging failed; the number of failed cases is shown only to those who see verdicts."""
+    return str(judging["reason"]) if detailed else "The judge failed; an operator can see why."
 
 
 def shown_scores(
@@ -488,10 +490,10 @@ def shown_scores(
     judging: dict[str, Any],
     level: Level,
 ) -> dict[str, Any] | None:
-    """The scores of a judging as far as a level tells them.
+    """The scores of a judging, as far as a level shows them.
 
-    At ``score`` the ladder decides: the score if it was better by a point, otherwise that it was
-    not.
+    At the level ``score``, the ladder decides: the score is shown if it is better by a point than
+    the last one; otherwise only that it is not.
     """
     if judging["state"] != JudgingState.DONE or level is Level.NONE:
         return None
@@ -517,13 +519,13 @@ def shown_scores(
 def verdicts_view(
     connection: sa.Connection, judging: dict[str, Any], level: Level, *, bounded: bool
 ) -> list[dict[str, Any]]:
-    """The verdicts of a finished judging as far as a level tells them; none below ``tasks``.
+    """The verdicts of a finished judging, as far as a level shows them; none below ``tasks``.
 
     Args:
         connection: a connection.
         judging: its row.
         level: the level of feedback.
-        bounded: whether the budget of each gold is kept to.
+        bounded: whether the answer budget of each gold is applied.
     """
     if judging["state"] != JudgingState.DONE or not level.shows(Level.TASKS):
         return []
@@ -545,7 +547,7 @@ def verdicts_view(
 
 
 def is_finished(view: dict[str, Any]) -> bool:
-    """Whether a view is of a submission whose judging has ended."""
+    """Whether the judging of a submission has ended, according to its view."""
     return view["state"] in FINISHED
 
 
@@ -554,17 +556,17 @@ def is_finished(view: dict[str, Any]) -> bool:
 
 LOOK_S = 0.2
 MAX_WAITS = 200
-"""Long polls and streams of one process at a time."""
+"""How many long polls and streams one process serves at a time."""
 
 MAX_WAITS_OF_ONE = 4
-"""Long polls and streams of one account, or of one address without token."""
+"""How many long polls and streams an account, or an address without a token, has at a time."""
 
 
 class Waker:
-    """What one process waits with. All methods belong to the event loop's thread.
+    """Wakes the waiting requests of one process. Call its methods only on the event loop's thread.
 
     Args:
-        database: where events are.
+        database: the database with the events.
     """
 
     def __init__(self, database: Database) -> None:
@@ -577,14 +579,16 @@ class Waker:
 
     @contextlib.contextmanager
     def seat(self, who: str) -> Iterator[None]:
-        """The right to wait, of which nobody has too many.
+        """Takes one of the places for waiting requests, and frees it at the end of the block.
 
         Raises:
-            Problem: 429.
+            Problem: 429, no place is left for this caller or at all.
         """
         if self._counts[who] >= MAX_WAITS_OF_ONE or sum(self._counts.values()) >= MAX_WAITS:
             raise Problem(
-                "too-many-requests", "Too many requests wait already.", headers={"Retry-After": "5"}
+                "too-many-requests",
+                "Too many requests are waiting already.",
+                headers={"Retry-After": "5"},
             )
         self._counts[who] += 1
         try:
@@ -596,7 +600,7 @@ class Waker:
 
     @contextlib.contextmanager
     def listening(self, key: str) -> Iterator[asyncio.Event]:
-        """An event that is set whenever something happens to an object; look after it was made.
+        """An event that is set on each change of an object; read the object after making it.
 
         Args:
             key: id of the object.
@@ -613,13 +617,15 @@ class Waker:
                 del self._waiting[key]
 
     async def _look(self) -> None:
-        """Looks as long as somebody waits."""
+        """Watches for changes as long as a request waits."""
         self._seq = None
         while self._waiting:
             try:
                 objects = await run_in_threadpool(self._news)
             except JudgeError:
-                objects = set(self._waiting)  # they look themselves, and say so
+                objects = set(
+                    self._waiting
+                )  # the requests read the database themselves, and report the error
             for key in objects & set(self._waiting):
                 for event in self._waiting[key]:
                     event.set()
@@ -645,7 +651,7 @@ class Waker:
 
 
 async def wait_for(event: asyncio.Event, seconds: float) -> bool:
-    """Whether an event came within a time; it is cleared."""
+    """Waits for an event and clears it; returns whether it was set in time."""
     try:
         await asyncio.wait_for(event.wait(), max(0.0, seconds))
     except TimeoutError:

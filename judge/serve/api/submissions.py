@@ -47,7 +47,7 @@ _Text = Annotated[str, Query(max_length=200)]
 
 
 class Claims(BaseModel):
-    """What a submitter may say of a submission."""
+    """What a submitter may state about a submission."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -61,7 +61,7 @@ class Claims(BaseModel):
     note: Annotated[str, Field(max_length=2000)] = ""
 
     def described(self) -> Described:
-        """The same for the database, in which no text has a null character."""
+        """The claims in the form for the database, in which no text has a null character."""
         fields = self.model_dump()
         for name, value in fields.items():
             if isinstance(value, str) and ("\0" in value or not value.isprintable()):
@@ -125,7 +125,7 @@ async def make_submission(
     note: Annotated[str, Query(max_length=2000)] = "",
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
-    """Hands in a submission to a phase; 202 with its address."""
+    """Makes a submission to a phase; answers 202 with its address."""
     claims = Claims(
         system=system,
         model=model,
@@ -138,7 +138,7 @@ async def make_submission(
     )
     described = claims.described()
     key = checked_key(idempotency_key)
-    admission = await run_in_threadpool(admit, server, caller, phase, team)
+    admission = await run_in_threadpool(admit, server, caller, phase, team, key)
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type not in LIMITS and content_type != FORM:
         raise Problem("unsupported-type", f"Send one of {', '.join([*LIMITS, FORM])}.")
@@ -152,7 +152,7 @@ async def make_submission(
 
 @router.post("/submissions:batch", dependencies=[rate("submit")])
 def make_batch(batch: Batch, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """Hands in up to 100 submissions; each has an outcome with a status of its own."""
+    """Makes up to 100 submissions; the answer has an outcome with a status for each."""
     check_open(server)
     outcomes = []
     for place, item in enumerate(batch.submissions):
@@ -170,7 +170,7 @@ def _one_of_batch(server: Server, caller: Viewer, item: BatchItem) -> tuple[dict
     described = claims.described()
     if (item.lines is None) == (item.program is None):
         raise Problem("invalid", "Give either `lines` or `program`.")
-    admission = admit(server, caller, item.phase, item.team)
+    admission = admit(server, caller, item.phase, item.team, item.key)
     text = item.lines if item.program is None else item.program
     kind = LINES if item.program is None else PROGRAM
     with server.folder.receiving() as received:
@@ -190,10 +190,10 @@ def accept_body(
     key: str | None,
     task: str | None,
 ) -> tuple[dict[str, Any], bool]:
-    """Checks a body that has arrived, keeps it, and queues it; for pages as well.
+    """Checks a body that was received, stores it, and queues it; pages use it as well.
 
     Returns:
-        The answer, and whether it is a replay.
+        The answer, and whether it repeats the answer to an earlier request.
 
     Raises:
         Problem: it cannot be accepted.
@@ -218,10 +218,10 @@ async def receive(
     content_type: str,
     accept: Callable[[ReceivedBody, str], tuple[dict[str, Any], bool]],
 ) -> tuple[dict[str, Any], bool]:
-    """Reads a body onto the disk, cut at its limit, and has it accepted.
+    """Writes a body to the disk, up to its limit, and submits it.
 
     Raises:
-        Problem: 413, 400 for a broken form, 507 without space.
+        Problem: 413, 400 for a broken form, 507 if the disk is full.
     """
     limit = LIMITS.get(content_type, max(LIMITS.values()))
     length = request.headers.get("content-length", "0")
@@ -241,7 +241,7 @@ async def receive(
 
 
 async def _limited(request: Request, limit: int) -> AsyncGenerator[bytes, None]:
-    """The pieces of a body, no more than the limit of its type."""
+    """Yields the pieces of a body, up to the limit of its type."""
     size = 0
     async for piece in request.stream():
         size += len(piece)
@@ -278,7 +278,7 @@ async def _form(
 
 
 def kind_of_file(name: str, content_type: str) -> str:
-    """The content type of a file of a form, by its name where the browser does not know it."""
+    """The content type of a file of a form; taken from its name if the browser sends none."""
     stated = content_type.partition(";")[0].strip().lower()
     if stated in LIMITS:
         return stated
@@ -287,13 +287,13 @@ def kind_of_file(name: str, content_type: str) -> str:
 
 
 def checked_key(key: str | None) -> str | None:
-    """An idempotency key.
+    """Checks an idempotency key.
 
     Raises:
         Problem: 400, it is not 1 to 80 printable ASCII characters.
     """
     if key is not None and _KEY.fullmatch(key) is None:
-        raise Problem("malformed", "Idempotency-Key has 1 to 80 printable ASCII characters.")
+        raise Problem("malformed", "Idempotency-Key must have 1 to 80 printable ASCII characters.")
     return key
 
 

@@ -1,4 +1,4 @@
-"""``/v1/suites`` and ``/v1/status``: what there is to submit to, and how busy the server is."""
+"""``/v1/suites`` and ``/v1/status``: the suites to submit to, and how busy the server is."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _OBJECT: dict[str, Any] = {"content": {"application/json": {"schema": {"type": "
 
 @router.get("/suites", dependencies=[rate("read")])
 def list_suites(caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The suites that are public, or the caller's own."""
+    """The suites that are public or the caller's own."""
     with server.database.reading() as connection:
         rows = all_rows(
             connection,
@@ -108,7 +108,7 @@ def get_suite(suite: SuiteName, caller: Caller, server: ThisServer) -> dict[str,
 
 @router.get("/suites/{suite}/revisions", dependencies=[rate("read")])
 def list_revisions(suite: SuiteName, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The revisions of a suite, the first one first."""
+    """The revisions of a suite, oldest first."""
     with server.database.reading() as connection:
         row = find(connection, caller, t.suite, suite)
         rows = revisions_of(connection, row["id"])
@@ -136,10 +136,11 @@ async def put_revision(
     hidden: Annotated[list[TaskId] | None, Query(max_length=10_000)] = None,
     note: Annotated[str, Query(max_length=300, pattern=PRINTABLE)] = "",
 ) -> dict[str, Any]:
-    """Gives a suite of one's own a revision with the content of an archive, or makes a suite.
+    """Adds a revision with the content of an archive to one's own suite, or makes a new suite.
 
     ``hidden`` names the tasks of the hidden split; without it, they are those of the revision
-    before. The revision counts from when a rejudging with it is applied; the first one, at once.
+    before. A new revision takes effect when a rejudging with it is applied; the first one takes
+    effect immediately.
     """
     require(caller, Scope.AUTHOR)
     may_upload(server, caller, suite)
@@ -184,9 +185,9 @@ def get_task(
 
 @router.get("/status", dependencies=[rate("read")])
 def status(server: ThisServer) -> dict[str, Any]:
-    """How busy the server is, in slots of 30 s, and its limits.
+    """How busy the server is, updated every 30 s, and its limits.
 
-    Anybody could see to the second when a judging of a hidden split ends, if it were up to date.
+    Live numbers would show to the second when a judging of a hidden split ends.
     """
     slot = int(time.monotonic() // TELLING_S)
     seen, view = server.shared.get("status", (None, {}))
@@ -203,7 +204,7 @@ def status(server: ThisServer) -> dict[str, Any]:
 
 
 def _busy(server: Server) -> dict[str, Any]:
-    """How many judgings there are by state, and dispatchers with their slots."""
+    """The number of judgings by state, and the dispatchers with their slots."""
     with server.database.reading() as connection:
         rows = connection.execute(
             sa.select(t.judging.c.state, sa.func.count().label("number"))

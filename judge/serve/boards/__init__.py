@@ -1,1 +1,1 @@
-"""Boards: ties, versions, signed results, and what feedback gives away."""
+"""Boards: ties, versions, signed results, and how much information feedback reveals."""

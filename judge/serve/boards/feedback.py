@@ -1,8 +1,9 @@
-"""What feedback gives away about golds and hidden inputs, and what bounds it. Pure.
+"""How much feedback reveals about golds and hidden inputs, and how that is limited. Pure.
 
 The score that is shown in a phase is rounded and climbs a ladder (A. Blum and M. Hardt, The Ladder,
-ICML 2015); of each gold, a team learns by a budget of different answers; and what each level tells
-at most is computed. benchmarks/feedback_attack.py shows how far that goes.
+ICML 2015). A budget limits how many different answers a team can test against each gold. This
+module also computes how much each level reveals at most. benchmarks/feedback_attack.py measures
+how well the limits work.
 """
 
 from __future__ import annotations
@@ -18,53 +19,53 @@ from judge.core.verdict import Verdict
 from judge.serve.store.words import Level
 
 STEP = 0.005
-"""Scores are shown in half points."""
+"""Step of the scores that are shown: half a point."""
 
 MIN_GAIN = 0.01
-"""The ladder moves when a score is at least one point above the account's best shown one."""
+"""The ladder moves only if a score is at least this much above the account's best shown score."""
 
 MAX_STEPS = 100
-"""How often it can move in a phase."""
+"""How often the ladder of an account can move in a phase."""
 
 ANSWERS_FOR_EACH_GOLD = 20
-"""After so many different answers of a team for a case, further ones count as not accepted."""
+"""How many different answers of a team to a case count; later ones count as not accepted."""
 
 SLOT_MINUTES = 5
-"""Below the level of verdicts, times of judgings are those of their slot."""
+"""Length of a slot in minutes; below the level ``verdicts``, times are rounded to slots."""
 
 _NOTHING = 1e-9
 _VERDICT_CODES = 10
-"""Verdicts that a program can choose at run time: AC, WA, NO, IW, NC, RE, TLE, MLE, OLE, SV."""
+"""How many verdicts a program can cause on purpose: AC, WA, NO, IW, NC, RE, TLE, MLE, OLE, SV."""
 
 
 def slot(time: str) -> str:
-    """The beginning of the slot in which something ended, as ``2026-01-31T23:55:00Z``."""
+    """The beginning of the slot that contains a time, such as ``2026-01-31T23:55:00Z``."""
     minute = int(time[14:16])
     return f"{time[:14]}{minute - minute % SLOT_MINUTES:02}:00Z"
 
 
 def rounded(score: float) -> float:
-    """A score in steps of half a point, both from 0 to 1; halves of a step round down."""
+    """Rounds a score from 0 to 1 to half points; half a step is rounded down."""
     return math.ceil(score / STEP - 0.5 - _NOTHING) * STEP
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """What an account has been shown of its scores in a phase.
+    """The position of an account on the ladder of a phase.
 
     Attributes:
-        score: the best score that was shown, rounded; None before the first.
-        steps: how often it has moved.
+        score: the best score that was shown, rounded; None before the first one.
+        steps: how often the shown score has moved.
     """
 
     score: float | None = None
     steps: int = 0
 
     def after(self, score: float) -> Rung:
-        """The ladder after a submission: the same, or the new score if it is a point better.
+        """The position after a submission: unchanged, or the new score if it is a point better.
 
         Args:
-            score: not rounded, from 0 to 1.
+            score: the score of the submission, not rounded, from 0 to 1.
         """
         if self.score is not None and (
             self.steps >= MAX_STEPS or score + _NOTHING < self.score + MIN_GAIN
@@ -76,13 +77,13 @@ class Rung:
 def answer_of(record: CaseRecord) -> str | None:
     """A hash of the values that a submission left in the answer range of a case.
 
-    Equal values have equal hashes, whatever else is in the file. Where the record names the
-    differences from the gold, these say what the values are; a typed answer is its own text. Two
-    answers with the same first differences and the same number of them count as one: neither can
-    be right, so they tell nothing about the gold that the first did not.
+    Equal values have equal hashes, whatever else is in the file. If the record lists the
+    differences from the gold, they identify the values; a typed answer is identified by its text.
+    Two answers with the same first differences and the same number of differences count as one:
+    neither is right, so the second reveals nothing about the gold that the first did not.
 
     Returns:
-        Hexadecimal SHA-256; None where no answer was compared with the gold.
+        Hexadecimal SHA-256; None if no answer was compared with the gold.
     """
     if record["verdict"] not in {Verdict.AC, Verdict.WA}:
         return None
@@ -108,15 +109,15 @@ def _hashed(compared: object) -> str:
 
 
 ACCEPTED = _hashed(["accepted"])
-"""What :func:`answer_of` gives for every accepted workbook."""
+"""The hash that :func:`answer_of` returns for every accepted workbook."""
 
 
 def within_budget(place: int | None) -> bool:
-    """Whether the verdict of an answer counts for what is shown.
+    """Whether an accepted verdict of an answer may be shown.
 
     Args:
-        place: the answer's place among the different answers of the team for the case, from 1; None
-            if no answer was compared.
+        place: the answer's number among the team's different answers to the case, from 1; None if
+            no answer was compared.
     """
     return place is None or place <= ANSWERS_FOR_EACH_GOLD
 
@@ -125,11 +126,11 @@ def shown_verdicts(
     verdicts: Mapping[tuple[str, int, int], Verdict],
     places: Mapping[tuple[str, int, int], int | None],
 ) -> dict[tuple[str, int, int], Verdict]:
-    """The verdicts that count for what is shown: beyond the budget, accepted ones do not.
+    """The verdicts that may be shown: an accepted answer beyond the budget is shown as wrong.
 
     Args:
         verdicts: (task, sample, case) -> verdict.
-        places: the same -> place of the answer, see :func:`within_budget`.
+        places: (task, sample, case) -> number of the answer, see :func:`within_budget`.
     """
     return {
         key: verdict if verdict is not Verdict.AC or within_budget(places.get(key)) else Verdict.WA
@@ -139,13 +140,13 @@ def shown_verdicts(
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """What a level tells at most.
+    """How much information a level reveals at most.
 
     Attributes:
         level: the feedback level.
-        bounded: whether ladder and budget are on, which they are at ``score`` of a hidden split.
-        one: bits in one submission.
-        phase: bits in all submissions of a phase.
+        bounded: whether ladder and budget apply, as they do at ``score`` of a hidden split.
+        one: bits revealed by one submission.
+        phase: bits revealed by all submissions in a phase.
     """
 
     level: Level
@@ -155,17 +156,16 @@ class Leak:
 
 
 def leaks(tasks: int, cases: int, submissions: int) -> list[Leak]:
-    """What each level tells at most about a split.
+    """How much each level reveals at most about a split.
 
     Args:
-        tasks: the tasks of the split.
-        cases: the cases of the split.
-        submissions: that a team can make in a phase.
+        tasks: number of tasks of the split.
+        cases: number of cases of the split.
+        submissions: how many submissions a team can make in a phase.
     """
-    steps = round(1 / STEP) + 1
     rows = [
         Leak(Level.NONE, True, 0.0, 0.0),
-        Leak(Level.SCORE, True, math.log2(steps), ladder_bits(submissions)),
+        Leak(Level.SCORE, True, math.log2(_scores(tasks)), ladder_bits(submissions, tasks)),
     ]
     for level, bits in (
         (Level.SCORE, math.log2(cases + 1)),
@@ -176,14 +176,19 @@ def leaks(tasks: int, cases: int, submissions: int) -> list[Leak]:
     return rows
 
 
-def ladder_bits(submissions: int) -> float:
-    """Bits in all that the ladder can say in a phase.
+def _scores(tasks: int) -> int:
+    """How many different scores can be shown: half points, or solved tasks if those are fewer."""
+    return min(round(1 / STEP), tasks) + 1
 
-    The logarithm of the number of its histories: at which submissions it moved, at most
-    :data:`MAX_STEPS` times, and to which scores, each at least a point (two steps) above the last;
-    rounding can take half a point of that, so one step is what is counted.
+
+def ladder_bits(submissions: int, tasks: int) -> float:
+    """How many bits the ladder reveals at most in a phase.
+
+    The logarithm of the number of possible histories: at which submissions it moved, at most
+    :data:`MAX_STEPS` times, and to which scores. Each score is at least a point (two steps) above
+    the one before; as rounding can take away half a point, only one step is assumed.
     """
-    scores = round(1 / STEP) + 1
+    scores = _scores(tasks)
     histories = sum(
         math.comb(submissions, moves) * math.comb(scores, moves)
         for moves in range(min(MAX_STEPS, submissions, scores) + 1)
@@ -192,18 +197,18 @@ def ladder_bits(submissions: int) -> float:
 
 
 def gold_bits() -> float:
-    """Bits about one gold: which of the answers within the budget was right, or none."""
+    """How many bits are revealed about a gold: which answer within the budget was right, if any."""
     return math.log2(ANSWERS_FOR_EACH_GOLD + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Guessable:
-    """Golds that can be guessed, counted by their answers on the first case of each task.
+    """How many golds can be guessed, judged by the answer of each task's first case.
 
     Attributes:
-        one_cell: answers of one cell.
-        whole: those that are a whole number from 0 to 100.
-        few: answers of at most ten cells with at most two different values.
+        one_cell: number of answers that are one cell.
+        whole: how many of these are a whole number from 0 to 100.
+        few: number of answers of at most ten cells with at most two different values.
     """
 
     one_cell: int
@@ -215,7 +220,7 @@ def guessable(answers: Iterable[tuple[object, ...]]) -> Guessable:
     """Counts the answers that can be guessed.
 
     Args:
-        answers: the values of the cells of each answer.
+        answers: for each answer, the values of its cells.
     """
     one = whole = few = 0
     for values in answers:

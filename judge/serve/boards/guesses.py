@@ -1,4 +1,4 @@
-"""The answers of a suite's golds, as somebody who guesses would sort them: for ``admin leak``."""
+"""How easily the answers of a suite's golds can be guessed: for ``admin leak``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judge.workbook.reader import open_workbook
 
 
 def answers(suite: Suite) -> Iterator[tuple[str, tuple[object, ...]]]:
-    """Task id and values of the first case's answer, of tasks whose answer is cells.
+    """Yields task id and values of the first case's answer, for tasks whose answer is cells.
 
     Tasks whose gold or position cannot be read are left out.
     """
@@ -38,21 +38,21 @@ def count_guessable(suite: Suite) -> Guessable:
 
 def whole_numbers(suite: Suite) -> dict[str, int]:
     """Task id -> answer, of the tasks whose answer is one cell with a whole number to 100."""
-    found = {}
+    numbers = {}
     for task, values in answers(suite):
         number = small_number(values[0]) if len(values) == 1 else None
         if number is not None:
-            found[task] = number
-    return found
+            numbers[task] = number
+    return numbers
 
 
 def leak_lines(server: Server, name: str, submissions: int) -> list[str]:
-    """What ``judge serve admin leak`` prints.
+    """Yields the lines that ``judge serve admin leak`` prints.
 
     Args:
         server: the server.
         name: the name of a suite.
-        submissions: the submissions of a team in a phase.
+        submissions: how many submissions a team makes in a phase.
 
     Raises:
         UsageError: there is no such suite.

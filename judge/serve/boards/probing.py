@@ -1,9 +1,9 @@
 """Signs that somebody submits in order to learn golds, for the authors of a suite.
 
-Two of them: programs of an account for one task that differ only in their literals, which
-ask for one gold again and again; and wrong answers that accounts have in common, as people have
-who share what they have learned, or who are one person. Neither proves anything; both say where
-to look.
+There are two signs. The first: programs of an account for one task that differ only in their
+literals, as if they tested one gold again and again. The second: wrong answers that accounts have
+in common, as people do who share what they have learned, or who are the same person. Neither proves
+anything; both say where to look.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from judge.serve.store import tables as t
 from judge.serve.store.folder import DataFolder
 
 MIN_VARIANTS = 3
-"""So many programs that differ in literals alone are listed."""
+"""Programs that differ only in literals are listed if there are at least this many."""
 
 MIN_SHARED = 3
-"""So many wrong answers have two accounts in common before the pair is listed."""
+"""Two accounts are listed if they have at least this many wrong answers in common."""
 
 _MAX_SUBMISSIONS = 2_000
 _MAX_CHARACTERS = 200_000
@@ -39,13 +39,13 @@ _BLANK = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, toke
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """Answers of an account to one task that differ in literals alone.
+    """Answers of an account to one task that differ only in literals.
 
     Attributes:
-        account: its name.
+        account: name of the account.
         task: id of the task.
-        variants: how many there are.
-        submissions: in how many submissions.
+        variants: how many different answers there are.
+        submissions: in how many submissions they are.
     """
 
     account: str
@@ -59,9 +59,9 @@ class Agreement:
     """Wrong answers that two accounts have in common.
 
     Attributes:
-        accounts: their names.
-        shared: cases in which they gave the same wrong answer.
-        both: cases in which both gave a wrong answer.
+        accounts: names of the accounts.
+        shared: number of cases in which they gave the same wrong answer.
+        both: number of cases in which both gave a wrong answer.
     """
 
     accounts: tuple[str, str]
@@ -83,10 +83,10 @@ def skeleton(text: str) -> str:
 
 
 def variants(answers: Iterable[tuple[str, str, str, str]]) -> list[Variants]:
-    """Answers that differ in literals alone, the most of them first.
+    """Finds answers that differ only in literals, most variants first.
 
     Args:
-        answers: account, task, submission, text.
+        answers: tuples of account, task, submission and text.
     """
     texts: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
     of: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
@@ -94,34 +94,34 @@ def variants(answers: Iterable[tuple[str, str, str, str]]) -> list[Variants]:
         key = account, task, skeleton(text)
         texts[key].add(text)
         of[key].add(submission)
-    found = [
+    repeated = [
         Variants(account, task, len(texts[key]), len(of[key]))
         for key in texts
         for account, task, _ in [key]
         if len(texts[key]) >= MIN_VARIANTS
     ]
-    return sorted(found, key=lambda one: (-one.variants, one.account, one.task))
+    return sorted(repeated, key=lambda one: (-one.variants, one.account, one.task))
 
 
 def agreements(wrong: Mapping[str, Mapping[tuple[str, int], frozenset[str]]]) -> list[Agreement]:
-    """Pairs of accounts with wrong answers in common, the most of them first.
+    """Finds pairs of accounts with wrong answers in common, most common answers first.
 
     Args:
         wrong: account -> (task, case) -> hashes of its wrong answers.
     """
-    found = []
+    shared_pairs = []
     for one, two in itertools.combinations(sorted(wrong), 2):
         both = wrong[one].keys() & wrong[two].keys()
         shared = sum(bool(wrong[one][case] & wrong[two][case]) for case in both)
         if shared >= MIN_SHARED:
-            found.append(Agreement((one, two), shared, len(both)))
-    return sorted(found, key=lambda pair: (-pair.shared, pair.accounts))
+            shared_pairs.append(Agreement((one, two), shared, len(both)))
+    return sorted(shared_pairs, key=lambda pair: (-pair.shared, pair.accounts))
 
 
 def probing_of(
     connection: sa.Connection, folder: DataFolder, suite: str
 ) -> tuple[list[Variants], list[Agreement]]:
-    """Both signs in the submissions to a suite; in its newest 2,000.
+    """Looks for both signs in the newest 2,000 submissions to a suite.
 
     Args:
         connection: a connection.
@@ -145,7 +145,7 @@ def probing_of(
 
 
 def _answers(folder: DataFolder, judging: str) -> list[tuple[str, str]]:
-    """Task and text of what a judging judged; nothing where its files are gone."""
+    """Yields task and text of each answer of a judging; nothing if its files are missing."""
     try:
         with RunDirectory(folder.results(judging)) as store:
             records: list[Any] = list(store.read_records(SUBMISSIONS_FILE))
@@ -162,7 +162,7 @@ def _answers(folder: DataFolder, judging: str) -> list[tuple[str, str]]:
 def _wrong(
     connection: sa.Connection, phases: sa.Select[Any]
 ) -> dict[str, dict[tuple[str, int], frozenset[str]]]:
-    """Account -> (task, case) -> its wrong answers, as the budgets of golds have noted them."""
+    """Account -> (task, case) -> wrong answers, from the table of the answer budgets."""
     wrong: defaultdict[str, defaultdict[tuple[str, int], set[str]]] = defaultdict(
         lambda: defaultdict(set)
     )
@@ -180,16 +180,16 @@ def _wrong(
     }
 
 
-def probing_lines(found: tuple[list[Variants], list[Agreement]]) -> list[str]:
-    """What ``judge serve admin probing`` prints."""
+def probing_lines(signs: tuple[list[Variants], list[Agreement]]) -> list[str]:
+    """Yields the lines that ``judge serve admin probing`` prints."""
     lines = [
-        f"{one.account}, task {one.task}: {one.variants} answers that differ in literals alone, in "
+        f"{one.account}, task {one.task}: {one.variants} answers that differ only in literals, in "
         f"{one.submissions} submissions"
-        for one in found[0]
+        for one in signs[0]
     ]
     lines += [
         f"{' and '.join(pair.accounts)}: the same wrong answer in {pair.shared} of the {pair.both} "
-        f"cases that both got wrong ({Verdict.WA.value})"
-        for pair in found[1]
+        f"cases that both answered wrongly ({Verdict.WA.value})"
+        for pair in signs[1]
     ]
     return lines or ["nothing looks like probing"]

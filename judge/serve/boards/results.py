@@ -1,8 +1,9 @@
-"""Signed results: what they say, what they withhold, and how anybody checks them offline.
+"""Signed results: what they state, what they withhold, and how anybody can check them offline.
 
-What the feedback level withholds is in the document as salted SHA-256 commitments, one for each
-case and one for the scores: the server is bound, and nothing is shown. When the phase is published,
-the salts are given next to the envelope, and everything follows from what was signed before.
+Data that the feedback level withholds is in the document as salted SHA-256 commitments, one for
+each case and one for the scores: the server cannot change it later, and nothing is revealed. When
+the phase is published, the salts are given next to the envelope, so anybody can check the data
+against the commitments that were signed before.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from judge.serve.store.words import Level
 
 SCHEMA_VERSION = 1
 RESULT, BOARD = "submission", "board"
-"""Values of ``type`` in a signed document."""
+"""Values of the field ``type`` in a signed document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +39,36 @@ class Scored:
     """Scores of a submission on a split.
 
     Attributes:
-        means: the score of each task, averaged over its samples: 0 for a task without an answer,
-            none for one whose cases are all set aside.
-        answered: tasks with an answer.
-        samples: the most samples that a task has.
-        set_aside: cases that are not scored, by verdict.
+        means: the score of each task, averaged over its samples: 0 for a task without an answer;
+            a task whose cases are all set aside has no score.
+        answered: number of tasks with an answer.
+        samples: the largest number of samples of a task.
+        set_aside: number of cases that are not scored, by verdict.
     """
 
     means: TaskMeans
     answered: int
     samples: int
     set_aside: Mapping[str, int]
+    _intervals: dict[str, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    def _interval(self, metric: str, means: Mapping[str, float]) -> dict[str, Any]:
+        """Made once: boards are renewed every second, and an interval takes 10,000 resamples."""
+        if metric not in self._intervals:
+            self._intervals[metric] = interval_of(means)
+        return dict(self._intervals[metric])
 
     def document(self, tasks: int, level: Level = Level.CELLS) -> dict[str, Any]:
-        """The scores with their intervals, as signed documents have them.
+        """The scores with their intervals, in the form that signed documents use.
 
         Args:
-            tasks: the tasks of the split.
-            level: of feedback; where it shows no verdicts, soft scores and codes would tell them.
+            tasks: the number of tasks of the split.
+            level: the feedback level; if it shows no verdicts, soft scores and verdict counts are
+                left out, since they would reveal verdicts.
         """
         document = {
-            "soft": interval_of(self.means.soft),
-            "hard": interval_of(self.means.hard),
+            "soft": self._interval("soft", self.means.soft),
+            "hard": self._interval("hard", self.means.hard),
             "answered": self.answered,
             "tasks": tasks,
             "samples": self.samples,
@@ -72,10 +81,10 @@ class Scored:
 
 
 def scored(rows: Iterable[Mapping[str, Any]], tasks: Sequence[str] | int) -> Scored:
-    """Scores from verdicts, as ``judge score`` gives them; tasks without an answer count as 0.
+    """Computes scores from verdicts as ``judge score`` does; tasks without an answer count as 0.
 
     Args:
-        rows: with task, sample, case and verdict.
+        rows: rows with task, sample, case and verdict.
         tasks: the tasks of the split, or how many there are.
     """
     verdicts: dict[tuple[str, int], list[Verdict]] = {}
@@ -109,7 +118,7 @@ def scored(rows: Iterable[Mapping[str, Any]], tasks: Sequence[str] | int) -> Sco
 
 def interval_of(means: Mapping[str, float]) -> dict[str, Any]:
     """A mean score with its interval, from 0 to 1."""
-    # In one order, and to the digits that say something: equal results have equal bytes.
+    # In a fixed order, and without meaningless digits, so that equal results have equal bytes.
     estimate = asdict(mean_interval(sorted(means.values())))
     return {
         name: round(value, 12) if isinstance(value, float) else value
@@ -118,7 +127,7 @@ def interval_of(means: Mapping[str, float]) -> dict[str, Any]:
 
 
 def shown_score(score: float, tasks: int) -> dict[str, Any]:
-    """A score that was rounded, with the interval that follows from it alone."""
+    """A rounded score, with the interval that follows from it and the number of tasks."""
     estimate = asdict(mean_interval([1.0] * round(score * tasks) + [0.0] * _rest(score, tasks)))
     return {**estimate, "value": round(score, 12)}
 
@@ -129,11 +138,11 @@ def _rest(score: float, tasks: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """Cases and scores behind commitments.
+    """Commitments to cases and scores.
 
     Attributes:
-        commitments: for the signed document.
-        openings: salts and values, for later.
+        commitments: the hashes for the signed document.
+        openings: salts and values, which are published later.
     """
 
     commitments: dict[str, Any]
@@ -145,7 +154,7 @@ def sealed(rows: Sequence[VerdictRow], scores: Mapping[str, Any], secret: bytes,
 
     Args:
         rows: all cases.
-        scores: those that follow from them.
+        scores: the scores that follow from the cases.
         secret: the secret of the server, from which the salts are made.
         of: id of the judging.
     """
@@ -170,7 +179,7 @@ def _commitment(salt: str, value: object) -> str:
 
 
 def opens(openings: Mapping[str, Any], commitments: Mapping[str, Any]) -> bool:
-    """Whether openings are those of the commitments, all of them and in their order."""
+    """Whether the openings match the commitments, all of them and in the same order."""
     try:
         pairs = [openings["scores"], *openings["cases"]]
         hashes = [commitments["scores"], *commitments["cases"]]
@@ -190,18 +199,18 @@ def result_of(
     level: Level,
     secret: bytes,
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The body of a result, and the openings of what it withholds, if it withholds something.
+    """The body of a result, and the openings of the data that it withholds, if any.
 
-    The hashes of outputs and keys are in clear where cells are: a program could speak through its
-    outputs, and golds could be guessed by the keys that depend on them.
+    The hashes of outputs and keys are in clear only if cells are: a program could leak data through
+    its outputs, and a guess of a gold could be confirmed with the keys that depend on it.
 
     Args:
         head: server, submission, suite, phase and conditions.
         rows: all cases of the judging.
-        shown: the same as far as the budget of each gold tells them.
+        shown: the same cases, limited by the answer budget of each gold.
         tasks: the tasks of the split.
         level: the feedback level of the split, which decides what is signed in clear. It must not
-            be the level of the one who asks: a result has one form.
+            be the level of the caller: a result has only one form.
         secret: the secret of the server.
     """
     scores = scored(rows, tasks).document(len(tasks))
@@ -232,7 +241,7 @@ _IN_CLEAR = ("task", "sample", "case", "verdict")
 
 
 def follows(scores: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether scores are those that follow from cases."""
+    """Whether computing scores from the cases again gives the same scores."""
     try:
         again = scored(rows, int(scores["tasks"])).document(int(scores["tasks"]))
         return _close(again, scores)
@@ -241,7 +250,7 @@ def follows(scores: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> boo
 
 
 def _close(one: object, two: object) -> bool:
-    """Equal but for the last digits, in which two machines may differ."""
+    """Whether two values are equal, except for the last digits, in which machines may differ."""
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         return one.keys() == two.keys() and all(_close(one[name], two[name]) for name in one)
     if isinstance(one, float) and isinstance(two, float | int):
@@ -251,7 +260,7 @@ def _close(one: object, two: object) -> bool:
 
 KEYS_NAME = "judge-keys.json"
 MAX_BYTES = 256 << 20
-_LATER = "is committed to and not published; ask for the result again later"
+_LATER = "is withheld until the phase is published; download the result again then"
 MEANINGS = {
     1: "a key of the server signed it",
     2: "the scores follow from the verdicts",
@@ -262,12 +271,12 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What holds of a signed result.
+    """The outcome of the check of a signed result.
 
     Attributes:
-        level: the highest level up to which everything holds, from 0 to 4.
-        broken: the level that does not hold; None if none was found broken.
-        why: why it does not hold, or why the check ended where it did.
+        level: the highest level up to which every check passes, from 0 to 4.
+        broken: the level whose check fails; None if no check failed.
+        why: why it fails, or why the check ended at this level.
         document: what was signed; empty if it cannot be read.
         key_id: the id of the key that signed it.
     """
@@ -293,9 +302,9 @@ def verify_result(
         file: the envelope.
         keys: ``judge-keys.json`` of the server; None for the one next to the file.
         dataset: the suite; without it, the check ends after level 2.
-        corrections: those that the server judged with, if the suite is the published one.
+        corrections: the corrections that the server used, if the suite is the published one.
         outputs: the folder of the outputs, named ``{task}/{case}.xlsx`` or as ``judge score`` finds
-            them; without it, the check ends with the suite.
+            them; without it, the check ends after the suite.
 
     Raises:
         UsageError: a file is missing, or the keys cannot be read.
@@ -316,18 +325,18 @@ def verify_result(
         return Verification(level, level + 1 if broken else None, why, document, key_id)
 
     if document.get("type") == BOARD:
-        return stop(1, "a version of a board names the results that it depends on; check these")
+        return stop(1, "a version of a board names the results that it depends on; check those")
     verdicts = _verdicts_of(document, openings)
     if isinstance(verdicts, str):
         return stop(1, verdicts, broken=True)
     rows, scores = verdicts
     withheld = "commitments" in document and openings is None
     if withheld and rows is None:
-        return stop(1, f"what decides the scores {_LATER}")
+        return stop(1, f"the data behind the scores {_LATER}")
     if not isinstance(rows, list) or not follows(scores or {}, rows):
-        return stop(1, "the scores are not those of the verdicts", broken=True)
+        return stop(1, "the scores do not follow from the verdicts", broken=True)
     if withheld:
-        return stop(2, f"what the outputs were {_LATER}")
+        return stop(2, f"the list of outputs {_LATER}")
     if dataset is None:
         return stop(2, "no suite was given (--dataset)")
     return _with_suite(stop, document, rows, dataset, corrections, outputs)
@@ -336,13 +345,13 @@ def verify_result(
 def _verdicts_of(
     document: Mapping[str, Any], openings: Mapping[str, Any] | None
 ) -> tuple[Any, Any] | str:
-    """Verdicts and scores of a result, the opened ones if there are openings, or what is wrong."""
+    """Verdicts and scores of a result, opened if there are openings; or the reason of a fault."""
     if openings is None:
         return document.get("cases"), document.get("scores")
     if "commitments" not in document:
-        return "there are openings, and nothing that they open"
+        return "there are openings, but no commitments"
     if not opens(openings, document["commitments"]):
-        return "the openings are not those of the commitments"
+        return "the openings do not match the commitments"
     return [pair["value"] for pair in openings["cases"]], openings["scores"]["value"]
 
 
@@ -354,7 +363,7 @@ def _with_suite(
     corrections: Path | None,
     outputs: Path | None,
 ) -> Verification:
-    """Levels 3 and 4."""
+    """Checks levels 3 and 4."""
     from judge.suites import load_suite  # noqa: PLC0415  levels 1 and 2 need no suite
     from judge.suites.corrections import corrected_suite  # noqa: PLC0415
 
@@ -380,7 +389,7 @@ def _with_suite(
         return answer
     differing = _judged_again(document, rows, dataset, corrections, there)
     if differing:
-        why = f"{len(differing)} verdicts differ, the first of them that of {differing[0]}"
+        why = f"{len(differing)} verdicts differ, the first for {differing[0]}"
         answer = stop(3, why, broken=True)
     else:
         answer = stop(4, MEANINGS[4])
@@ -394,7 +403,7 @@ def _judged_again(
     corrections: Path | None,
     there: Mapping[str, Path],
 ) -> list[str]:
-    """Cases with an output whose verdict is another one when it is compared again.
+    """The cases with an output that gets a different verdict when it is compared again.
 
     Outputs of programs are compared as finished workbooks, whose values are trusted.
     """
@@ -448,10 +457,10 @@ def _hashes(folder: Path) -> dict[str, Path]:
 
 
 def _keys(path: Path) -> list[Mapping[str, Any]]:
-    hint = "Save /.well-known/judge-keys.json of the server, and name it with --key."
+    hint = "Download /.well-known/judge-keys.json from the server, and pass it with --key."
     document = read_json(path, UsageError)
     if document is None:
-        raise UsageError(f"{path}: there are no keys", hint=hint)
+        raise UsageError(f"{path}: this key file does not exist", hint=hint)
     keys = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
         raise UsageError(f"{path}: these are not the keys of a server", hint=hint)

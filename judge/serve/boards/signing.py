@@ -1,7 +1,7 @@
 """Signed documents: DSSE envelopes with Ed25519, and the keys of a server.
 
-An envelope is one line of canonical JSON, so that there is one file for a document: whatever byte
-is changed, it is another file. Source: https://github.com/secure-systems-lab/dsse, protocol.md 1.0.
+An envelope is one line of canonical JSON, so each document has exactly one valid file: a change of
+any byte is detected. Source: https://github.com/secure-systems-lab/dsse, protocol.md 1.0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEYS_FILE = "signing.json"
 
 
 class PublicKey(TypedDict):
-    """A key as ``/.well-known/judge-keys.json`` lists it; times are UTC in ISO form, or null."""
+    """A key as listed by ``/.well-known/judge-keys.json``; times are UTC in ISO form, or null."""
 
     kid: str
     kty: str
@@ -44,11 +44,11 @@ class _Key(PublicKey):
 
 
 class NotSignedError(Exception):
-    """The envelope is not what a key signed; the text says why."""
+    """No valid key signed the envelope; the message says why."""
 
 
 def canonical(document: object) -> bytes:
-    """The one form of a document: UTF-8, keys in order, no blanks."""
+    """The canonical form of a document: UTF-8, sorted keys, no white space."""
     text = json.dumps(
         document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
@@ -61,24 +61,24 @@ def sha256_of(data: bytes) -> str:
 
 
 def signed_bytes(body: bytes, payload_type: str = PAYLOAD_TYPE) -> bytes:
-    """What is signed: DSSE's pre-authentication encoding of type and body."""
+    """The bytes that are signed: DSSE's pre-authentication encoding of type and body."""
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(body), body)
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature over a body: the key's id, and 64 bytes in base64."""
+    """A signature of a body: the key's id, and 64 bytes in base64."""
 
     key_id: str
     text: str
 
 
 class SigningKeys:
-    """The keys of a server: one that signs, and those that did.
+    """The keys of a server: the current one, and those that signed before.
 
     Args:
-        folder: where they are kept; a key is made when it is first needed.
+        folder: the folder that contains them; a key is made when it is first needed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -89,7 +89,7 @@ class SigningKeys:
 
         Args:
             body: the canonical document.
-            now: time in ISO form, from which a key that has to be made is valid.
+            now: time in ISO form; if a key has to be made, it is valid from then on.
         """
         key = self._current(now)
         private = Ed25519PrivateKey.from_private_bytes(_unbase64(key["d"]))
@@ -111,7 +111,7 @@ class SigningKeys:
         return keys[-1]["kid"]
 
     def revoke(self, key_id: str, since: str) -> None:
-        """Revokes a key from a time on; a current one is replaced.
+        """Revokes a key from a time on; if it is the current one, it is replaced.
 
         Raises:
             StoreError: there is no such key.
@@ -161,7 +161,7 @@ def envelope_of(
     Args:
         body: the canonical document.
         signature: its signature.
-        openings: what opens the body's commitments, once it may be shown.
+        openings: what opens the body's commitments, once that may be shown.
     """
     envelope: dict[str, Any] = {
         "payloadType": PAYLOAD_TYPE,
@@ -186,7 +186,7 @@ def opened(
         The signed document, the openings next to it, and the id of the key.
 
     Raises:
-        NotSignedError: it is not an envelope in its one form, or no key signed it.
+        NotSignedError: it is not an envelope in canonical form, or no key signed it.
     """
     envelope = _envelope(data)
     body, signature = _unbase64(envelope["payload"]), envelope["signatures"][0]
@@ -200,13 +200,13 @@ def opened(
         raise NotSignedError("the signature does not belong to the content") from error
     document = json.loads(body)
     if canonical(document) != body:
-        raise NotSignedError("the content is not in its one form")
+        raise NotSignedError("the content is not in canonical form")
     _check_validity(key, document)
     return document, envelope.get("openings"), str(key["kid"])
 
 
 def _envelope(data: bytes) -> dict[str, Any]:
-    broken = NotSignedError("this is not a signed result in its one form")
+    broken = NotSignedError("this is not a signed result in canonical form")
     try:
         envelope = json.loads(data)
         if canonical(envelope) + b"\n" != data:
@@ -231,9 +231,9 @@ def _check_validity(key: Mapping[str, Any], document: Mapping[str, Any]) -> None
     if key.get("revoked_from") and signed >= key["revoked_from"]:
         raise NotSignedError(f"the key was revoked from {key['revoked_from']} on")
     if signed < str(key.get("valid_from")):
-        raise NotSignedError("it says that it was signed before its key was valid")
+        raise NotSignedError("its date of signing is before its key was valid")
     if key.get("valid_until") and signed > key["valid_until"]:
-        raise NotSignedError("it says that it was signed after its key's validity")
+        raise NotSignedError("its date of signing is after its key's validity")
 
 
 def _new_key(now: str) -> _Key:

@@ -1,6 +1,6 @@
-"""What a team has been shown in a phase: its ladder, and its different answers to each case.
+"""Records what a team has been shown in a phase: its ladder, and its answers to each case.
 
-Both are noted in the transaction that ends a judging, so that a crash gives no further answer away.
+Both are written in the transaction that ends a judging, so that a crash reveals no further answer.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _ABOUT = (
 def note_judged(
     transaction: Transaction, judging: str, results: Path, *, first: bool = True
 ) -> None:
-    """Notes what a judging tells its team; where a public split shows verdicts, nothing.
+    """Records what a judging shows its team; nothing if a public split shows verdicts.
 
     Args:
-        transaction: which ends the judging; its verdicts are written.
-        judging: its id.
-        results: its results directory.
-        first: whether it is the first one of its submission; a rejudging shows nothing before it is
-            applied.
+        transaction: the transaction that ends the judging, with its verdicts already written.
+        judging: id of the judging.
+        results: results directory of the judging.
+        first: whether it is the first judging of its submission; a rejudging shows nothing before
+            it is applied.
     """
     connection = transaction.connection
     row = dict(connection.execute(_ABOUT, {"judging": judging}).mappings().one())
@@ -53,13 +53,13 @@ def note_judged(
 
 
 def is_bounded(suite: dict[str, Any], phase: Mapping[str, Any]) -> bool:
-    """Whether a team has a budget of answers for each gold before the phase is published."""
+    """Whether each gold has an answer budget for a team until the phase is published."""
     hidden = phase["split"] == HIDDEN_SPLIT
     return hidden or not split_level(suite, phase["split"]).shows(Level.VERDICTS)
 
 
 def is_bounded_for(connection: sa.Connection, viewer: Viewer, phase: Mapping[str, Any]) -> bool:
-    """Whether the budget applies to a viewer: not to authors, nor in a published phase."""
+    """Whether the budget applies to a viewer: not to authors, and not in a published phase."""
     suite = row_of(connection, t.suite, phase["suite"])
     now = connection.execute(sa.select(t.Now())).scalar_one()
     published = phase_state(dict(phase), now) is PhaseState.PUBLISHED
@@ -67,7 +67,7 @@ def is_bounded_for(connection: sa.Connection, viewer: Viewer, phase: Mapping[str
 
 
 def _answers(results: Path) -> dict[_Key, str]:
-    """(task, sample, case) -> hash of the answer, of the last record of each case."""
+    """(task, sample, case) -> hash of the answer, from the last record of each case."""
     answers: dict[_Key, str] = {}
     with RunDirectory(results) as store:
         for record in store.read_records(CASES_FILE):
@@ -88,8 +88,10 @@ def _note_answers(
         t.answer_seen.c.account == row["account"], t.answer_seen.c.phase == row["phase"]
     )
     seen: dict[tuple[str, int], dict[str, int]] = {}
-    for known in all_rows(transaction.connection, sa.select(t.answer_seen).where(of_team)):
-        seen.setdefault((known["task"], known["case"]), {})[known["answer"]] = known["place"]
+    for earlier in all_rows(transaction.connection, sa.select(t.answer_seen).where(of_team)):
+        seen.setdefault((earlier["task"], earlier["case"]), {})[earlier["answer"]] = earlier[
+            "place"
+        ]
     new: list[dict[str, Any]] = []
     beyond: list[dict[str, Any]] = []
     verdicts = _verdicts(transaction.connection, judging)
@@ -122,14 +124,16 @@ def _verdicts(connection: sa.Connection, judging: str) -> dict[_Key, str]:
 
 
 def verdicts_of(connection: sa.Connection, judging: str) -> list[t.VerdictRow]:
-    """All verdicts of a judging by task, sample and case, whatever may be shown of them."""
-    rows = all_rows(
-        connection,
-        sa.select(*t.OF_VERDICT)
-        .where(t.verdict.c.judging == judging)
-        .order_by(t.verdict.c.task, t.verdict.c.sample, t.verdict.c.case),
-    )
-    return cast("list[t.VerdictRow]", rows)
+    """All verdicts of a judging by task, sample and case, even if they may not be shown."""
+    rows = connection.execute(_VERDICTS, {"judging": judging}).mappings()
+    return cast("list[t.VerdictRow]", [dict(row) for row in rows])
+
+
+_VERDICTS = (
+    sa.select(*t.OF_VERDICT)
+    .where(t.verdict.c.judging == sa.bindparam("judging"))
+    .order_by(t.verdict.c.task, t.verdict.c.sample, t.verdict.c.case)
+)
 
 
 def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> list[t.VerdictRow]:
@@ -160,10 +164,10 @@ def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> lis
 def last_shown(
     connection: sa.Connection, account: str, phase: Mapping[str, Any], conditions: str
 ) -> dict[str, Any] | None:
-    """What an account was shown last in a phase under conditions: ``submission`` and ``score``.
+    """The ``submission`` and ``score`` shown last to an account in a phase under these conditions.
 
-    Under the conditions of a rejudging nobody has seen anything yet: there the ladder is climbed
-    again with the account's submissions in their order.
+    Under the conditions of a rejudging, nothing has been shown yet: the ladder is climbed again
+    with the account's submissions in their order.
     """
     row = _row(connection, account, phase, conditions)
     if row is not None:
@@ -227,9 +231,9 @@ def _climb(
     judging: str,
 ) -> None:
     connection = transaction.connection
-    known = _row(connection, account, phase, conditions)
-    # After a rejudging the steps so far are climbed again, without the judging that just ended.
-    last = known or _climbed(connection, account, phase, conditions, without=judging)
+    row = _row(connection, account, phase, conditions)
+    # After a rejudging, the earlier steps are climbed again, without the judging that just ended.
+    last = row or _climbed(connection, account, phase, conditions, without=judging)
     before = Rung() if last is None else Rung(last["score"], last["steps"])
     after = before.after(_score(connection, judging, phase, conditions))
     submission = connection.execute(
@@ -238,7 +242,7 @@ def _climb(
     if after is before and last is not None:
         submission = last["submission"]
     values = {"submission": submission, "score": after.score, "steps": after.steps}
-    if known is None:
+    if row is None:
         transaction.execute(
             sa.insert(t.shown_score).values(
                 account=account, phase=phase["id"], conditions=conditions, **values
@@ -259,7 +263,7 @@ def _climb(
 def _score(
     connection: sa.Connection, judging: str, phase: Mapping[str, Any], conditions: str
 ) -> float:
-    """The hard score of a judging on its split by what counts, from 0 to 1."""
+    """The hard score of a judging on its split by the verdicts that count, from 0 to 1."""
     revision = connection.execute(
         sa.select(t.conditions.c.revision).where(t.conditions.c.digest == conditions)
     ).scalar_one()

@@ -1,7 +1,7 @@
-"""Ties and rank intervals of a board. Pure: scores by task in, numbers out.
+"""Ties and rank intervals of a board, computed from scores by task. Pure.
 
-All pairs are tested as ``judge compare-runs`` tests two runs, with the same draws of tasks, and
-adjusted by Holm's method over all pairs of the board.
+Each pair is tested as ``judge compare-runs`` tests two runs, all with the same resamples of tasks;
+the p-values are adjusted by Holm's method over all pairs of the board.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Smallest:
     """The smallest differences that a board could show between two of its entries.
 
     Attributes:
-        pairs: pairs of entries, over which Holm's method adjusts.
-        tasks: tasks that one entry alone has to solve, and the other none, for a difference of
-            hard scores.
-        hard: the same as a share of all tasks; None if there are fewer tasks.
-        soft: true difference of two soft scores that would be found with a power of 80 %, where
-            they scatter as the median pair does; None if scores cannot differ by as much.
+        pairs: number of pairs of entries, over which Holm's method adjusts.
+        tasks: if one entry solves all tasks that another solves: how many more it has to solve for
+            a significant difference of hard scores.
+        hard: the same as a share of all tasks; None if the board has fewer tasks.
+        soft: true difference of two soft scores that would be found with a power of 80 %, if they
+            scatter like the median pair; None if scores cannot differ by that much.
     """
 
     pairs: int
@@ -64,15 +64,15 @@ class Ties:
     """All pairs of a board.
 
     Attributes:
-        ranks: for each entry, the first and the last rank that the tests leave it: 1 + entries
-            that are significantly better, and N - entries that are significantly worse.
+        ranks: for each entry, the best and the worst rank that the tests allow: 1 + the number of
+            significantly better entries, and N - the number of significantly worse ones.
         p: (first, second) -> p of the board's metric, first < second, as ``judge compare-runs``
-            gives it.
-        p_holm: the same, adjusted for all pairs. A bootstrap of 10,000 resamples cannot say less
-            than 0.0002, with which no pair of 23 entries could differ after Holm's adjustment.
-            Where no resample is on the other side of zero, the exact sign test's p is adjusted
+            computes it.
+        p_holm: the same, adjusted for all pairs. A bootstrap of 10,000 resamples cannot give a p
+            below 0.0002, with which no pair of 23 entries could differ after Holm's adjustment.
+            If no resample is on the other side of zero, the p of the exact sign test is adjusted
             instead, if it is smaller.
-        smallest: what the board could show.
+        smallest: the smallest differences that the board could show.
     """
 
     ranks: tuple[tuple[int, int], ...]
@@ -82,12 +82,12 @@ class Ties:
 
 
 def ties_of(entries: Sequence[TaskMeans], metric: Metric, method: Method = DEFAULT_METHOD) -> Ties:
-    """Tests all pairs of entries on the tasks that both have a score of.
+    """Tests all pairs of entries on the tasks for which both have a score.
 
     Args:
-        entries: their scores by task; a task that an entry did not answer has the score 0, one that
-            was set aside has none.
-        metric: which score ranks.
+        entries: their scores by task; a task that an entry did not answer has the score 0, a task
+            that was set aside has no score.
+        metric: the score by which the board ranks.
         method: confidence, resamples and seed.
     """
     p: dict[tuple[int, int], float] = {}
@@ -126,7 +126,7 @@ def rank_intervals(
     Args:
         scores: the scores of the entries.
         p_holm: adjusted p of each pair (first, second), first < second.
-        alpha: the level below which two entries differ.
+        alpha: two entries differ if p is below this.
     """
     better, worse = [0] * len(scores), [0] * len(scores)
     for (first, second), p in p_holm.items():
@@ -142,13 +142,13 @@ def rank_intervals(
 def smallest_differences(
     tasks: int, entries: int, spreads: Sequence[float], method: Method = DEFAULT_METHOD
 ) -> Smallest:
-    """What a board could show between two of its entries.
+    """Computes the smallest differences that a board could show between two of its entries.
 
     Args:
-        tasks: the tasks of the board.
-        entries: the entries of the board.
-        spreads: standard deviations of the differences of soft scores, of the pairs that have one.
-        method: the confidence is used.
+        tasks: number of tasks of the board.
+        entries: number of entries of the board.
+        spreads: standard deviations of the differences of soft scores, for the pairs that have one.
+        method: only its confidence is used.
     """
     pairs = max(1, entries * (entries - 1) // 2)
     alpha = (1 - method.confidence) / pairs
@@ -162,17 +162,17 @@ def smallest_differences(
 def ties_of_shown(
     scores: Sequence[float], tasks: int, method: Method = DEFAULT_METHOD
 ) -> tuple[tuple[int, int], ...]:
-    """Rank intervals from scores alone, where nothing about single tasks may be shown.
+    """Rank intervals from total scores only, for boards that may not show single tasks.
 
-    Without pairs of tasks, two scores are compared as if their tasks were different ones: the
+    As tasks cannot be paired, two scores are compared as if they came from different tasks: by the
     normal test with the variance p (1 - p) / n, the largest that scores from 0 to 1 with this mean
     can have. Systems mostly solve the same tasks, so this test finds fewer differences than the
     paired one. It uses only the scores that the board shows.
 
     Args:
-        scores: as shown, from 0 to 1.
-        tasks: the tasks of the board.
-        method: the confidence is used.
+        scores: the scores as shown, from 0 to 1.
+        tasks: number of tasks of the board.
+        method: only its confidence is used.
     """
     p = {
         (first, second): _unpaired(scores[first], scores[second], tasks)
@@ -197,7 +197,7 @@ def _mean(scores: Mapping[str, float]) -> float:
 
 
 def _pairs_of_groups(entries: Sequence[TaskMeans]) -> list[tuple[list[int], list[int]]]:
-    """All pairs of groups of entries, each with itself; a group has scores of the same tasks."""
+    """Yields all pairs of groups, each also with itself; a group has scores for the same tasks."""
     groups: dict[frozenset[str], list[int]] = {}
     for index, entry in enumerate(entries):
         groups.setdefault(frozenset(entry.soft), []).append(index)
@@ -206,7 +206,7 @@ def _pairs_of_groups(entries: Sequence[TaskMeans]) -> list[tuple[list[int], list
 
 
 class _PairTests:
-    """Tests of pairs on the same tasks, from one draw of them."""
+    """Tests pairs on the same tasks, all with the same resamples."""
 
     def __init__(
         self, entries: Sequence[TaskMeans], tasks: Sequence[str], metric: Metric, method: Method
@@ -245,7 +245,7 @@ class _PairTests:
         return p_of_resamples(self._means[second] - self._means[first])
 
     def sharper_p(self, p: float, first: int, second: int) -> float:
-        """The p that Holm's method adjusts: see :class:`Ties`."""
+        """The p-value that Holm's method adjusts; see :class:`Ties`."""
         if self._metric is Metric.HARD or p > 2 / (self._method.resamples + 1):
             return p
         one, two = self._soft[:, first], self._soft[:, second]
@@ -253,7 +253,7 @@ class _PairTests:
         return min(p, _mcnemar(min(better, worse), max(better, worse)))
 
     def spread(self, first: int, second: int) -> float:
-        """Standard deviation of the differences of the soft scores."""
+        """The standard deviation of the differences of the soft scores."""
         if self._tasks < 2:
             return 0.0
         product = float(self._centred[first, second])
@@ -262,7 +262,7 @@ class _PairTests:
 
 
 def _moments(soft: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Variances and covariances of columns, with n - 1."""
+    """Variances and covariances of columns, with the divisor n - 1."""
     tasks = max(2, soft.shape[0])
     centred = soft - soft.mean(axis=0) if soft.shape[0] else soft
     covariances = centred.T @ centred / (tasks - 1)

@@ -1,7 +1,7 @@
-"""Boards: their entries, and their versions as a chain of signed documents that stay.
+"""Boards: their entries, and their versions as a permanent chain of signed documents.
 
-A board shows judgings of its conditions alone. A version is a canonical document that names the
-hash of the one before; anybody who keeps one version can see if the next ones follow from it.
+A board shows only judgings under its conditions. A version is a canonical document with the hash of
+the one before; anybody who keeps one version can check whether later ones follow from it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Level, PhaseState, Visibility
 
 RULES = ("latest", "best", "chosen")
-"""Which submission of an account a board shows; ``best`` is by the board's metric."""
+"""Rules for which submission of an account a board shows; ``best`` is by the board's metric."""
 
 _DECLARED = ("system", "model", "setting", "url", "cost_usd", "tokens", "cutoff")
 
@@ -41,13 +41,14 @@ class NewBoard:
     """A board to add.
 
     Attributes:
-        name: for its address.
+        name: used in its address.
         phase: name of the phase whose submissions it shows.
-        title: for people; empty for the name.
-        metric: which score ranks.
+        title: shown on pages; if empty, the name is shown.
+        metric: the score by which it ranks.
         rule: one of :data:`RULES`.
-        visibility: who sees it.
-        frozen_at: from when the public sees the version of that moment; None for never.
+        visibility: who can see it.
+        frozen_at: time at which it is frozen: from then on, the public sees the version of that
+            moment; None for never.
     """
 
     name: str
@@ -61,7 +62,7 @@ class NewBoard:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a board is about, read once.
+    """The rows and settings that a board depends on, read once.
 
     Attributes:
         board: its row.
@@ -70,8 +71,8 @@ class Setting:
         revision: row of the revision of its conditions.
         conditions: the document of its conditions.
         tasks: ids of the split's tasks.
-        level: what is shown of single tasks now.
-        signed_level: the level of the split, which decides what results have in clear.
+        level: the feedback level that applies now.
+        signed_level: the level of the split, which decides what signed results have in clear.
         published: whether the phase is published.
         now: time of the database.
     """
@@ -89,7 +90,7 @@ class Setting:
 
     @property
     def metric(self) -> Metric:
-        """The score that ranks."""
+        """The score by which the board ranks."""
         return Metric(self.board["metric"])
 
 
@@ -99,8 +100,8 @@ class Entry:
 
     Attributes:
         row: the row of the submission, with the account's name and the judging.
-        scored: its scores by task; None where the level tells no more than a score.
-        score: the score that ranks; None where the level tells none.
+        scored: its scores by task; None if the level shows at most a score.
+        score: the score by which it is ranked; None if the level shows no score.
     """
 
     row: Mapping[str, Any]
@@ -109,7 +110,7 @@ class Entry:
 
 
 def suite_part(setting: Setting) -> dict[str, Any]:
-    """The suite of a board as its documents name it: name, revision, digest, corrections."""
+    """The suite of a board as its documents describe it: name, revision, digest, corrections."""
     return {
         "name": setting.suite["name"],
         "revision": setting.revision["number"],
@@ -119,7 +120,7 @@ def suite_part(setting: Setting) -> dict[str, Any]:
 
 
 def setting_of(connection: sa.Connection, board: Mapping[str, Any]) -> Setting:
-    """What a board is about."""
+    """Reads the setting of a board."""
     phase = row_of(connection, t.phase, board["phase"])
     suite = row_of(connection, t.suite, board["suite"])
     conditions = row_of(connection, t.conditions, board["conditions"])
@@ -144,13 +145,13 @@ def setting_of(connection: sa.Connection, board: Mapping[str, Any]) -> Setting:
 def entries_of(
     connection: sa.Connection, setting: Setting, judgings: Mapping[str, str] | None = None
 ) -> list[Entry]:
-    """The entries of a board, the best first; equal ones by name.
+    """The entries of a board, best first; ties are sorted by name.
 
     Args:
         connection: a connection that sees one state of the database.
-        setting: the board's.
-        judgings: submission -> judging that shall count in place of the current one, whatever its
-            conditions: to see what a rejudging would do.
+        setting: the setting of the board.
+        judgings: submission -> judging that counts in place of the current one, whatever its
+            conditions; used to preview a rejudging.
     """
     rows = _rows(connection, setting, judgings or {})
     if setting.level is Level.SCORE and judgings is None:
@@ -170,13 +171,13 @@ def entries_of(
 
 
 def ties_among(entries: Sequence[Entry], setting: Setting) -> Ties | None:
-    """The tests of all pairs; None where the level does not show tasks."""
+    """The tests of all pairs; None if the level does not show tasks."""
     means = [entry.scored.means for entry in entries if entry.scored is not None]
     return ties_of(means, setting.metric) if means and len(means) == len(entries) else None
 
 
 def ranks_of(entries: Sequence[Entry], setting: Setting) -> Sequence[tuple[int, int]]:
-    """The rank intervals of entries, by what the level may tell."""
+    """The rank intervals of entries, from the data that the level may show."""
     ties = ties_among(entries, setting)
     if ties is not None:
         return ties.ranks
@@ -188,7 +189,7 @@ def ranks_of(entries: Sequence[Entry], setting: Setting) -> Sequence[tuple[int, 
 def _rows(
     connection: sa.Connection, setting: Setting, judgings: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Submissions of the phase with a judging that may be on the board, the first one first."""
+    """Submissions of the phase with a judging that the board may show, oldest first."""
     current = t.submission.c.current_judging
     rows = all_rows(
         connection,
@@ -226,7 +227,7 @@ def _chosen_of(
     rows: Iterable[dict[str, Any]],
     scores: Mapping[str, float],
 ) -> list[dict[str, Any]]:
-    """One submission of each account, by the board's rule."""
+    """One submission of each account, selected by the board's rule."""
     rule: str = setting.board["rule"]
     chosen: dict[str, dict[str, Any]] = {}
     choices = {
@@ -251,7 +252,7 @@ def _chosen_of(
 def _by_ladder(
     connection: sa.Connection, setting: Setting, rows: Sequence[dict[str, Any]]
 ) -> list[Entry]:
-    """Entries at the level ``score``: each account with the score that the ladder shows."""
+    """Entries at the level ``score``: each account has the score that its ladder shows."""
     by_submission = {row["submission"]: row for row in rows}
     entries = []
     for account in dict.fromkeys(row["account"] for row in rows):
@@ -262,21 +263,22 @@ def _by_ladder(
 
 
 def _scored(connection: sa.Connection, judging: str, setting: Setting) -> Scored:
-    """Scores of a judging by what may be shown of it."""
+    """Scores of a judging, from the verdicts that may be shown."""
     bounded = is_bounded(setting.suite, setting.phase) and not setting.published
-    key = (str(connection.engine.url), judging, bounded, setting.tasks)
-    found = _CACHE.get(key)
-    if found is None:
+    # The key has the database: in a copy that went on judging, the same id has other verdicts.
+    key = (str(connection.engine.url.database), judging, bounded, setting.tasks)
+    cached = _CACHE.get(key)
+    if cached is None:
         while len(_CACHE) >= _CACHED:
             _CACHE.pop(next(iter(_CACHE)), None)
         rows = shown_rows(connection, judging, bounded=bounded)
-        found = _CACHE[key] = scored(rows, setting.tasks)
-    return found
+        cached = _CACHE[key] = scored(rows, setting.tasks)
+    return cached
 
 
 _CACHED = 1_000
 _CACHE: dict[tuple[str, str, bool, tuple[str, ...]], Scored] = {}
-"""Scores of judgings that are done, which never change."""
+"""Cache: scores of finished judgings, which never change."""
 
 
 def _mean(scores: Scored, metric: Metric) -> float:
@@ -292,7 +294,7 @@ class Boards:
 
     Args:
         folder: the data folder, which has the signing keys.
-        server: the server's address, for the documents.
+        server: the server's address, which is written into the documents.
     """
 
     def __init__(self, folder: DataFolder, server: str = "") -> None:
@@ -306,7 +308,7 @@ class Boards:
             Its id.
 
         Raises:
-            UsageError: there is no such phase, the name is taken, or nothing could judge yet.
+            UsageError: there is no such phase, the name is taken, or no dispatcher has started.
         """
         check_name(new.name, "board")
         if new.rule not in RULES:
@@ -322,12 +324,12 @@ class Boards:
         if not level.shows(Level.VERDICTS) and new.metric is not Metric.HARD:
             raise UsageError(
                 f"at the level '{level}', a board ranks by the hard score",
-                hint="A soft score would tell of cases, which this level withholds.",
+                hint="A soft score would reveal verdicts of cases, which this level withholds.",
             )
         conditions = current_conditions(transaction, phase)
         if conditions is None:
             raise UsageError(
-                "the conditions of a board are fixed, and no dispatcher has said yet with which "
+                "a board has fixed conditions, but no dispatcher has reported yet with which "
                 "sandbox and engines it judges",
                 hint="Start `judge serve` once, and add the board then.",
             )
@@ -352,19 +354,19 @@ class Boards:
     def changes(
         self, connection: sa.Connection, members: Mapping[str, str]
     ) -> list[dict[str, Any]]:
-        """What rejudgings show of boards: see :func:`compare_boards`."""
+        """Compares boards for a rejudging; see :func:`compare_boards`."""
         return compare_boards(connection, members)
 
     def public_keys(self, now: str) -> list[PublicKey]:
-        """The keys that sign, and those that did."""
+        """The current key, and those that signed before."""
         return self._keys.public(now)
 
     def sign(self, body: Mapping[str, Any], now: str) -> tuple[bytes, Signature]:
-        """Signs a document: its canonical bytes, and the signature.
+        """Signs a document; returns its canonical bytes and the signature.
 
         Args:
-            body: the document without ``signed``, which is set here: to ``now``, or to the start of
-                the key's validity if that is later.
+            body: the document without ``signed``; this method sets it to ``now``, or to the start
+                of the key's validity if that is later.
             now: the time of the document.
         """
         first = self._keys.public(now)[-1]["valid_from"]
@@ -374,12 +376,12 @@ class Boards:
     def choose(
         self, transaction: Transaction, board: Mapping[str, Any], submission: Mapping[str, Any]
     ) -> None:
-        """Has a board with the rule ``chosen`` show this submission of its account.
+        """Makes a board with the rule ``chosen`` show this submission of its account.
 
         Args:
-            transaction: in which it is chosen, and the board renewed.
-            board: its row.
-            submission: its row, to the board's phase.
+            transaction: the transaction of the choice and the board's new version.
+            board: row of the board.
+            submission: row of the submission, which belongs to the board's phase.
         """
         of_account = sa.and_(
             t.board_choice.c.board == board["id"],
@@ -400,7 +402,7 @@ class Boards:
         """Makes a new version of each board of a phase whose entries have changed.
 
         Returns:
-            Ids of these boards.
+            The ids of these boards.
         """
         boards = all_rows(
             transaction.connection,
@@ -423,10 +425,10 @@ class Boards:
         """Makes a new version of a board in this transaction.
 
         Args:
-            transaction: in which the judgings that count were set as well.
+            transaction: the transaction in which the judgings that count were also set.
             board: its row, with the conditions that it has from now on.
-            why: the reason, for its page.
-            only_if_changed: whether a version with the same entries is left out.
+            why: the reason, shown on its page.
+            only_if_changed: whether no version is made if the entries are the same.
 
         Returns:
             Whether there is a new version.
@@ -440,7 +442,7 @@ class Boards:
         entries = entries_of(connection, setting)
         outline = _outline(entries, setting)
         if only_if_changed and last is not None and _same(json.loads(last["document"]), outline):
-            return False  # most submissions change nothing, and testing all pairs takes time
+            return False  # most submissions change nothing, and tests of all pairs take time
         body = _with_ties(outline, entries, setting)
         number = 1 if last is None else last["number"] + 1
         body |= {
@@ -472,10 +474,11 @@ class Boards:
 
 
 def renew_judged(server: Server) -> None:
-    """Renews the boards of the phases in which something was judged since the last time.
+    """Renews the boards of the phases in which something was judged since the last call.
 
-    Once for a burst of submissions: a board is computed from all that are on it. How far this came
-    is in the database, in the same transaction, so that a crash leaves no board behind.
+    A burst of submissions renews a board only once, as a board is computed from all of its
+    submissions. The number of the last event processed is stored in the same transaction, so that
+    no board is missed after a crash.
     """
     seen = server.shared.get(RENEWED)
     with server.database.reading() as connection:
@@ -492,7 +495,7 @@ def renew_judged(server: Server) -> None:
 
 
 RENEWED = "boards_renewed"
-"""The setting with the number of the last event that boards have taken into account."""
+"""Name of the setting with the number of the last event that boards have taken into account."""
 
 _IS_RENEWED = t.setting.c.name == RENEWED
 _LAST_EVENT = sa.select(sa.func.max(t.event.c.seq))
@@ -509,7 +512,7 @@ _JUDGED_IN = (
 )
 _OF_VERSION = ("server", "number", "previous", "why", "signed")
 _OF_TIES = ("smallest", "ranks")
-"""Fields of a document and of its entries that follow from the others."""
+"""Fields of a document and of its entries that are computed from the other fields."""
 
 
 def _same(document: Mapping[str, Any], outline: Mapping[str, Any]) -> bool:
@@ -523,13 +526,13 @@ def _same(document: Mapping[str, Any], outline: Mapping[str, Any]) -> bool:
 
 
 def document_of(connection: sa.Connection, setting: Setting) -> dict[str, Any]:
-    """The document of a board as it is now, without what belongs to a version."""
+    """The current document of a board, without the fields of a version."""
     entries = entries_of(connection, setting)
     return _with_ties(_outline(entries, setting), entries, setting)
 
 
 def _outline(entries: Sequence[Entry], setting: Setting) -> dict[str, Any]:
-    """The document without the tests of pairs, which follow from it."""
+    """The document without the tests of pairs, which are computed from it."""
     return {
         "schema_version": SCHEMA_VERSION,
         "type": BOARD,
@@ -575,7 +578,7 @@ def _entry(entry: Entry, setting: Setting) -> dict[str, Any]:
     }
     if entry.scored is not None:
         document["scores"] = entry.scored.document(len(setting.tasks), setting.level)
-        # Where a level shows no verdicts, shares of accepted outputs would tell them.
+        # If a level shows no verdicts, shares of accepted outputs would reveal them.
         if setting.level.shows(Level.VERDICTS) and (figures := _figures(row, setting)):
             document["figures"] = figures
     elif entry.score is not None:
@@ -584,9 +587,9 @@ def _entry(entry: Entry, setting: Setting) -> dict[str, Any]:
 
 
 def _figures(row: Mapping[str, Any], setting: Setting) -> Mapping[str, Any]:
-    """The two figures besides the score, by the report of a judging of just these tasks.
+    """The two figures besides the score, from the report of a judging of exactly these tasks.
 
-    They are counts over all of its tasks, so they wait where verdicts are bounded.
+    They count all of its tasks, so they are withheld while the budget limits the shown verdicts.
     """
     judged = row["judged"] or {}
     if is_bounded(setting.suite, setting.phase) and not setting.published:
@@ -610,12 +613,12 @@ def latest(connection: sa.Connection, board: str) -> dict[str, Any] | None:
 def version_shown(
     connection: sa.Connection, board: Mapping[str, Any], *, author: bool, number: int | None = None
 ) -> dict[str, Any] | None:
-    """A version of a board, or the last one, as far as it may be seen; None if there is none.
+    """A version of a board, or the last one, if the caller may see it; otherwise None.
 
     Args:
         connection: a connection.
-        board: its row.
-        author: whether an author of its suite asks, who sees through the freeze.
+        board: row of the board.
+        author: whether the caller is an author of its suite, who sees versions after the freeze.
         number: the number of the version; None for the last one.
     """
     statement = (
@@ -657,22 +660,23 @@ def _is_published(connection: sa.Connection, board: Mapping[str, Any]) -> bool:
 
 
 def compare_boards(connection: sa.Connection, judgings: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Boards before and after the judgings of some submissions are exchanged.
+    """Compares boards before and after the judgings of some submissions are replaced.
 
     Args:
         connection: a connection that sees one state of the database.
         judgings: submission -> the judging that would count.
 
     Returns:
-        For each board with one of them: ``board``, ``entries`` with ``account``, ``submission``,
-        ``before`` and ``after`` (rank interval and score, or null), and ``pairs`` whose order is
-        significant on one side alone. It is for authors: nothing is withheld.
+        For each board with one of these submissions: ``board``, ``entries`` with ``account``,
+        ``submission``, ``before`` and ``after`` (rank interval and score, or null), and ``pairs``
+        whose difference is significant only before or only after. Only for authors: nothing is
+        withheld.
     """
     phases = sa.select(t.submission.c.phase).where(t.submission.c.id.in_(list(judgings)))
     boards = all_rows(
         connection, sa.select(t.board).where(t.board.c.phase.in_(phases)).order_by(t.board.c.name)
     )
-    found = []
+    compared = []
     for board in boards:
         setting = setting_of(connection, board)
         open_setting = _for_authors(setting)
@@ -689,14 +693,14 @@ def compare_boards(connection: sa.Connection, judgings: Mapping[str, str]) -> li
             }
             for name in names
         ]
-        found.append(
+        compared.append(
             {
                 "board": board["name"],
                 "entries": [entry for entry in entries if entry["before"] != entry["after"]],
                 "pairs": sorted(list(pair) for pair in sides[0].better ^ sides[1].better),
             }
         )
-    return found
+    return compared
 
 
 def _for_authors(setting: Setting) -> Setting:
@@ -720,5 +724,5 @@ def _side(entries: Sequence[Entry], setting: Setting) -> _Side:
     }
     level = 1 - DEFAULT_METHOD.confidence
     pairs = {} if ties is None else ties.p_holm
-    # Entries are sorted, so that the first of a pair is the better one.
+    # Entries are sorted, so the first of a pair is the better one.
     return _Side(places, {(names[a], names[b]) for (a, b), p in pairs.items() if p <= level})

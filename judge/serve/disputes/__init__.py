@@ -1,1 +1,1 @@
-"""From "this gold is wrong" to a correction: disputes, suspects, reviewers, new revisions."""
+"""Disputes about wrong golds: how they are reviewed and lead to corrections and new revisions."""

@@ -1,8 +1,8 @@
-"""From a fault on which reviewers agree to a new revision and the draft of a rejudging.
+"""Turns a fault on which reviewers agree into a new revision and the draft of a rejudging.
 
-The correction is bound to the files' SHA-256, in the form of every file of corrections, and the new
-revision has those of the revision before and this one. All of it is one transaction with the last
-reviewer's decision.
+Like every correction, it is bound to the SHA-256 of the files. The new revision has the corrections
+of the revision before, and this one. All of this happens in the transaction of the last reviewer's
+decision.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ from judge.suspects.decisions import Finding
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a reviewer's decision led to.
+    """The outcome of a reviewer's decision.
 
     Attributes:
         decided: how many reviewers have decided.
         needed: how many have to agree.
-        state: the state of the disputes now.
+        state: the new state of the disputes.
         revision: number of the new revision, if there is one.
         rejudging: id of the draft rejudging, if there is one.
-        note: what a reviewer has to know: why the agreement led to no correction.
+        note: tells the reviewer why the agreement led to no correction.
     """
 
     decided: int
@@ -68,12 +68,12 @@ class Settled:
 
 
 def decide_and_settle(server: Server, viewer: Viewer, dispute: str, opinion: Opinion) -> Settled:
-    """Records a reviewer's decision, and does what follows if enough of them agree.
+    """Records a reviewer's decision, and settles the disputes if enough reviewers agree.
 
     Raises:
         Problem: see :func:`judge.serve.disputes.review.decide`.
-        UsageError: what was typed does not fit the task.
-        JudgeError: the files of the suite are gone.
+        UsageError: the typed correction does not fit the task.
+        JudgeError: the files of the suite are missing.
     """
     with server.database.reading() as connection:
         group = group_of(connection, dispute)
@@ -97,7 +97,7 @@ def source_suite(server: Server, revision: dict[str, Any]) -> Suite:
     """The suite of a revision as its files define it, without corrections.
 
     Raises:
-        JudgeError: its files are gone or broken.
+        JudgeError: its files are missing or broken.
     """
     return load_suite(suite_place(server.folder, revision))
 
@@ -122,7 +122,7 @@ def _follow(
 
 
 def _latest_revision(transaction: Transaction, group: Group) -> str:
-    """The revision that the next correction is added to: the newest, applied or not."""
+    """The revision to which the next correction is added: the newest, applied or not."""
     newest = (
         sa.select(t.revision.c.id)
         .where(t.revision.c.suite == group.suite["id"])
@@ -141,7 +141,7 @@ def _corrected_revision(
     suite: Suite,
     before: dict[str, Any],
 ) -> dict[str, Any]:
-    """A new revision with the corrections of the one before and the new ones."""
+    """Adds a revision with the corrections of the one before and the new ones."""
     place = corrections_place(server.folder, before)
     known = () if place is None else load_corrections(place)
     hidden = transaction.connection.scalar(
@@ -167,7 +167,7 @@ def _corrected_revision(
 
 
 def joined(known: Iterable[Correction], new: Iterable[Correction]) -> list[Correction]:
-    """Corrections with newer ones, of which those of the same cells and fields replace them."""
+    """Merges corrections with newer ones, which replace those of the same cells and fields."""
     by_key = {correction.key: correction for correction in known}
     for correction in new:
         earlier = by_key.get(correction.key)
@@ -181,10 +181,10 @@ def joined(known: Iterable[Correction], new: Iterable[Correction]) -> list[Corre
 def _draft(
     transaction: Transaction, group: Group, revision: dict[str, Any], reviewer: str
 ) -> str | None:
-    """A rejudging draft that names the disputes; it replaces a draft that is not started.
+    """Opens a draft rejudging that settles the disputes; replaces a draft that was not started.
 
     Returns:
-        Its id; None if one of the suite is under way, after which an author opens the next.
+        Its id; None if a rejudging of the suite is running: an author opens the next one later.
     """
     disputes = {str(row["id"]) for row in group.disputes}
     other = transaction.one(
@@ -205,7 +205,7 @@ def _draft(
     )
     disputes.update(transaction.connection.scalars(waiting).all())
     suite = transaction.one(sa.select(t.suite).where(t.suite.c.id == group.suite["id"]))
-    assert suite is not None, "a foreign key names it"
+    assert suite is not None, "a foreign key guarantees it"
     try:
         return open_asked(
             transaction,
@@ -225,7 +225,7 @@ def _draft(
 
 
 def _reason(connection: sa.Connection, disputes: set[str]) -> str:
-    """For the boards' pages: what is corrected, and who found it when."""
+    """The reason shown on the boards' pages: what is corrected, who found the fault, and when."""
     rows = connection.execute(
         sa.select(
             t.dispute.c.task,

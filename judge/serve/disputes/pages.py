@@ -1,4 +1,4 @@
-"""``/disputes`` and ``/review``: what people say is wrong, and what reviewers make of it."""
+"""``/disputes`` and ``/review``: pages for people who dispute verdicts, and for reviewers."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ KINDS = {
     DisputeKind.RULE: "The comparison counts what the question does not ask for.",
 }
 NEXT = {
-    DisputeState.OPEN: "A reviewer of the suite opens it next; until then it can be taken back.",
-    DisputeState.SUSPECT: "Reviewers have opened it. What they find is public when they agree.",
-    DisputeState.ACCEPTED: "The suite is corrected; an author judges all submissions again.",
+    DisputeState.OPEN: "A reviewer of the suite has to open it; until then it can be taken back.",
+    DisputeState.SUSPECT: "Reviewers have opened it. Their findings become public when they agree.",
+    DisputeState.ACCEPTED: "The suite is corrected; an author has to start the rejudging.",
     DisputeState.REJECTED: "The suite stays as it is, for the reason below.",
     DisputeState.WITHDRAWN: "It was taken back.",
     DisputeState.CORRECTED: "All submissions were judged again, and the boards have new versions.",
 }
-"""What a state means, for its page."""
+"""State of a dispute -> what it means, shown on its page."""
 
 
 def _steps(state: DisputeState) -> list[tuple[str, bool, bool]]:
-    """The way of a dispute: for each step its words, whether it is done, and whether it is now."""
+    """The steps of a dispute: for each its name, whether it is done, and whether it is current."""
     way = dict(WAY)
     if state is DisputeState.REJECTED:
         way = {one: way[one] for one in (DisputeState.OPEN, DisputeState.SUSPECT)}
@@ -86,7 +86,7 @@ _MAX_ROWS, _MAX_COLUMNS, _ROWS_ABOVE = 60, 20, 3
 
 @router.get("/disputes")
 def disputes_page(request: Request, server: ThisServer, looker: Looker) -> Response:
-    """Own disputes, and those of everybody that are decided."""
+    """The viewer's own disputes, and the decided disputes of everybody."""
     rows = listed(server, looker, state=None, limit=_LISTED)
     return show(request, looker, "disputes.html", "Disputes", disputes=rows)
 
@@ -101,27 +101,27 @@ def new_dispute_page(
     suite: _Text = "",
     submission: _Text = "",
 ) -> Response:
-    """A form for one case; 404 for a verdict that one does not see."""
-    asked = {"task": task, "case": str(case), "suite": suite, "submission": submission}
-    return _new_form(request, server, viewer, asked, None)
+    """The form to dispute one case; 404 for a verdict that the viewer may not see."""
+    entered = {"task": task, "case": str(case), "suite": suite, "submission": submission}
+    return _new_form(request, server, viewer, entered, None)
 
 
 def _new_form(
     request: Request,
     server: Server,
     viewer: Viewer,
-    asked: Mapping[str, str],
+    entered: Mapping[str, str],
     problem: Problem | None,
 ) -> Response:
     kinds = dict(KINDS)
     cells: list[tuple[str, str, str]] = []
-    if asked["task"] and (asked["submission"] or asked["suite"]):
+    if entered["task"] and (entered["submission"] or entered["suite"]):
         with server.database.reading() as connection:
-            level = level_of_disputed(connection, viewer, _claim(asked, DisputeKind.QUESTION))
+            level = level_of_disputed(connection, viewer, _claim(entered, DisputeKind.QUESTION))
         if not level.shows(Level.CELLS):
             del kinds[DisputeKind.GOLD]
-        elif asked["submission"]:
-            cells = cells_of(server, asked["submission"], asked["task"], int(asked["case"]))
+        elif entered["submission"]:
+            cells = cells_of(server, entered["submission"], entered["task"], int(entered["case"]))
     return show(
         request,
         viewer,
@@ -130,27 +130,27 @@ def _new_form(
         status=200 if problem is None else problem.kind.status,
         kinds=kinds,
         cells=cells,
-        asked={"kind": "", "claim": "", "evidence": "", **asked},
+        asked={"kind": "", "claim": "", "evidence": "", **entered},
         problem="" if problem is None else problem.detail or problem.kind.title,
     )
 
 
-def _claim(asked: Mapping[str, str], kind: DisputeKind) -> Claim:
+def _claim(entered: Mapping[str, str], kind: DisputeKind) -> Claim:
     return Claim(
-        asked["task"],
-        int(asked["case"]),
+        entered["task"],
+        int(entered["case"]),
         kind,
-        asked.get("claim", ""),
-        asked.get("evidence", ""),
-        asked["submission"] or None,
-        asked["suite"] or None,
+        entered.get("claim", ""),
+        entered.get("evidence", ""),
+        entered["submission"] or None,
+        entered["suite"] or None,
     )
 
 
-def _whole(asked: Mapping[str, str]) -> Claim:
-    if not asked["claim"] or asked["kind"] not in set(DisputeKind):
+def _whole(entered: Mapping[str, str]) -> Claim:
+    if not entered["claim"] or entered["kind"] not in set(DisputeKind):
         raise Problem("invalid", "Say what is wrong, and what is right instead.")
-    return _claim(asked, DisputeKind(asked["kind"]))
+    return _claim(entered, DisputeKind(entered["kind"]))
 
 
 _ASKED = {"task": 200, "case": 7, "kind": 20, "claim": MAX_TEXT, "evidence": MAX_TEXT}
@@ -161,19 +161,19 @@ _ABOUT = {"submission": 31, "suite": 80}
 async def dispute_posted(
     request: Request, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """Opens a dispute; what was written stays in the form if it cannot be opened."""
+    """Opens a dispute; if that fails, the form is shown again with the text."""
     account = require(viewer, Scope.DISPUTE)
-    asked = {name: field(form, name, most) for name, most in {**_ASKED, **_ABOUT}.items()}
-    if not re.fullmatch("[0-9]{1,6}", asked["case"]):
-        raise Problem("invalid", "The case is a number.")
+    entered = {name: field(form, name, most) for name, most in {**_ASKED, **_ABOUT}.items()}
+    if not re.fullmatch("[0-9]{1,6}", entered["case"]):
+        raise Problem("invalid", "The case has to be a number.")
 
     def act() -> Response:
         try:
-            return go(server, f"/disputes/{_open(server, viewer, account, _whole(asked))}")
+            return go(server, f"/disputes/{_open(server, viewer, account, _whole(entered))}")
         except Problem as problem:
             if problem.kind.status in {401, 403, 404}:
                 raise
-            return _new_form(request, server, viewer, asked, problem)
+            return _new_form(request, server, viewer, entered, problem)
 
     return await run_in_threadpool(act)
 
@@ -185,7 +185,7 @@ def _open(server: Server, viewer: Viewer, account: str, claim: Claim) -> str:
 
 @router.get("/disputes/{dispute}")
 def dispute_page(request: Request, dispute: _Id, server: ThisServer, looker: Looker) -> Response:
-    """One dispute, with what was decided and why."""
+    """One dispute, with the decision and its reason."""
     row = get_dispute(dispute, looker, server)
     leads_to = _seen_rejudging(server, looker, row["rejudging"])
     return show(
@@ -203,7 +203,7 @@ def dispute_page(request: Request, dispute: _Id, server: ThisServer, looker: Loo
 
 
 def _boards_of(server: Server, viewer: Viewer, suite: str) -> list[dict[str, Any]]:
-    """The boards of a suite that somebody sees: name and title."""
+    """Name and title of the boards of a suite that the viewer may see."""
     with server.database.reading() as connection:
         return all_rows(
             connection,
@@ -215,7 +215,7 @@ def _boards_of(server: Server, viewer: Viewer, suite: str) -> list[dict[str, Any
 
 
 def _seen_rejudging(server: Server, viewer: Viewer, rejudging: str | None) -> str | None:
-    """The id of a rejudging, if somebody may open its page: before it is applied, authors may."""
+    """The id of a rejudging if the viewer may open its page: before it is applied, only authors."""
     seen = sa.select(t.rejudging.c.id).where(
         t.rejudging.c.id == rejudging, visible_to(viewer, t.rejudging)
     )
@@ -227,7 +227,7 @@ def _seen_rejudging(server: Server, viewer: Viewer, rejudging: str | None) -> st
 async def withdrawal_posted(
     dispute: _Id, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """Takes one's own dispute back."""
+    """Withdraws one's own dispute."""
     del form
 
     def act() -> None:
@@ -243,7 +243,7 @@ async def withdrawal_posted(
 
 @router.get("/review")
 def review_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
-    """What waits for a reviewer's decision, the surest suspects first."""
+    """The cases that wait for a reviewer's decision, most certain first."""
     reviewer = require(viewer, Scope.REVIEW)
     with server.database.reading() as connection:
         rows = [shown_group(connection, group, reviewer) for group in groups(connection, viewer)]
@@ -252,7 +252,7 @@ def review_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respo
 
 @router.get("/review/{dispute}")
 def suspect_page(request: Request, dispute: _Id, server: ThisServer, viewer: SignedIn) -> Response:
-    """What is disputed; golds come with the next page, since each view of them is on record."""
+    """The disputes of a case; the gold is only on the next page, since each view is recorded."""
     with server.database.reading() as connection:
         find(connection, viewer, t.dispute, dispute)
         group = group_of(connection, dispute)
@@ -264,7 +264,7 @@ def suspect_page(request: Request, dispute: _Id, server: ThisServer, viewer: Sig
 async def suspect_opened(
     request: Request, dispute: _Id, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """The case with its input and its gold, and the form for a decision."""
+    """The case with its input and gold, and the form for a decision."""
     del form
     return await run_in_threadpool(_opened, request, server, viewer, dispute)
 
@@ -314,15 +314,17 @@ def _suspect(
 
 
 def _disputed_cells(server: Server, group: Group) -> list[tuple[str, str, str]]:
-    """The cells in which the first disputed answer with a record differs."""
-    found = (cells_of(server, row["submission"], group.task, group.case) for row in group.disputes)
-    return next(filter(None, found), [])
+    """The cells in which the first disputed answer that has a record differs."""
+    differing = (
+        cells_of(server, row["submission"], group.task, group.case) for row in group.disputes
+    )
+    return next(filter(None, differing), [])
 
 
 def cells_of(
     server: Server, submission: str | None, task: str, case: int
 ) -> list[tuple[str, str, str]]:
-    """Cell, gold and answer, where the answer of a submission differs; for those who see cells."""
+    """Cell, gold and answer of each cell that differs, for a viewer who may see cells."""
     with server.database.reading() as connection:
         judging = connection.scalar(
             sa.select(t.submission.c.current_judging).where(t.submission.c.id == submission)
@@ -339,7 +341,7 @@ def cells_of(
 async def decision_posted(
     request: Request, dispute: _Id, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """Records a decision, and says what follows from it."""
+    """Records a decision, and shows its outcome."""
     filled = {name: field(form, name, 20_000) for name in _FIELDS}
     if filled["finding"] not in set(Finding):
         raise Problem("invalid", "Say what you found: a fault, fine, or unclear.")
@@ -379,10 +381,10 @@ async def decision_posted(
 
 
 def sides_of(task: Task, number: int) -> list[dict[str, Any]]:
-    """Input and gold of a case around its answer, as tables; what cannot be read is left out.
+    """Input and gold of a case around its answer, as tables; unreadable workbooks are left out.
 
     Returns:
-        For each range of the answer and each workbook ``name``, ``sheet``, ``columns``, ``rows``
+        For each range of the answer and each workbook: ``name``, ``sheet``, ``columns``, ``rows``
         (number, and for each cell its text and whether it is part of the answer) and ``more``.
     """
     case = next((one for one in task.cases if one.number == number), None)

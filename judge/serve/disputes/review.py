@@ -1,11 +1,11 @@
-"""Disputes, and reviewers who decide about those of a case, blind to each other.
+"""Disputes, and reviewers who decide about the disputes of a case, without seeing each other.
 
-Somebody says that a verdict is wrong because the suite is; the disputes of one case are one
-suspect. The account can take a dispute back until a reviewer has opened it.
+An account disputes a verdict if it considers the suite wrong; all disputes of a case form one
+suspect. The account can withdraw a dispute until a reviewer has opened it.
 
-As many reviewers as the suite wants have to agree: two where it says so, otherwise one. What one
-of them found stays hidden from all others until the disputes are decided. Nobody decides about a
-dispute of a team of their own, and no contestant of an open phase reviews its suite.
+One reviewer decides, or, if the suite requires it, two who have to agree. A reviewer's finding
+stays hidden from all others until the disputes are decided. Nobody decides about a dispute of their
+own team, and no contestant of an open phase reviews its suite.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Group:
     """The disputes of one case that wait for a decision.
 
     Attributes:
-        id: the id of the suspect that they are about; the id of the first dispute.
-        suite: the row of their suite.
-        disputes: their rows, the first of all first.
+        id: id of the suspect, which is the id of the first dispute.
+        suite: row of their suite.
+        disputes: rows of the disputes, oldest first.
     """
 
     id: str
@@ -67,7 +67,7 @@ class Group:
 
 
 def groups(connection: sa.Connection, viewer: Viewer) -> list[Group]:
-    """What waits for the decision of a reviewer, the surest suspects first."""
+    """The groups that wait for the decision of a reviewer, most certain first."""
     waiting: list[Group] = []
     for suite in all_rows(
         connection,
@@ -91,7 +91,7 @@ def group_of(connection: sa.Connection, dispute: str) -> Group:
     """The group that a dispute belongs to.
 
     Raises:
-        Problem: 404, there is none; 409, it is decided or withdrawn.
+        Problem: 404, there is no such dispute; 409, it is decided or withdrawn.
     """
     row = first_row(connection, sa.select(t.dispute).where(t.dispute.c.id == dispute))
     if row is None:
@@ -110,12 +110,12 @@ def group_of(connection: sa.Connection, dispute: str) -> Group:
         .order_by(t.dispute.c.id),
     )
     suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == row["suite"]))
-    assert suite is not None, "a foreign key names it"
+    assert suite is not None, "a foreign key guarantees it"
     return Group(rows[0]["suspect"] or rows[0]["id"], suite, rows)
 
 
 def require_reviewer(connection: sa.Connection, viewer: Viewer, group: Group) -> str:
-    """The account of somebody who may decide about a group.
+    """Returns the viewer's account, if they may decide about a group.
 
     Raises:
         Problem: 401, 403 or 404.
@@ -124,7 +124,7 @@ def require_reviewer(connection: sa.Connection, viewer: Viewer, group: Group) ->
         raise not_found()
     reviewer = require_suite_role(viewer, SuiteRole.REVIEWER, group.suite["id"])
     if any(row["account"] in viewer.teams for row in group.disputes):
-        raise Problem("forbidden", "A dispute of one's own team is decided by others.")
+        raise Problem("forbidden", "A dispute of your own team has to be decided by others.")
     now = str(connection.scalar(sa.select(t.Now())))
     phases = all_rows(connection, sa.select(t.phase).where(t.phase.c.suite == group.suite["id"]))
     is_open = [row["id"] for row in phases if phase_state(row, now) is PhaseState.OPEN]
@@ -134,15 +134,18 @@ def require_reviewer(connection: sa.Connection, viewer: Viewer, group: Group) ->
         )
     )
     if takes_part:
-        raise Problem("forbidden", "Who takes part in an open phase cannot review its suite.")
+        raise Problem(
+            "forbidden",
+            "You take part in an open phase of this suite, so you cannot review the suite.",
+        )
     return reviewer
 
 
 def begin_review(transaction: Transaction, viewer: Viewer, dispute: str) -> Group:
-    """Opens a group for a reviewer, who is about to see golds; each view is an event.
+    """Opens a group for a reviewer, who will see golds; each view is recorded as an event.
 
     Raises:
-        Problem: as :func:`group_of` and :func:`require_reviewer`.
+        Problem: see :func:`group_of` and :func:`require_reviewer`.
     """
     group = _locked_group(transaction, dispute)
     require_reviewer(transaction.connection, viewer, group)
@@ -162,13 +165,13 @@ def begin_review(transaction: Transaction, viewer: Viewer, dispute: str) -> Grou
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a reviewer found.
+    """The finding of a reviewer.
 
     Attributes:
         finding: a fault, fine, or unclear.
         reason: what a reader sees in the question; public if the dispute is rejected.
-        evidence: what the cells show; needed for a fault.
-        typed: for a fault, what is right.
+        evidence: what the cells show; required for a fault.
+        typed: for a fault, the correction as the reviewer typed it.
     """
 
     finding: Finding
@@ -179,12 +182,12 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Where a group is after a decision.
+    """The state of a group after a decision.
 
     Attributes:
-        finding: what enough reviewers agree on; None while they do not.
-        reason: theirs, for the public.
-        corrections: what follows from a fault.
+        finding: the finding on which enough reviewers agree; None while they do not.
+        reason: the reviewers' reason, for the public.
+        corrections: the corrections that follow from a fault.
         decided: how many reviewers have decided.
         needed: how many have to agree.
         conflict: why a fault on which they agree has no correction; empty otherwise.
@@ -201,17 +204,18 @@ class Outcome:
 def decide(
     transaction: Transaction, viewer: Viewer, dispute: str, opinion: Opinion, suite: Suite
 ) -> Outcome:
-    """Records what a reviewer found; it replaces what they found before.
+    """Records the finding of a reviewer, which replaces their earlier one.
 
     Args:
-        transaction: the transaction; the caller settles the group if the outcome says so.
+        transaction: the transaction; the caller settles the group if the outcome has a finding.
         viewer: the reviewer.
-        dispute: one of the group.
-        opinion: what they found.
-        suite: the suite as its files are, without corrections.
+        dispute: id of a dispute of the group.
+        opinion: the reviewer's finding.
+        suite: the suite as defined by its files, without corrections.
 
     Raises:
-        Problem: as :func:`group_of` and :func:`require_reviewer`; 422, something does not fit.
+        Problem: see :func:`group_of` and :func:`require_reviewer`; 422, the opinion is incomplete
+            or does not fit the task.
     """
     group = _locked_group(transaction, dispute)
     reviewer = require_reviewer(transaction.connection, viewer, group)
@@ -233,19 +237,19 @@ def decide(
             correction=dict(decision.to_json()),
         )
     )
-    # Blind: the event says that somebody decided, and not what.
+    # Reviews are blind: the event says that somebody decided, but not what.
     transaction.event("dispute.reviewed", group.id)
     return outcome_of(transaction.connection, group, suite)
 
 
 def _locked_group(transaction: Transaction, dispute: str) -> Group:
-    """The group of a dispute, which nobody withdraws or decides until the transaction ends.
+    """The group of a dispute, locked against withdrawals and decisions until the transaction ends.
 
     Raises:
-        Problem: as :func:`group_of`.
+        Problem: see :func:`group_of`.
     """
     group = group_of(transaction.connection, dispute)
-    # Reviewers of a suite come one after the other; who withdraws is kept off by the disputes.
+    # The suite's lock serialises its reviewers; the disputes' locks keep withdrawals out.
     transaction.execute(
         sa.select(t.suite.c.id).where(t.suite.c.id == group.suite["id"]).with_for_update()
     )
@@ -262,9 +266,9 @@ def _locked_group(transaction: Transaction, dispute: str) -> Group:
 def _decision(group: Group, by: str, opinion: Opinion, suite: Suite) -> Decision:
     reason, evidence = " ".join(opinion.reason.split()), " ".join(opinion.evidence.split())
     if not reason:
-        raise UsageError("why? Say what a reader sees in the question.")
+        raise UsageError("a reason is missing: say what a reader sees in the question.")
     if opinion.finding is Finding.FAULT and not evidence:
-        raise UsageError("what do the cells show? A fault needs both reasons.")
+        raise UsageError("the evidence is missing: for a fault, also say what the cells show.")
     files = case_files(suite, group.task)
     at = utc_now()
     entries: tuple[Mapping[str, object], ...] = ()
@@ -277,7 +281,7 @@ def _decision(group: Group, by: str, opinion: Opinion, suite: Suite) -> Decision
 
 
 def case_files(suite: Suite, task: str) -> tuple[CaseFiles, ...]:
-    """The files of a task's cases by their hashes, to which corrections are bound."""
+    """The SHA-256 of the files of a task's cases, to which corrections are bound."""
     digests = FileDigests()
     files = []
     for case in suite.task(task).cases:
@@ -294,7 +298,7 @@ def case_files(suite: Suite, task: str) -> tuple[CaseFiles, ...]:
 
 
 def outcome_of(connection: sa.Connection, group: Group, suite: Suite) -> Outcome:
-    """What the reviewers of a group agree on."""
+    """The outcome on which the reviewers of a group agree, if they do."""
     needed = 2 if group.suite["two_reviewers"] else 1
     rows = all_rows(
         connection,
@@ -349,11 +353,11 @@ def settle(
     Args:
         transaction: the one that recorded the last decision.
         group: the disputes.
-        outcome: what the reviewers agree on.
-        correction: for a fault, the corrections, as a file of corrections has them.
+        outcome: the outcome on which the reviewers agree.
+        correction: for a fault, the corrections in the form of a file of corrections.
 
     Returns:
-        The state of the disputes now.
+        The new state of the disputes.
     """
     is_fault = outcome.finding is Finding.FAULT
     state = DisputeState.ACCEPTED if is_fault else DisputeState.REJECTED
@@ -379,13 +383,13 @@ def settle(
 
 
 MAX_OPEN = 5
-"""Disputes of one account that may wait for a decision at a time."""
+"""How many disputes of one account may wait for a decision at a time."""
 
 MAX_TEXT = 4_000
-"""Characters of a claim, of evidence, and of a reviewer's reason."""
+"""Largest length of a claim, of evidence, and of a reviewer's reason, in characters."""
 
 SIGN = "dispute"
-"""The sign of a suspect that people made; see :mod:`judge.suspects`."""
+"""The sign of a suspect that people reported; see :mod:`judge.suspects`."""
 
 UNDECIDED = (DisputeState.OPEN, DisputeState.SUSPECT)
 
@@ -399,7 +403,7 @@ WAY = {
 
 
 class DisputeKind(enum.StrEnum):
-    """What is wrong, by a dispute."""
+    """What is wrong, according to a dispute."""
 
     GOLD = "gold"
     """The gold is not what the question asks for."""
@@ -411,16 +415,17 @@ class DisputeKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What somebody disputes.
+    """The content of a new dispute.
 
     Attributes:
         task: id of the task.
         case: number of the case.
         kind: what is wrong.
-        claim: what is right instead.
-        evidence: why; can be empty.
-        submission: id of the submission whose verdict it is; None for a task of a public split.
-        suite: name or id of the suite, without a submission.
+        claim: what would be right instead.
+        evidence: why; may be empty.
+        submission: id of the submission whose verdict is disputed; None to dispute a task of a
+            public split.
+        suite: name or id of the suite, if no submission is given.
     """
 
     task: str
@@ -437,16 +442,16 @@ def open_dispute(transaction: Transaction, viewer: Viewer, account: str, claim: 
 
     Args:
         transaction: the transaction.
-        viewer: who disputes.
-        account: their account's id.
-        claim: what they say.
+        viewer: the caller.
+        account: id of the caller's account.
+        claim: the content of the dispute.
 
     Returns:
         Its id.
 
     Raises:
-        Problem: 404, they do not see the verdict; 409, they have disputed the case; 422, golds are
-            not shown at this level; 429, too many of theirs wait for a decision.
+        Problem: 404, they may not see the verdict; 409, they have already disputed the case; 422,
+            golds are not shown at this level; 429, too many of their disputes are undecided.
     """
     suite, level, owner = _seen(transaction.connection, viewer, claim)
     account = owner or account
@@ -481,10 +486,10 @@ def open_dispute(transaction: Transaction, viewer: Viewer, account: str, claim: 
 
 
 def level_of_disputed(connection: sa.Connection, viewer: Viewer, claim: Claim) -> Level:
-    """How much is shown of a case that somebody may dispute.
+    """The level at which the viewer sees a case that they may dispute.
 
     Raises:
-        Problem: 404, they do not see its verdict.
+        Problem: 404, they may not see its verdict.
     """
     return _seen(connection, viewer, claim)[1]
 
@@ -492,10 +497,10 @@ def level_of_disputed(connection: sa.Connection, viewer: Viewer, claim: Claim) -
 def _seen(
     connection: sa.Connection, viewer: Viewer, claim: Claim
 ) -> tuple[dict[str, Any], Level, str | None]:
-    """The suite of a case, how much of it is shown, and whose submission it is about.
+    """The suite of a disputed case, the level at which it is shown, and the submission.
 
     Raises:
-        Problem: 404, the case is not one that the viewer sees.
+        Problem: 404, the viewer may not see the case.
     """
     if claim.submission is not None:
         submission = find(connection, viewer, t.submission, claim.submission)
@@ -530,7 +535,7 @@ def _seen(
 
 def _row(connection: sa.Connection, table: sa.Table, row: str) -> dict[str, Any]:
     read = first_row(connection, sa.select(table).where(table.c.id == row))
-    assert read is not None, "a foreign key names it"
+    assert read is not None, "a foreign key guarantees it"
     return read
 
 
@@ -559,14 +564,14 @@ def _check_limits(connection: sa.Connection, account: str, suite: str, claim: Cl
 
 
 def withdraw(transaction: Transaction, viewer: Viewer, dispute: str) -> None:
-    """Takes a dispute back.
+    """Withdraws a dispute.
 
     Raises:
-        Problem: 403, it is another account's; 409, a reviewer has opened it.
+        Problem: 403, it belongs to another account; 409, a reviewer has opened it.
     """
     row = find(transaction.connection, viewer, t.dispute, dispute)
     if row["account"] not in viewer.teams:
-        raise Problem("forbidden", "Only the account that disputes can take it back.")
+        raise Problem("forbidden", "Only the account that opened the dispute can take it back.")
     changed = transaction.execute(
         sa.update(t.dispute)
         .where(t.dispute.c.id == dispute, t.dispute.c.state == DisputeState.OPEN)
@@ -580,17 +585,17 @@ def withdraw(transaction: Transaction, viewer: Viewer, dispute: str) -> None:
 
 
 def certainty_of(teams: int) -> Certainty:
-    """How sure a suspicion of so many accounts is."""
+    """The certainty of a suspect that this many accounts dispute."""
     if teams >= 4:
         return Certainty.SURE
     return Certainty.LIKELY if teams > 1 else Certainty.POSSIBLE
 
 
 def suspect_of(disputes: Sequence[Mapping[str, Any]]) -> Suspect:
-    """The disputes of one case as a suspect of the house.
+    """Makes a suspect, as in :mod:`judge.suspects`, from the disputes of one case.
 
     Args:
-        disputes: their rows, at least one, the first of all first.
+        disputes: rows of the disputes, at least one, oldest first.
     """
     first = disputes[0]
     teams = len({row["account"] for row in disputes})
@@ -612,12 +617,12 @@ _SHOWN = ("id", "created", "task", "case", "kind", "claim", "evidence", "state",
 def shown(
     viewer: Viewer, row: Mapping[str, Any], suite: str, accounts: Mapping[str, str]
 ) -> dict[str, Any]:
-    """A dispute as the API and the pages show it; a correction never leaves, since it has golds.
+    """A dispute as the API and the pages show it; without its correction, which contains golds.
 
     Args:
-        viewer: who looks.
-        row: the dispute, which they may see.
-        suite: the name of its suite.
+        viewer: the viewer.
+        row: row of the dispute, which they may see.
+        suite: name of its suite.
         accounts: names of accounts by id.
     """
     document = {name: row[name] for name in _SHOWN}

@@ -35,7 +35,7 @@ router = APIRouter(tags=["disputes"])
 
 _Id = Annotated[str, Path(max_length=80)]
 _PLAIN = r"^[^\x00]*$"
-"""Text that every database can keep."""
+"""Text that every database can store."""
 _Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=_PLAIN)]
 _MoreText = Annotated[str, Field(max_length=MAX_TEXT, pattern=_PLAIN)]
 _MAX_CASE = 1_000_000
@@ -57,7 +57,7 @@ class NewDispute(BaseModel):
 
 
 class NewDecision(BaseModel):
-    """What a reviewer found; for a fault, what is right instead."""
+    """A reviewer's finding; for a fault, also what is right instead."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -75,7 +75,7 @@ class NewDecision(BaseModel):
     task_left_out: bool = False
 
     def opinion(self) -> Opinion:
-        """The same for :mod:`judge.serve.disputes.review`."""
+        """The opinion in the form of :mod:`judge.serve.disputes.review`."""
         cells = {int(case): text for case, text in self.cells.items() if case.isdecimal()}
         typed = Typed(cells, self.position, self.style, tuple(self.left_out), self.task_left_out)
         return Opinion(self.finding, self.reason, self.evidence, typed)
@@ -98,7 +98,7 @@ def get_disputes(
     page: Paging,
     state: DisputeState | None = None,
 ) -> dict[str, Any]:
-    """Own disputes and decided ones, the newest first."""
+    """The caller's own disputes and all decided ones, newest first."""
     last = page.since("disputes") or ""
     rows = listed(server, caller, state=state, limit=page.limit + 1, before=last)
     return {"disputes": page.cut("disputes", rows, "id")}
@@ -115,7 +115,7 @@ def get_dispute(dispute: _Id, caller: Caller, server: ThisServer) -> dict[str, A
 def listed(
     server: Server, viewer: Viewer, *, state: DisputeState | None, limit: int, before: str = ""
 ) -> list[dict[str, Any]]:
-    """Disputes that somebody sees, the newest first."""
+    """The disputes that the viewer may see, newest first."""
     statement = sa.select(t.dispute).where(visible_to(viewer, t.dispute))
     if state is not None:
         statement = statement.where(t.dispute.c.state == state)
@@ -141,7 +141,7 @@ def _names(connection: sa.Connection, table: sa.Table, ids: set[str]) -> dict[st
 
 @router.post("/disputes/{dispute}:withdraw", status_code=200, dependencies=[rate("change")])
 def post_withdraw(dispute: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """Takes one's own dispute back, until a reviewer has opened it."""
+    """Withdraws one's own dispute; possible until a reviewer has opened it."""
     require(caller, Scope.DISPUTE)
     with server.database.writing(caller.actor()) as transaction:
         withdraw(transaction, caller, dispute)
@@ -150,7 +150,7 @@ def post_withdraw(dispute: _Id, caller: Caller, server: ThisServer) -> dict[str,
 
 @router.get("/review", dependencies=[rate("read")])
 def get_review(caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """What waits for the caller's decision; nothing that others have found."""
+    """The cases that wait for the caller's decision, without the findings of others."""
     reviewer = require(caller, Scope.REVIEW)
     with server.database.reading() as connection:
         return {
@@ -161,7 +161,7 @@ def get_review(caller: Caller, server: ThisServer) -> dict[str, Any]:
 
 
 def shown_group(connection: sa.Connection, group: Group, reviewer: str) -> dict[str, Any]:
-    """A suspect as its reviewers see it in lists."""
+    """A suspect as reviewers see it in lists."""
     suspect = suspect_of(group.disputes)
     mine = connection.scalar(
         sa.select(t.decision.c.decision).where(
@@ -188,7 +188,7 @@ def shown_group(connection: sa.Connection, group: Group, reviewer: str) -> dict[
 def post_decision(
     dispute: _Id, decision: NewDecision, caller: Caller, server: ThisServer
 ) -> dict[str, Any]:
-    """Decides about a dispute and those of the same case, as a reviewer of its suite."""
+    """Decides about a dispute and all others of the same case, as a reviewer of its suite."""
     require(caller, Scope.REVIEW)
     with server.database.reading() as connection:
         find(connection, caller, t.dispute, dispute)
@@ -196,7 +196,7 @@ def post_decision(
 
 
 def shown_settled(settled: Settled) -> dict[str, Any]:
-    """What a decision led to, as the API says it."""
+    """The outcome of a decision, as the API returns it."""
     return {
         "state": settled.state,
         "decided": settled.decided,

@@ -1,9 +1,9 @@
-"""Backups of a running server, and a server from a backup.
+"""Backs up a running server, and restores a server from a backup.
 
-The database comes first (SQLite's backup API, or ``pg_dump``), then the files that its rows name.
-Files are on disk before the rows that name them, and no row is deleted, so whatever the copy of the
-database names is there to be copied. A backup holds golds, keys and programs: guard it as the data
-folder.
+The database is copied first (SQLite's backup API, or ``pg_dump``), then the files that its rows
+name. Files are on disk before the rows that name them, and no row is deleted, so every file that
+the copied database names exists. A backup contains golds, keys and programs: protect it like the
+data folder.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _ACTOR = Actor("restore")
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a backup holds.
+    """The contents of a backup.
 
     Attributes:
         database: ``sqlite`` or ``postgresql``.
-        files: how many files of the data folder.
+        files: how many files of the data folder it contains.
         bytes: size of the backup.
     """
 
@@ -59,9 +59,9 @@ def back_up(database: Database, folder: DataFolder, target: Path) -> Backup:
     """Writes a backup, whole or not at all, while the server runs.
 
     Args:
-        database: the server's.
+        database: the server's database.
         folder: its data folder.
-        target: a TAR archive to write; readable by its owner alone.
+        target: the TAR archive to write; only its owner can read it.
 
     Raises:
         UsageError: the file exists.
@@ -124,7 +124,7 @@ def _fill(
 
 
 def _named(database: Database) -> list[str]:
-    """What the rows of the database name in the data folder."""
+    """The files in the data folder that rows of the database name."""
     with database.reading() as connection:
         bodies = connection.scalars(sa.select(t.submission.c.sha256).distinct()).all()
         suites = connection.scalars(sa.select(t.revision.c.folder).distinct()).all()
@@ -147,12 +147,12 @@ def _copy_sqlite(source: Path, target: Path) -> None:
 
 
 def restore(archive: Path, folder: DataFolder, database_url: str | None) -> Database:
-    """Makes a data folder and a database of a backup; leases of the time of the backup go back.
+    """Restores data folder and database from a backup, and returns the leases held at its time.
 
     Args:
-        archive: what :func:`back_up` wrote.
-        folder: a data folder that is not there, or is empty.
-        database_url: an empty PostgreSQL database, for a backup of one.
+        archive: an archive that :func:`back_up` wrote.
+        folder: a data folder that does not exist or is empty.
+        database_url: an empty PostgreSQL database, if the backup is of one.
 
     Returns:
         The database, open, with the current schema.
@@ -173,7 +173,7 @@ def restore(archive: Path, folder: DataFolder, database_url: str | None) -> Data
             if (kind == "sqlite") == (database_url is not None):
                 raise UsageError(
                     f"{archive}: is the backup of a {kind} database",
-                    hint="Give --database URL for PostgreSQL alone, and an empty database.",
+                    hint="Give --database URL only for PostgreSQL, and only an empty database.",
                 )
             unpack_tar(opened, place)
             folder.make()
@@ -202,7 +202,7 @@ def _manifest(archive: tarfile.TarFile, path: Path) -> str:
 
 
 def return_all_leases(database: Database) -> int:
-    """Queues every judging that was under way when the backup was made.
+    """Queues every judging that was running when the backup was made.
 
     Returns:
         How many there were.
@@ -236,7 +236,7 @@ def return_all_leases(database: Database) -> int:
 
 
 def _without_password(url: URL) -> str:
-    """The URL for PostgreSQL's own programs; others see the arguments of a process."""
+    """The URL for PostgreSQL's programs, without the password, as others can see arguments."""
     return URL.create(
         "postgresql",
         username=url.username,
@@ -248,7 +248,7 @@ def _without_password(url: URL) -> str:
 
 
 def _run_postgresql(program: str, url: URL, *arguments: str) -> None:
-    """Runs a program of PostgreSQL on a database; the password goes by the environment."""
+    """Runs a program of PostgreSQL on a database; passes the password in the environment."""
     installed = shutil.which(program) or next(
         (str(path) for path in sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))), None
     )

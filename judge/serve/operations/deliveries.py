@@ -1,8 +1,8 @@
 """Webhooks of accounts, and the loop that delivers them from the table of events.
 
-A delivery is a row before anything is sent, and it is sent until its receiver has answered, so none
-is lost by a crash; one can come twice, with the same ``webhook-id``. A body has ids and states, and
-neither verdicts nor scores.
+A delivery is written as a row before it is sent, and sent again until its receiver has answered. So
+a crash loses no delivery; a delivery can arrive twice, with the same ``webhook-id``. A body has ids
+and states, but no verdicts or scores.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from judge.serve.store.ids import new_id
 from judge.serve.store.words import AccountState, Visibility
 
 KINDS = ("submission.judged", "rejudging.applied", "dispute.decided", "board.changed")
-"""Kinds of events that webhooks tell about."""
+"""Kinds of events for which webhooks are sent."""
 
 HOSTS = "webhook_hosts"
-"""The setting with the hosts that the operator allows; none are, until it is set."""
+"""Name of the setting with the hosts that the operator allows; unset, no host is allowed."""
 
 MAX_WEBHOOKS = 10
-"""Webhooks of one account."""
+"""How many webhooks an account may have."""
 
 ACTIVE, OFF = "active", "off"
 WAITING, DELIVERED, GIVEN_UP = "waiting", "delivered", "given-up"
@@ -48,17 +48,17 @@ WAITING, DELIVERED, GIVEN_UP = "waiting", "delivered", "given-up"
 _ACTOR = Actor("webhooks")
 _EVENTS_AT_ONCE = 500
 _LEASE_S = 120
-"""After which a try is made again if its process was killed; longer than any try."""
+"""Seconds after which a try is repeated if its process was killed; longer than any try."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewWebhook:
-    """A webhook to make.
+    """A webhook to be made.
 
     Attributes:
         account: id of the account.
-        url: where to; an allowed host.
-        kinds: of :data:`KINDS`.
+        url: the address to send to, on an allowed host.
+        kinds: kinds of events, from :data:`KINDS`.
     """
 
     account: str
@@ -67,13 +67,13 @@ class NewWebhook:
 
 
 def add_webhook(transaction: Transaction, new: NewWebhook) -> tuple[str, str]:
-    """Makes a webhook, which tells about what happens from now on.
+    """Makes a webhook for the events from now on.
 
     Returns:
         Its id, and its secret, which is not shown again.
 
     Raises:
-        UsageError: the URL, or a kind, is not one.
+        UsageError: the URL or a kind is not valid.
         Problem: 409, the account has too many.
     """
     connection = transaction.connection
@@ -102,7 +102,7 @@ def add_webhook(transaction: Transaction, new: NewWebhook) -> tuple[str, str]:
 
 
 def rotate_secret(transaction: Transaction, webhook: str) -> str:
-    """Gives a webhook a new secret; until the next change, both sign."""
+    """Gives a webhook a new secret; until the next change, messages are signed with both."""
     secret = new_secret()
     transaction.execute(
         sa.update(t.webhook)
@@ -121,7 +121,7 @@ def remove_webhook(transaction: Transaction, webhook: str) -> None:
 
 
 def redeliver(transaction: Transaction, webhook: str, delivery: str) -> None:
-    """Has a delivery tried again, at once.
+    """Requests another try of a delivery, immediately.
 
     Raises:
         Problem: 404, the webhook has no such delivery.
@@ -179,12 +179,12 @@ def _plan(database: Database, webhook: str) -> int:
             .limit(_EVENTS_AT_ONCE),
         )
         teams = _teams(transaction.connection, row["account"])
-        told = [
+        relevant = [
             event
             for event in events
             if event["kind"] in row["kinds"] and _concerns(transaction.connection, event, teams)
         ]
-        for event in told:
+        for event in relevant:
             transaction.execute(
                 sa.insert(t.delivery).values(
                     id=new_id("dlv"),
@@ -200,7 +200,7 @@ def _plan(database: Database, webhook: str) -> int:
                 .where(t.webhook.c.id == webhook)
                 .values(since=events[-1]["seq"])
             )
-        return len(told)
+        return len(relevant)
 
 
 def _teams(connection: sa.Connection, account: str) -> list[str]:
@@ -219,7 +219,9 @@ def _concerns(connection: sa.Connection, event: Mapping[str, Any], teams: list[s
                 .where(
                     t.submission.c.id == event["object"],
                     t.submission.c.account.in_(teams),
-                    t.judging.c.rejudging.is_(None),  # one that is not applied is nobody's news
+                    t.judging.c.rejudging.is_(
+                        None
+                    ),  # a rejudging that is not applied concerns nobody
                 )
             )
         case "dispute.decided":
@@ -253,12 +255,12 @@ def _concerns(connection: sa.Connection, event: Mapping[str, Any], teams: list[s
 
 
 def deliver(database: Database, sender: Sender | None = None, limit: int = 20) -> int:
-    """Tries the deliveries whose time has come.
+    """Tries the deliveries that are due.
 
     Args:
         database: the database.
-        sender: what sends; None for one that goes where the operator allows.
-        limit: how many at most.
+        sender: the sender; None for one that sends to the hosts that the operator allows.
+        limit: how many deliveries to try at most.
 
     Returns:
         How many were tried.
@@ -276,7 +278,7 @@ def deliver(database: Database, sender: Sender | None = None, limit: int = 20) -
 
 
 def something_waits(database: Database) -> bool:
-    """Whether there is a delivery whose time has come, for a look that locks nothing."""
+    """Whether a delivery is due; the query locks nothing."""
     with database.reading() as connection:
         return connection.scalar(_DUE) is not None
 
@@ -289,7 +291,7 @@ _DUE = (
 
 
 def _take(database: Database) -> tuple[Mapping[str, Any], Message] | None:
-    """The delivery that waits longest, which no other process tries meanwhile."""
+    """Takes the delivery that has waited longest, so that no other process tries it meanwhile."""
     with database.writing(_ACTOR) as transaction:
         delivery = transaction.one(
             sa.select(t.delivery)
@@ -313,8 +315,8 @@ def _take(database: Database) -> tuple[Mapping[str, Any], Message] | None:
         )
         webhook = transaction.one(sa.select(t.webhook).where(t.webhook.c.id == delivery["webhook"]))
         event = transaction.one(sa.select(t.event).where(t.event.c.seq == delivery["event"]))
-    assert webhook is not None, "a foreign key names it"
-    assert event is not None, "a foreign key names it"
+    assert webhook is not None, "a foreign key guarantees it"
+    assert event is not None, "a foreign key guarantees it"
     keys = [key for key in (webhook["secret"], webhook["old_secret"]) if key is not None]
     return {**delivery, "tries": delivery["tries"] + 1}, Message(
         delivery["id"], webhook["url"], body_of(event), keys
@@ -322,7 +324,7 @@ def _take(database: Database) -> tuple[Mapping[str, Any], Message] | None:
 
 
 def body_of(event: Mapping[str, Any]) -> str:
-    """What a webhook says of an event."""
+    """The body of a webhook about an event."""
     data = {"id": event["object"], "state": event["after"]}
     return dump_json({"type": event["kind"], "timestamp": event["created"], "data": data})
 

@@ -1,8 +1,8 @@
-"""What a server says about itself to Prometheus.
+"""The metrics that a server offers to Prometheus.
 
-Requests, cases and fenced judgings are counted by the process that has them. Everything else is
-read from the database when somebody asks, so it is the same in every process and survives a
-restart. No label names an account or a task.
+Each process counts its own requests, cases and fenced judgings. Everything else is read from the
+database when the metrics are requested, so it is the same in every process and survives a restart.
+No label names an account or a task.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from judge.serve.store.words import JudgingState
 from judge.version import __version__
 
 CACHED_S = 5.0
-"""How long what was read from the database is given again, however often somebody asks."""
+"""For how many seconds values from the database are reused, however often they are requested."""
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _CASE_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
@@ -57,19 +57,19 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._requests = Counter(
             "judge_http_requests_total",
-            "Requests that were answered.",
+            "Requests answered.",
             ("route", "method", "status"),
             registry=self.registry,
         )
         self._request_seconds = Histogram(
             "judge_http_request_seconds",
-            "Seconds from a request to the head of its answer, without long polls.",
+            "Seconds from a request to the head of its response, without long polls.",
             buckets=_SECONDS,
             registry=self.registry,
         )
         self._cases = Counter(
             "judge_cases_judged_total",
-            "Cases that dispatchers of this process judged.",
+            "Cases judged by dispatchers of this process.",
             ("verdict",),
             registry=self.registry,
         )
@@ -86,26 +86,26 @@ class Metrics:
             registry=self.registry,
         )
         build = Gauge(
-            "judge_build_info", "The version that runs.", ("version",), registry=self.registry
+            "judge_build_info", "The running version.", ("version",), registry=self.registry
         )
         build.labels(__version__).set(1)
         self.registry.register(_OfDatabase(server))
 
     def answered(self, request: Request, status: int, seconds: float) -> None:
-        """Counts a request that was answered, by the route, never by its path.
+        """Counts an answered request by its route, never by its path.
 
-        Those that wait on purpose are counted and not measured.
+        Requests that wait on purpose are counted, but their time is not measured.
         """
         route = str(getattr(request.scope.get("route"), "path", _NOT_A_ROUTE))
         if route != _NOT_A_ROUTE and request.url.path.startswith(f"{_PREFIX}/"):
-            route = _PREFIX + route.removeprefix(_PREFIX)  # routers are told of none
+            route = _PREFIX + route.removeprefix(_PREFIX)  # a router's own paths lack the prefix
         method = request.method if request.method in _METHODS else "other"
         self._requests.labels(route, method, str(status)).inc()
         if "wait" not in request.query_params and not route.endswith("/events"):
             self._request_seconds.observe(seconds)
 
     def case(self, event: Event) -> None:
-        """Counts a case that was judged here; not one that was taken over as it was on record."""
+        """Counts a case that was judged here; not one that was copied from earlier records."""
         if event.reused:
             return
         self._cases.labels(event.result.verdict.value).inc()
@@ -125,7 +125,7 @@ _Rows = list[tuple[tuple[str, ...], float]]
 
 
 class _OfDatabase(Collector):
-    """Metrics that are read from the database; none of them while it is out of reach."""
+    """Metrics that are read from the database; none while it cannot be reached."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -134,11 +134,11 @@ class _OfDatabase(Collector):
         self._families: list[Metric] = []
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing, so that registering reads nothing."""
+        """Describes nothing, so that registering does not query the database."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """The families, read again if they are older than :data:`CACHED_S`."""
+        """The families of metrics, read again if they are older than :data:`CACHED_S`."""
         with self._lock:
             if time.monotonic() - self._read_at >= CACHED_S:
                 self._families = self._read()
@@ -189,7 +189,7 @@ def _counters(connection: sa.Connection) -> list[_Family]:
     return [
         (
             "judge_submissions",
-            "Submissions that were accepted.",
+            "Submissions accepted.",
             ("phase", "kind"),
             _grouped(connection, submitted),
         ),
@@ -201,13 +201,13 @@ def _counters(connection: sa.Connection) -> list[_Family]:
         ),
         (
             "judge_judge_errors",
-            "Times that a judging ended in errors of the judge (JE).",
+            "How often a judging ended in judge errors (JE).",
             (),
             _grouped(connection, sa.select(sa.func.sum(t.judging.c.errors))),
         ),
         (
             "judge_webhook_deliveries",
-            "Tries to deliver a webhook, by what became of the delivery.",
+            "Tries to deliver a webhook, by the state of the delivery.",
             ("result",),
             _grouped(connection, tried),
         ),
@@ -224,7 +224,7 @@ def _gauges(connection: sa.Connection) -> list[_Family]:
     return [
         (
             "judge_queue_judgings",
-            "Judgings that wait or are under way.",
+            "Judgings that are waiting or running.",
             ("lane", "state"),
             _grouped(connection, queue),
         ),
@@ -291,7 +291,7 @@ def _slots(connection: sa.Connection) -> _Rows:
 
 
 def metrics_of(server: Server) -> Metrics:
-    """The metrics of a server's process; made when they are first asked for."""
+    """The metrics of a server's process; made when they are first needed."""
     metrics: Metrics | None = server.shared.get("metrics")
     if metrics is None:
         metrics = server.shared.setdefault("metrics", Metrics(server))
@@ -299,10 +299,10 @@ def metrics_of(server: Server) -> Metrics:
 
 
 def serve_metrics(server: Server, host: str, port: int) -> Callable[[], None]:
-    """Serves ``/metrics`` on a port of its own.
+    """Serves ``/metrics`` on a separate port.
 
     Returns:
-        Ends it.
+        The function that stops it.
     """
     http, thread = start_http_server(port, host, metrics_of(server).registry)
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from judge.serve.access.accounts import account_named, change_account
 from judge.serve.access.rights import Viewer, require_role
 from judge.serve.context import Server, ThisServer
-from judge.serve.operations.deliveries import KINDS
+from judge.serve.operations.deliveries import KINDS, hosts_of
 from judge.serve.operations.webhook_routes import (
     AskedWebhook,
     Redelivery,
@@ -57,6 +57,9 @@ def admin_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respon
         events = all_rows(
             connection, sa.select(t.event).order_by(t.event.c.seq.desc()).limit(_LISTED)
         )
+        named = sa.select(t.account.c.id, t.account.c.name)
+        actors = {event["actor"] for event in events}
+        names = dict(map(tuple, connection.execute(named.where(t.account.c.id.in_(actors)))))
         value = connection.scalar(
             sa.select(t.setting.c.value).where(t.setting.c.name == MAINTENANCE)
         )
@@ -69,6 +72,7 @@ def admin_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respon
         dispatchers=dispatchers,
         failed=failed,
         events=events,
+        names=names,
         under_maintenance=value,
         states=[state.value for state in AccountState],
     )
@@ -109,12 +113,12 @@ async def maintenance_posted(server: ThisServer, viewer: SignedIn, form: Posted)
     return go(server, "/admin")
 
 
-# -- one's own webhooks ---------------------------------------------------------------------------
+# -- the viewer's own webhooks --------------------------------------------------------------------
 
 
 @router.get("/me/webhooks")
 def webhooks_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
-    """One's webhooks with their deliveries."""
+    """The viewer's webhooks with their deliveries."""
     return _webhooks(request, server, viewer, None)
 
 
@@ -122,6 +126,8 @@ def _webhooks(
     request: Request, server: Server, viewer: Viewer, made: dict[str, Any] | None
 ) -> Response:
     rows = own_webhooks(server, viewer)
+    with server.database.reading() as connection:
+        hosts = hosts_of(connection)
     return show(
         request,
         viewer,
@@ -130,6 +136,7 @@ def _webhooks(
         headers={"Cache-Control": "no-store"},
         webhooks=[(row, own_deliveries(server, viewer, row["id"])[:20]) for row in rows],
         kinds=KINDS,
+        hosts=hosts,
         made=made,
     )
 
@@ -138,13 +145,13 @@ def _webhooks(
 async def webhook_posted(
     request: Request, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """Makes a webhook, and shows its secret this once."""
+    """Makes a webhook, and shows its secret once."""
     kinds = [kind for kind in KINDS if form.get(f"kind-{kind}")]
     try:
-        asked = AskedWebhook(url=field(form, "url", 500), kinds=kinds)
+        new = AskedWebhook(url=field(form, "url", 500), kinds=kinds)
     except ValueError as error:
         raise Problem("invalid", "A webhook needs an address, and at least one kind.") from error
-    made = await run_in_threadpool(post_webhook, asked, viewer, server)
+    made = await run_in_threadpool(post_webhook, new, viewer, server)
     return await run_in_threadpool(_webhooks, request, server, viewer, made)
 
 
@@ -157,15 +164,15 @@ async def webhook_action_posted(
     viewer: SignedIn,
     form: Posted,
 ) -> Response:
-    """Removes a webhook, gives it a new secret, or has a delivery tried again."""
+    """Removes a webhook, gives it a new secret, or tries a delivery again."""
     made = None
     if action == "remove":
         await run_in_threadpool(delete_webhook, webhook, viewer, server)
     elif action == "rotate":
         made = await run_in_threadpool(post_rotate, webhook, viewer, server)
     elif action == "redeliver":
-        asked = Redelivery(delivery=field(form, "delivery", 31))
-        await run_in_threadpool(post_redeliver, webhook, asked, viewer, server)
+        redelivery = Redelivery(delivery=field(form, "delivery", 31))
+        await run_in_threadpool(post_redeliver, webhook, redelivery, viewer, server)
     else:
         raise Problem("not-found")
     if made is not None:

@@ -1,8 +1,8 @@
-"""Sends one webhook: signed, to a public address alone, with bounds on time and on what is read.
+"""Sends one webhook: signed, only to a public address, with limits on time and bytes read.
 
-The signature is that of Standard Webhooks (https://www.standardwebhooks.com). Who owns a webhook
-chooses where the server connects to, so the name is resolved once, every address that it has must
-be globally routable, and the connection is made to that very address.
+The signature is that of Standard Webhooks (https://www.standardwebhooks.com). The owner of a
+webhook chooses where the server connects to. Therefore the host name is resolved only once, all of
+its addresses must be globally routable, and the connection is made to one of exactly these.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from judge.errors import JudgeError, UsageError
 from judge.version import __version__
 
 DELAYS_S = (0, 5, 300, 1_800, 7_200, 18_000, 36_000, 86_400)
-"""Seconds before each try, counted from the one before; after the last there is no other."""
+"""Delay of each try in seconds, counted from the one before; there are no further tries."""
 
 JITTER = 0.1
-"""How much longer a delay may be, as a share of it, so that retries do not come all at once."""
+"""How much longer a delay may be, as a share of it, so that retries are spread out."""
 
 MAX_SECONDS = 10.0
-"""How long one try takes at most, from resolving the name to the end of the answer."""
+"""The longest time of one try in seconds, from resolving the name to the end of the answer."""
 
 MAX_ANSWER_BYTES = 64 * 1024
 MAX_URL_LENGTH = 500
@@ -58,7 +58,7 @@ class RefusedAddressError(JudgeError):
 
 
 class Outcome(enum.StrEnum):
-    """What came of one try."""
+    """The outcome of one try."""
 
     DELIVERED = "delivered"
     """Answered with a status from 200 to 299."""
@@ -70,11 +70,11 @@ class Outcome(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What came of one try.
+    """The result of one try.
 
     Attributes:
         outcome: see :class:`Outcome`.
-        status: HTTP status of the answer; None without one.
+        status: HTTP status of the answer; None if there was no answer.
     """
 
     outcome: Outcome
@@ -83,13 +83,13 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One webhook that is to be sent.
+    """A webhook message to be sent.
 
     Attributes:
-        id: the same for every try, so that receivers can drop what they have.
-        url: where to.
-        body: JSON.
-        secrets: ``whsec_`` keys; several while one replaces another.
+        id: the same for every try, so that receivers can drop duplicates.
+        url: the address to send to.
+        body: the JSON body.
+        secrets: ``whsec_`` keys; more than one while a key is being replaced.
     """
 
     id: str
@@ -99,20 +99,20 @@ class Message:
 
 
 def new_secret() -> str:
-    """A key for signatures, as Standard Webhooks writes it."""
+    """Makes a key for signatures, in the form of Standard Webhooks."""
     key = base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode("ascii")
     return f"{_SECRET_PREFIX}{key}"
 
 
 def delay_before(tries: int, jitter: Callable[[], float] = random.random) -> float | None:
-    """Seconds from one try to the next.
+    """The delay until the next try.
 
     Args:
-        tries: how many there were.
-        jitter: gives numbers from 0 to 1.
+        tries: how many tries there were.
+        jitter: returns random numbers from 0 to 1.
 
     Returns:
-        The seconds; None if there is no other try.
+        The delay in seconds; None if there are no more tries.
     """
     if tries >= len(DELAYS_S):
         return None
@@ -123,7 +123,7 @@ def signed_headers(message: Message, at: dt.datetime) -> dict[str, str]:
     """The three headers of Standard Webhooks.
 
     Args:
-        message: what is sent.
+        message: the message to send.
         at: the time of this try, in UTC.
     """
     signatures = [Webhook(key).sign(message.id, at, message.body) for key in message.secrets]
@@ -137,8 +137,8 @@ def signed_headers(message: Message, at: dt.datetime) -> dict[str, str]:
 def is_public(address: str) -> bool:
     """Whether an IP address is globally routable.
 
-    An IPv6 address that leads to an IPv4 address (mapped, NAT64) is as public as that one; those
-    of tunnels (6to4, Teredo) are not, whatever they lead to.
+    An IPv6 address that contains an IPv4 address (mapped, NAT64) is public if that one is.
+    Addresses of tunnels (6to4, Teredo) never count as public.
     """
     try:
         ip = ipaddress.ip_address(address)
@@ -156,15 +156,15 @@ def is_public(address: str) -> bool:
 
 
 def checked_url(url: str, hosts: Collection[str]) -> SplitResult:
-    """The parts of a URL that webhooks may be sent to.
+    """Checks a URL for webhooks, and returns its parts.
 
     Args:
         url: the URL.
-        hosts: what the operator allows: names such as ``ci.example.org``, with a port if it is not
-            443, and ``*.example.org`` for every name below one.
+        hosts: hosts that the operator allows: names such as ``ci.example.org``, with a port if it
+            is not 443, and ``*.example.org`` for every name below ``example.org``.
 
     Raises:
-        UsageError: it is not such a URL.
+        UsageError: webhooks may not be sent to this URL.
     """
     if len(url) > MAX_URL_LENGTH or not url.isascii() or not url.isprintable() or " " in url:
         raise UsageError(f"a webhook's URL has at most {MAX_URL_LENGTH} printable ASCII characters")
@@ -174,27 +174,27 @@ def checked_url(url: str, hosts: Collection[str]) -> SplitResult:
     except ValueError as error:
         raise UsageError(f"not a URL: {error}") from error
     if parts.scheme != "https" or not parts.hostname:
-        raise UsageError("a webhook's URL begins with https:// and a host")
+        raise UsageError("a webhook's URL has to begin with https:// and a host")
     if parts.username is not None or parts.password is not None or parts.fragment:
-        raise UsageError("a webhook's URL has no user name, password or fragment")
+        raise UsageError("a webhook's URL must not have a user name, password or fragment")
     if not any(_allows(entry, parts.hostname, port) for entry in hosts):
         raise UsageError(
             f"webhooks to {parts.hostname}:{port} are not allowed on this server",
-            hint="Its operator allows hosts: `judge serve admin webhooks --allow HOST`.",
+            hint="The operator can allow a host: `judge serve admin webhooks --allow HOST`.",
         )
     return parts
 
 
 def check_allowed_host(entry: str) -> None:
-    """Checks what an operator allows.
+    """Checks a host that an operator allows.
 
     Raises:
-        UsageError: it is not the name of a host, with a port or without.
+        UsageError: it is not a host name, with or without a port.
     """
     if _ALLOWED_HOST.fullmatch(entry) is None:
         raise UsageError(
             f"{entry[:100]!r} cannot be a host of webhooks",
-            hint="Allow a name, as ci.example.org, *.example.net or ci.example.org:8443.",
+            hint="Give a name, such as ci.example.org, *.example.net or ci.example.org:8443.",
         )
 
 
@@ -211,7 +211,7 @@ def resolve(host: str, port: int) -> list[str]:
     """The addresses of a host, as text.
 
     Raises:
-        OSError: the name has none.
+        OSError: the name has no addresses.
     """
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
@@ -227,10 +227,10 @@ class Sender:
     """Sends webhooks.
 
     Attributes:
-        hosts: what the operator allows (:func:`checked_url`); nothing is sent elsewhere.
-        resolve: gives the addresses of a host.
+        hosts: hosts that the operator allows (:func:`checked_url`); nothing is sent elsewhere.
+        resolve: returns the addresses of a host.
         connect: opens a connection to one of them.
-        tls: whom to trust.
+        tls: the TLS context, with the trusted certificates.
         max_seconds: how long one try takes at most.
     """
 
@@ -241,10 +241,10 @@ class Sender:
     max_seconds: float = MAX_SECONDS
 
     def send(self, message: Message, at: dt.datetime) -> Sent:
-        """Tries once; redirects are not followed, and nothing of the answer is kept.
+        """Tries once; does not follow redirects, and keeps nothing of the answer but its status.
 
         Args:
-            message: what to send.
+            message: the message to send.
             at: the time, in UTC, for the signature.
         """
         try:
@@ -278,10 +278,10 @@ class Sender:
                 return response.status
 
     def address(self, host: str, port: int) -> str:
-        """The address that a webhook is sent to.
+        """The IP address to which a webhook is sent.
 
         Raises:
-            RefusedAddressError: the host has an address that is not public, or none.
+            RefusedAddressError: the host has an address that is not public, or no address.
             OSError: the name cannot be resolved.
         """
         addresses = self.resolve(host, port)
@@ -292,8 +292,8 @@ class Sender:
 
 @contextlib.contextmanager
 def _closed_at(plain: socket.socket, until: float) -> Iterator[None]:
-    """Ends a connection at a time, however slowly its other side sends."""
-    # A duplicate: wrapping the socket in TLS takes its descriptor away.
+    """Ends a connection at a deadline, even if the other side keeps sending slowly."""
+    # Uses a duplicate, since wrapping the socket in TLS takes over its descriptor.
     handle = plain.dup()
 
     def end() -> None:

@@ -1,4 +1,4 @@
-"""What a server does by itself, or its operator has it do: sweeping, the log, outvoted golds."""
+"""Upkeep, by the server or on the operator's request: sweeps, the audit log, outvoted golds."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from judge.suspects.model import Certainty, Suspect
 from judge.suspects.signs.outvoted import SIGN
 
 SWEPT_AFTER_S = 86_400
-"""Files that no row names are removed when they are this old: younger ones may be on their way."""
+"""Files that no row names are removed at this age: younger ones may still get a row."""
 
 AUDITOR = "audit"
-"""Name of the account whose disputes nobody had to write."""
+"""Name of the account that opens automatic disputes."""
 
 _SWEEP_EVERY_S = 3_600.0
 _KEPT_DAYS = 7
@@ -43,7 +43,7 @@ _DAY_S = 86_400
 
 
 def send_webhooks(server: Server) -> None:
-    """Plans deliveries, and sends them on a thread of their own, since receivers may be slow."""
+    """Plans deliveries, and sends them on a separate thread, since receivers may be slow."""
     plan(server.database)
     running: threading.Thread | None = server.shared.get("webhooks")
     if (running is not None and running.is_alive()) or not something_waits(server.database):
@@ -54,10 +54,10 @@ def send_webhooks(server: Server) -> None:
 
 
 def sweep_hourly(server: Server) -> None:
-    """Sweeps, if the last time was an hour ago in this process.
+    """Sweeps, if this process last swept at least an hour ago.
 
-    Only what was there an hour ago as well is removed: a clock that has just jumped a day forward
-    makes files look old whose rows are about to be written.
+    Only files that also existed an hour ago are removed: after the clock jumps a day forward, files
+    look old even if their rows are about to be written.
     """
     now = time.monotonic()
     if now - server.shared.get("swept", float("-inf")) >= _SWEEP_EVERY_S:
@@ -74,18 +74,18 @@ def sweep(
     *,
     only: Collection[tuple[Path, int]] | None = None,
 ) -> int:
-    """Removes files that no row names, and rows that have had their time.
+    """Removes files that no row names, and rows that have expired.
 
     Args:
-        database: the server's.
+        database: the server's database.
         folder: its data folder.
-        older_s: files younger than this stay.
-        only: nothing else is removed, see :func:`_entries`; None for no such bound.
+        older_s: files younger than this many seconds are kept.
+        only: only these entries are removed, see :func:`_entries`; None for no such limit.
 
     Returns:
         How many files and folders were removed.
     """
-    # Before the rows are read: what is written later is younger than any bound.
+    # Taken before the rows are read, so files written later are too young to be removed.
     candidates = [
         (path, changed)
         for path, changed in _entries(folder)
@@ -100,7 +100,7 @@ def sweep(
         }
     removed = 0
     for path, changed in candidates:
-        # What was handed in again meanwhile is younger now.
+        # A file that was submitted again meanwhile is younger now.
         if path.name.removesuffix(".d") not in named[path.parent.name] and (
             _changed(path) == changed
         ):
@@ -114,7 +114,7 @@ def sweep(
 
 
 def _entries(folder: DataFolder) -> set[tuple[Path, int]]:
-    """What may be swept: files and folders, and when each was changed, in ns."""
+    """Files and folders that may be swept -> when each was changed, in ns."""
     return {
         (path, changed)
         for name in ("bodies", "suites", "results", "tmp")
@@ -132,12 +132,12 @@ def _changed(path: Path) -> int | None:
 def log_entries(
     database: Database, since: str, kind: str | None = None
 ) -> Iterator[Mapping[str, Any]]:
-    """The events of the audit log since a time, the oldest first.
+    """The events of the audit log since a time, oldest first.
 
     Args:
-        database: the server's.
+        database: the server's database.
         since: a time in UTC, ``2026-01-31T23:59:59Z``, or the beginning of one, such as a day.
-        kind: of events, or the beginning of one, such as ``dispute``; None for all.
+        kind: kind of events, or the beginning of a kind, such as ``dispute``; None for all.
     """
     last = 0
     statement = sa.select(t.event).where(t.event.c.created >= since).order_by(t.event.c.seq)
@@ -155,19 +155,19 @@ def log_entries(
 def dispute_outvoted(server: Server, suite: str, actor: Actor) -> list[str]:
     """Disputes golds that the outputs of several accounts outvote, for reviewers to decide.
 
-    The last judged submission of each account counts, so that nobody votes twice.
+    Only the last judged submission of each account counts, so that nobody votes twice.
 
     Args:
         server: the server.
         suite: name of the suite.
-        actor: who has it done.
+        actor: the person who runs this, for the audit log.
 
     Returns:
         Ids of the new disputes.
 
     Raises:
         UsageError: there is no such suite.
-        JudgeError: its files are gone.
+        JudgeError: its files are missing.
     """
     with server.database.reading() as connection:
         row = suite_named(connection, suite)
@@ -236,8 +236,8 @@ def _record(server: Server, suite: str, suspects: Sequence[Suspect], actor: Acto
                     task=suspect.task,
                     case=suspect.case,
                     kind=DisputeKind.GOLD,
-                    # Without values: a claim is public once it is decided.
-                    claim="Submissions of several accounts agree with each other, and not with "
+                    # Without values: a claim becomes public when it is decided.
+                    claim="Submissions of several accounts agree with each other, but not with "
                     "the gold.",
                     state=DisputeState.OPEN,
                 )

@@ -1,4 +1,4 @@
-"""``/v1/webhooks``: an account's webhooks, their deliveries, and trying one again."""
+"""``/v1/webhooks``: an account's webhooks, their deliveries, and repeated tries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SHOWN = (
 
 
 class AskedWebhook(BaseModel):
-    """A webhook to make."""
+    """The webhook to make."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,7 +46,7 @@ class AskedWebhook(BaseModel):
 
 
 class Redelivery(BaseModel):
-    """A delivery to try again."""
+    """The delivery to try again."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -61,7 +61,7 @@ def get_webhooks(caller: Caller, server: ThisServer) -> dict[str, Any]:
 
 
 def own_webhooks(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
-    """Somebody's own webhooks."""
+    """The viewer's own webhooks."""
     with server.database.reading() as connection:
         return all_rows(
             connection,
@@ -70,12 +70,12 @@ def own_webhooks(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
 
 
 @router.post("/webhooks", status_code=201, dependencies=[rate("change")])
-def post_webhook(asked: AskedWebhook, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """A new webhook, whose secret is shown here and never again."""
+def post_webhook(new: AskedWebhook, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """Makes a webhook; its secret is shown only in this answer."""
     account = require(caller, Scope.READ)
     with server.database.writing(caller.actor()) as transaction:
-        webhook, secret = add_webhook(transaction, NewWebhook(account, asked.url, asked.kinds))
-    return {"id": webhook, "secret": secret, "kinds": sorted(set(asked.kinds))}
+        webhook, secret = add_webhook(transaction, NewWebhook(account, new.url, new.kinds))
+    return {"id": webhook, "secret": secret, "kinds": sorted(set(new.kinds))}
 
 
 @router.delete("/webhooks/{webhook}", status_code=204, dependencies=[rate("change")])
@@ -89,7 +89,7 @@ def delete_webhook(webhook: _Id, caller: Caller, server: ThisServer) -> None:
 
 @router.post("/webhooks/{webhook}:rotate", dependencies=[rate("change")])
 def post_rotate(webhook: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """A new secret; until the next change, deliveries have signatures of both."""
+    """Makes a new secret; until the next change, deliveries are signed with both."""
     require(caller, Scope.READ)
     with server.database.writing(caller.actor()) as transaction:
         find(transaction.connection, caller, t.webhook, webhook)
@@ -98,16 +98,16 @@ def post_rotate(webhook: _Id, caller: Caller, server: ThisServer) -> dict[str, A
 
 @router.get("/webhooks/{webhook}/deliveries", dependencies=[rate("read")])
 def get_deliveries(webhook: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The last 100 deliveries of a webhook, the newest first."""
+    """The last 100 deliveries of a webhook, newest first."""
     require(caller, Scope.READ)
     return {"deliveries": own_deliveries(server, caller, webhook)}
 
 
 def own_deliveries(server: Server, viewer: Viewer, webhook: str) -> list[dict[str, Any]]:
-    """The last 100 deliveries of somebody's own webhook.
+    """The last 100 deliveries of the viewer's own webhook.
 
     Raises:
-        Problem: 404, it is not theirs.
+        Problem: 404, the webhook is not theirs.
     """
     with server.database.reading() as connection:
         find(connection, viewer, t.webhook, webhook)
@@ -132,11 +132,11 @@ def own_deliveries(server: Server, viewer: Viewer, webhook: str) -> list[dict[st
 
 @router.post("/webhooks/{webhook}:redeliver", dependencies=[rate("change")])
 def post_redeliver(
-    webhook: _Id, asked: Redelivery, caller: Caller, server: ThisServer
+    webhook: _Id, redelivery: Redelivery, caller: Caller, server: ThisServer
 ) -> dict[str, Any]:
-    """Has a delivery tried again, at once."""
+    """Requests another try of a delivery, immediately."""
     require(caller, Scope.READ)
     with server.database.writing(caller.actor()) as transaction:
         find(transaction.connection, caller, t.webhook, webhook)
-        redeliver(transaction, webhook, asked.delivery)
-    return {"id": asked.delivery, "state": "waiting"}
+        redeliver(transaction, webhook, redelivery.delivery)
+    return {"id": redelivery.delivery, "state": "waiting"}

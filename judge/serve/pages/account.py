@@ -1,4 +1,4 @@
-"""Signing in and out, one's account, its rights, and its tokens."""
+"""Pages for signing in and out, and for the viewer's account, rights and tokens."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from judge.serve.store.words import Role, Scope
 router = APIRouter()
 
 OIDC = "oidc"
-"""The setting with the provider of identities: issuer, client, secret, title."""
+"""Name of the setting with the provider of identities: issuer, client, secret, title."""
 
 
 def _flow_cookie(server: Server) -> str:
-    """Name of the cookie of a flow; of the form that no other host of the domain can set."""
+    """Name of the cookie of a flow; with this prefix, no other host of the domain can set it."""
     return f"{server.cookie}-flow"
 
 
 @router.get("/me")
 def me_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
-    """Who one is, and what one may do."""
+    """The viewer's account and rights."""
     document = me(viewer, server)
     names = {team["id"]: team["name"] for team in document["teams"]}
     signing = _sign_in(server)
@@ -53,7 +53,7 @@ def me_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
 
 @router.get("/me/tokens")
 def tokens_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
-    """One's tokens, without their secrets."""
+    """The viewer's tokens, without their secrets."""
     return _tokens(request, server, viewer, None)
 
 
@@ -73,17 +73,17 @@ def _tokens(
 
 
 _DOES = {
-    Scope.SUBMIT: "hand in, cancel and withdraw",
-    Scope.READ: "see what is yours",
+    Scope.SUBMIT: "submit, cancel and withdraw",
+    Scope.READ: "read your own data",
     Scope.DISPUTE: "dispute verdicts",
     Scope.REVIEW: "decide about disputes",
-    Scope.AUTHOR: "revisions and rejudgings of your suites",
+    Scope.AUTHOR: "manage revisions and rejudgings of your suites",
     Scope.OPERATE: "operate the server",
 }
 
 
 def _scopes(viewer: Viewer) -> list[tuple[str, str]]:
-    """The rights that a token of somebody can have an effect with, and what they are for."""
+    """The rights that are useful for a token of the viewer, and what they allow."""
     without = set()
     if not viewer.reviewed:
         without.add(Scope.REVIEW)
@@ -98,7 +98,7 @@ def _scopes(viewer: Viewer) -> list[tuple[str, str]]:
 async def token_posted(
     request: Request, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """Makes a token, and shows it this once."""
+    """Makes a token, and shows it once."""
     scopes = [scope for scope in Scope if form.get(f"scope-{scope.value}")]
     try:
         new = NewToken(name=field(form, "name", 80), scopes=scopes)
@@ -112,7 +112,7 @@ async def token_posted(
 
 @router.post("/me/tokens/{token}/end")
 async def token_ended(token: str, server: ThisServer, viewer: SignedIn, form: Posted) -> Response:
-    """Ends a token."""
+    """Revokes a token."""
     del form
     await run_in_threadpool(end_token, token, viewer, server)
     return go(server, "/me/tokens")
@@ -125,13 +125,13 @@ def sign_in_page(
     looker: Looker,
     code: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:
-    """Asks for the code of a link; a visit alone uses nothing up, as previews of links visit it."""
+    """Asks to confirm the code of a link; a mere visit, as by link previews, does not use it up."""
     return show(request, looker, "sign_in.html", "Sign in", **_sign_in(server, code=code))
 
 
 @router.post("/sign-in", dependencies=[rate("sign-in")])
 async def sign_in_posted(request: Request, server: ThisServer, looker: Looker) -> Response:
-    """Begins a session; a code that is unknown, used or old has one and the same answer."""
+    """Begins a session; the answer is the same for an unknown, a used and an old code."""
     check_origin(request, server)
     code = field(await read_form(request, MAX_FORM_BYTES), "code", 100)
     former = await session_of(request)
@@ -183,12 +183,14 @@ async def provider_answered(request: Request, server: ThisServer, looker: Looker
     back = _back(request, server)
     session = await session_of(request)
     signed_in_as = None if session is None else session.viewer.account
-    asked = f"{back}?{request.url.query}"
+    returned_to = f"{back}?{request.url.query}"
 
     def begin() -> str | None:
-        identity, account = oidc.finish(server, provider, flow, asked, back)
+        identity, account = oidc.finish(server, provider, flow, returned_to, back)
         if account is not None and account != signed_in_as:
-            raise Problem("forbidden", "Another account began to connect an identity: begin again.")
+            raise Problem(
+                "forbidden", "Another account started to connect an identity: start again."
+            )
         with server.database.writing(looker.actor()) as transaction:
             begun: str | None = oidc.signed_in(transaction, identity, account)
             if begun is not None and session is not None:
@@ -209,7 +211,7 @@ async def provider_answered(request: Request, server: ThisServer, looker: Looker
 
 
 def _oidc() -> Any:
-    """The module that speaks to providers, which needs an extra.
+    """The module for providers of identities, which needs an extra.
 
     Raises:
         Problem: 503, the extra is not installed.
@@ -221,10 +223,10 @@ def _oidc() -> Any:
 
 
 def provider_of(server: Server) -> Any:
-    """The provider that is set (``judge serve admin oidc``).
+    """The configured provider (``judge serve admin oidc``).
 
     Raises:
-        Problem: 404, there is none.
+        Problem: 404, no provider is configured.
     """
     value = server.setting(OIDC)
     if value is None:
@@ -238,11 +240,11 @@ def _back(request: Request, server: Server) -> str:
 
 
 def _sign_in(server: Server, **how: Any) -> dict[str, Any]:
-    """What the page to sign in needs."""
+    """The values that the sign-in page needs."""
     value = server.setting(OIDC)
     provider = None if value is None else value["title"]
     shown = {"code": "", "failed": False, "waits": False, "provider": provider, **how}
-    if value is not None:  # browsers hold redirects of a form to the policy as well
+    if value is not None:  # browsers also apply the policy to redirects of a form
         scheme = value["issuer"].partition(":")[0]
         policy = POLICY.replace("form-action 'self'", f"form-action 'self' {scheme}:")
         shown["headers"] = {"Content-Security-Policy": policy}
@@ -250,7 +252,7 @@ def _sign_in(server: Server, **how: Any) -> dict[str, Any]:
 
 
 def with_session(answer: Response, server: Server, cookie: str) -> Response:
-    """An answer that gives the browser a session."""
+    """The answer that starts a session in the browser."""
     answer.set_cookie(
         server.cookie,
         cookie,

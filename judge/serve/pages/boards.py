@@ -1,4 +1,4 @@
-"""Boards, their versions, comparisons of two entries, and entries with their evidence."""
+"""Pages of boards, their versions, comparisons of two entries, and entries with their evidence."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _holds(entry: Mapping[str, Any], q: str) -> bool:
 
 
 def _sort_key(entry: Mapping[str, Any], sort: str) -> tuple[Any, ...]:
-    """By a column; what an entry does not state comes last. The document is sorted by score."""
+    """Sorts entries by a column; those without a value come last, and ties stay sorted by score."""
     if sort in {"system", "account"}:
         return (str(entry[sort] or "\uffff").lower(),)
     if sort in {"soft", "hard"}:
@@ -138,31 +138,31 @@ def _sort_key(entry: Mapping[str, Any], sort: str) -> tuple[Any, ...]:
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """How a version differs from the one before, in sentences."""
+    """Sentences that describe how a version differs from the one before."""
     old = {entry["account"]: entry for entry in before["entries"]}
     new = {entry["account"]: entry for entry in after["entries"]}
-    said = [f"{name} joined." for name in new if name not in old]
-    said += [f"{name} left." for name in old if name not in new]
+    changes = [f"{name} joined." for name in new if name not in old]
+    changes += [f"{name} left." for name in old if name not in new]
     metric, again = after["board"]["metric"], 0
     for name in [name for name in new if name in old]:
         one, two = old[name], new[name]
         if one["submission"] != two["submission"]:
-            said.append(f"{name} shows another submission.")
+            changes.append(f"{name} shows another submission.")
         again += one["submission"] == two["submission"] and one["judging"] != two["judging"]
         scores = [_score_text(entry, metric) for entry in (one, two)]
         if scores[0] != scores[1]:
-            said.append(f"{name}: {metric} score {scores[0]}, now {scores[1]}.")
+            changes.append(f"{name}: {metric} score {scores[0]}, now {scores[1]}.")
         if one["ranks"] != two["ranks"]:
-            said.append(f"{name}: rank {_ranks(one['ranks'])}, now {_ranks(two['ranks'])}.")
+            changes.append(f"{name}: rank {_ranks(one['ranks'])}, now {_ranks(two['ranks'])}.")
     if again:
-        said.append(f"{again} {'entry was' if again == 1 else 'entries were'} judged again.")
+        changes.append(f"{again} {'entry was' if again == 1 else 'entries were'} judged again.")
     if before["conditions"]["digest"] != after["conditions"]["digest"]:
-        said.append("The conditions changed.")
-    return said[:100]
+        changes.append("The conditions changed.")
+    return changes[:100]
 
 
 def _score_text(entry: Mapping[str, Any], metric: str) -> str:
-    """The score by which a board ranks, as its table shows it."""
+    """The score by which a board ranks, in the form of its table."""
     score = entry.get("scores", {}).get(metric) or entry.get("shown_score") or {}
     value = score.get("value")
     return "none" if value is None else f"{100 * value:.2f}"
@@ -183,7 +183,7 @@ def compare_page(
 ) -> Response:
     """Two entries compared."""
     if x is None or len(x) != 2:
-        raise Problem("invalid", "Mark two entries of the board first, then compare them.")
+        raise Problem("invalid", "First mark two entries of the board, then compare them.")
     with server.database.reading() as connection:
         row = find(connection, looker, t.board, board)
         setting, one = entry_of(connection, looker, row, x[0])
@@ -217,7 +217,7 @@ def compare_page(
 
 
 def _matrix(tasks: Sequence[Sequence[Mapping[str, Any]]]) -> list[MatrixRow]:
-    """The verdicts of two entries on each task, those on which they disagree first."""
+    """The verdicts of two entries on each task, disagreements first."""
     rows = []
     for one, two in zip(*tasks, strict=True):
         of_entries = [
@@ -238,7 +238,7 @@ def _matrix(tasks: Sequence[Sequence[Mapping[str, Any]]]) -> list[MatrixRow]:
 
 @router.get("/entries/{entry}")
 def entry_page(request: Request, entry: str, server: ThisServer, looker: Looker) -> Response:
-    """An entry of the first board that shows it, with its tasks as far as the level allows."""
+    """An entry, from the first board that shows it, with its tasks as far as the level allows."""
     with server.database.reading() as connection:
         board = _board_of(connection, looker, entry)
         setting, document = entry_of(connection, looker, board, entry)
@@ -271,7 +271,7 @@ def entry_report_page(request: Request, entry: str, server: ThisServer, looker: 
 
 @router.get("/entries/{entry}/report/pages/{number}")
 def entry_report_part(entry: str, number: str, server: ThisServer, looker: Looker) -> Response:
-    """A task page of that report, for its script."""
+    """A task page of that report, which its script loads."""
     _, *where = _results(server, looker, entry)
     return report_part(server, number, *where)
 
@@ -279,7 +279,7 @@ def entry_report_part(entry: str, number: str, server: ThisServer, looker: Looke
 def _results(
     server: Server, looker: Viewer, entry: str
 ) -> tuple[Mapping[str, Any], pathlib.Path, pathlib.Path]:
-    """An entry, where its results are, and its suite; for those to whom the level shows cells."""
+    """An entry, its results directory and its suite, for a viewer who may see cells."""
     with server.database.reading() as connection:
         board = _board_of(connection, looker, entry)
         setting, document = entry_of(connection, looker, board, entry)
@@ -299,13 +299,13 @@ def report_page(
     """The page of ``judge view`` about a results directory.
 
     Args:
-        request: which asks for it.
-        viewer: who may see its cells.
-        path: the path of the page of what it is about.
-        submission: that has these results.
+        request: the request.
+        viewer: the viewer, who may see its cells.
+        path: the path of the page of the entry or submission.
+        submission: the submission with these results.
         title: the title of that page.
-        results: the directory.
-        suite: its suite.
+        results: the results directory.
+        suite: the suite of the results.
     """
     server = server_of(request)
     prefix = prefix_of(server)
@@ -325,7 +325,7 @@ def report_page(
 def report_part(
     server: Server, number: str, results: pathlib.Path, suite: pathlib.Path
 ) -> Response:
-    """A task page of the report of a results directory, for its script.
+    """A task page of the report of a results directory, which the report's script loads.
 
     Raises:
         Problem: 404.
@@ -339,7 +339,7 @@ def report_part(
 def _opened(server: Server, results: pathlib.Path, suite: pathlib.Path) -> OpenRun:
     try:
         return _kept_runs(server).open(results, suite)
-    except JudgeError as error:  # its files are gone, which others see as well
+    except JudgeError as error:  # its files are missing
         raise not_found() from error
 
 
@@ -352,7 +352,7 @@ def _kept_runs(server: Server) -> KeptRuns:
 def entry_task_page(
     request: Request, entry: str, task: str, server: ThisServer, looker: Looker
 ) -> Response:
-    """A task of an entry: its verdicts, and program and cells where the level shows them."""
+    """A task of an entry: its verdicts, and program and cells if the level shows them."""
     with server.database.reading() as connection:
         board = _board_of(connection, looker, entry)
         setting, document = entry_of(connection, looker, board, entry)
@@ -378,15 +378,15 @@ def evidence_page(
     level: Level,
     crumbs: Sequence[tuple[str, str]],
 ) -> Response:
-    """The verdicts of a task of a submission, with program and cells where the level shows them.
+    """The verdicts of a task of a submission, with program and cells if the level shows them.
 
     Args:
-        request: which asks for it.
-        viewer: who may see the verdicts.
-        about: ``submission``, ``judging``, ``suite`` and ``report`` (where its report is).
-        task: its ``task`` and ``cases``.
-        level: of feedback.
-        crumbs: addresses and titles of the pages above.
+        request: the request.
+        viewer: the viewer, who may see the verdicts.
+        about: ``submission``, ``judging``, ``suite`` and ``report`` (the path of its report).
+        task: the task: ``task`` (its id) and ``cases``.
+        level: the feedback level.
+        crumbs: addresses and titles of the parent pages.
     """
     evidence: Evidence = {}
     if level.shows(Level.CELLS):
@@ -413,7 +413,7 @@ def result_file(entry: str, server: ThisServer) -> Response:
 
 
 def _board_of(connection: sa.Connection, viewer: Viewer, entry: str) -> dict[str, Any]:
-    """The board that shows an entry."""
+    """The first board that shows an entry."""
     phase = connection.scalar(sa.select(t.submission.c.phase).where(t.submission.c.id == entry))
     for board in all_rows(
         connection,
@@ -435,7 +435,7 @@ A case has ``cause``, ``cells`` (see :class:`judge.report.pairing.MatrixCell`) a
 
 
 def evidence_of(server: Server, judging: str, task: str) -> Evidence:
-    """What is on record of a task of a judging; empty if its files are gone."""
+    """The evidence of a task of a judging; empty if its files are missing."""
     try:
         with server.database.reading() as connection:
             where = results_of(connection, server, judging, Level.CELLS)

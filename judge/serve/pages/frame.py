@@ -1,10 +1,11 @@
-"""The frame of all pages: who looks, forms that nobody else can send, templates, style, errors.
+"""The frame of all pages: the viewer, protection of forms, templates, style, errors.
 
-In addition, addresses that programs know: problems, watchdogs, signing keys, the OpenAPI document.
+This module also serves addresses for programs: problems, watchdogs, signing keys, the OpenAPI
+document.
 
 A family of pages is a module with a ``router``, a template for each page that extends
-``base.html``, and a row of :data:`judge.serve.app.PAGE_ROUTES`. Pages have no style and no script
-of their own: the policy allows what ``/static`` serves, and nothing else.
+``base.html``, and a row of :data:`judge.serve.app.PAGE_ROUTES`. Pages have no inline styles or
+scripts: the policy allows only files from ``/static``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-"""The policy of all pages."""
+"""The content security policy of all pages."""
 
 MAX_FORM_BYTES = 256 << 10
 _MAX_FIELDS = 100
@@ -57,7 +58,7 @@ PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
 _CACHED = {"Cache-Control": "public, max-age=3600"}
 _OWN = Assets(scripts=("base.js", "lists.js", "compare.js"))
 _ASSETS = {"serve": _OWN, "report": REPORT}
-"""What pages link to: name under ``/static``, without its suffix -> style and script."""
+"""Files that pages link to: name under ``/static``, without its suffix -> style and script."""
 
 
 @cache
@@ -71,25 +72,25 @@ def _environment() -> Environment:
 
 @pass_context
 def _linked(context: Context, text: str) -> Markup:
-    """Text as it is shown, with links where it names a rejudging or a dispute by its id."""
+    """Text to show, in which ids of rejudgings and disputes become links."""
     shown = context.environment.filters["visible"]
     parts, end = [], 0
-    for found in _NAMED.finditer(text):
-        parts += [shown(text[end : found.start()]), _link(context["prefix"], found)]
-        end = found.end()
+    for match in _NAMED.finditer(text):
+        parts += [shown(text[end : match.start()]), _link(context["prefix"], match)]
+        end = match.end()
     return Markup().join([*parts, shown(text[end:])])
 
 
-def _link(prefix: str, found: re.Match[str]) -> Markup:
-    words = {"rej": "rejudging", "dis": "dispute"}[found[1]]
-    return Markup('<a href="{}/{}s/{}">the {}</a>').format(prefix, words, found[0], words)
+def _link(prefix: str, match: re.Match[str]) -> Markup:
+    words = {"rej": "rejudging", "dis": "dispute"}[match[1]]
+    return Markup('<a href="{}/{}s/{}">the {}</a>').format(prefix, words, match[0], words)
 
 
 _NAMED = re.compile(r"\b(rej|dis)_[0-9A-Z]{26}\b", re.ASCII)
 
 
 def _time(text: str | None) -> Markup:
-    """A moment as ``2026-01-31 23:59 UTC``; nothing for none."""
+    """Formats a time as ``2026-01-31 23:59 UTC``; empty for None."""
     if text is None:
         return Markup()
     return Markup('<time datetime="{}">{} UTC</time>').format(text, text[:16].replace("T", " "))
@@ -113,14 +114,14 @@ def show(
     """A page.
 
     Args:
-        request: which asks for it.
-        viewer: who asks.
+        request: the request.
+        viewer: the viewer.
         template: a template that extends ``base.html``.
         title: the title of the page.
         status: the status of the answer.
-        headers: the headers of the answer, besides those of every page.
-        context: what the template is filled with, besides ``viewer``, ``prefix``, ``form_token``
-            and ``title``.
+        headers: headers of the answer, in addition to those of every page.
+        context: values for the template, in addition to ``viewer``, ``prefix``, ``form_token`` and
+            ``title``.
     """
     server = server_of(request)
     token = "" if viewer.credential is None else server.form_token(viewer.credential)
@@ -146,22 +147,23 @@ def go(server: Server, path: str) -> RedirectResponse:
 
 
 async def signed_in(request: Request) -> Viewer:
-    """Who has signed in on the pages.
+    """The viewer, who has to be signed in.
 
     Raises:
         Problem: 401.
     """
     session = await session_of(request)
     if session is None:
-        raise Problem("unauthorized", "Sign in with the link that your operator gave you.")
+        raise Problem("unauthorized", "Sign in with the link from your operator.")
     return remember(request, session.viewer)
 
 
 async def posted(request: Request) -> FormData:
-    """A form of a signed-in browser: sent from a page of this server, with its token.
+    """Reads a form of a signed-in browser; checks that a page of this server sent it.
 
     Raises:
-        Problem: 401 without a session, 403 from elsewhere, 400 or 413 for a broken or long form.
+        Problem: 401 without a session, 403 if sent from another site, 400 if the form is broken,
+            413 if it is too long.
     """
     server = server_of(request)
     session = await session_of(request)
@@ -182,7 +184,7 @@ async def read_form(request: Request, most_bytes: int) -> FormData:
     """
     length = request.headers.get("content-length", "")
     if not length.isdecimal() or len(length) > 15:
-        raise Problem("malformed", "The form does not say how long it is.")
+        raise Problem("malformed", "The form has no Content-Length header.")
     if int(length) > most_bytes:
         raise Problem("too-large", f"At most {most_bytes >> 10} KiB.")
     try:
@@ -213,11 +215,11 @@ def check_token(server: Server, session: Session, form: FormData) -> None:
     """
     token = str(form.get("token", "")).encode()
     if not hmac.compare_digest(token, server.form_token(session.viewer.credential or "").encode()):
-        raise Problem("forbidden", "The form is not of this session: reload its page.")
+        raise Problem("forbidden", "The form does not belong to this session: reload its page.")
 
 
 def field(form: FormData, name: str, most: int = 2000) -> str:
-    """A text field of a form, without space around it.
+    """A text field of a form, without surrounding white space.
 
     Raises:
         Problem: 422, it is too long or has characters that cannot be shown.
@@ -245,13 +247,13 @@ def problem_page(request: Request, problem: Problem) -> Response:
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a browser asks for a page."""
+    """Whether a browser requests a page."""
     accepts = request.headers.get("accept", "")
     return not request.url.path.startswith("/v1/") and "text/html" in accepts
 
 
 def remember(request: Request, viewer: Caller) -> Viewer:
-    """Who looks at a page, kept for pages about errors; visits are counted as by the API."""
+    """The viewer of a page, remembered for error pages; visits count in the API's rate limits."""
     request.state.page_viewer = viewer
     rates_of(server_of(request)).take("read", who(viewer))
     return viewer
@@ -277,7 +279,7 @@ def static(name: str, server: ThisServer) -> Response:
     return Response(text, media_type=kind, headers=_CACHED)
 
 
-# -- what programs know ---------------------------------------------------------------------------
+# -- addresses for programs -----------------------------------------------------------------------
 
 
 @router.get("/problems/{name}")
@@ -293,13 +295,13 @@ def problem(request: Request, looker: Looker, name: str) -> Response:
 
 @router.get("/healthz")
 def health() -> Response:
-    """The process answers."""
+    """Answers while the process is alive."""
     return JSONResponse({"status": "ok"})
 
 
 @router.get("/readyz")
 def ready(server: ThisServer) -> Response:
-    """The process answers, and reaches its database and its data folder."""
+    """Answers if the process can reach its database and its data folder."""
     server.database.last_event()
     if not server.folder.has_space():
         return JSONResponse({"status": "no space"}, status_code=503)
@@ -308,7 +310,7 @@ def ready(server: ThisServer) -> Response:
 
 @router.get("/.well-known/judge-keys.json")
 def keys(server: ThisServer) -> Response:
-    """The public keys, the current one last; a rotated key stays."""
+    """The public keys, the current one last; replaced keys stay in the list."""
     with server.database.reading() as connection:
         now = connection.execute(sa.select(t.Now())).scalar_one()
     listed = boards_of(server).public_keys(now)

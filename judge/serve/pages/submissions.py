@@ -1,4 +1,4 @@
-"""Handing in on a page, and one's own submissions with their progress."""
+"""Pages to submit, and to see one's own submissions with their progress."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def submit_page(
     viewer: SignedIn,
     phase: Annotated[str, Query(max_length=80)] = "",
 ) -> Response:
-    """The form for a submission, with what is left of the quotas."""
+    """The form for a submission, with the rest of the quotas."""
     return _form(request, server, viewer, phase, None)
 
 
@@ -91,7 +91,7 @@ def _form(
 
 @router.post("/submit", dependencies=[rate("submit")])
 async def submit_posted(request: Request, server: ThisServer) -> Response:
-    """Takes a file or a pasted program, as the API does."""
+    """Accepts a file or a pasted program, as the API does."""
     session = await session_of(request)
     if session is None:
         raise Problem("unauthorized", "The session has ended: sign in again.")
@@ -148,13 +148,14 @@ def _claims(texts: dict[str, str]) -> Claims:
         return Claims.model_validate({**texts, "cutoff": texts["cutoff"] or None})
     except ValueError as error:
         raise Problem(
-            "invalid", "The address has to begin with https://, and a date is 2026-01-31."
+            "invalid",
+            "The address has to begin with https://, and a date is written as 2026-01-31.",
         ) from error
 
 
 @router.get("/submissions")
 def list_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
-    """The newest submissions of one's own teams."""
+    """The newest submissions of the viewer's teams."""
     with server.database.reading() as connection:
         rows = all_rows(
             connection,
@@ -171,7 +172,7 @@ def list_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respons
 def submission_page(
     request: Request, submission: str, server: ThisServer, viewer: SignedIn
 ) -> Response:
-    """A submission: its state, its scores and verdicts as the level tells them."""
+    """A submission: its state, and its scores and verdicts as far as the level shows them."""
     request.state.page_viewer = viewer
     with server.database.reading() as connection:
         row = find(connection, viewer, t.submission, submission)
@@ -230,7 +231,7 @@ def submission_page(
 def submission_task_page(
     request: Request, submission: str, task: str, server: ThisServer, viewer: SignedIn
 ) -> Response:
-    """A task of a submission: its verdicts, and program and cells where the level shows them."""
+    """A task of a submission: its verdicts, and program and cells if the level shows them."""
     with server.database.reading() as connection:
         row = find(connection, viewer, t.submission, submission)
         judging, level, phase = seen(connection, viewer, row)
@@ -253,7 +254,7 @@ def submission_task_page(
 def submission_report_page(
     request: Request, submission: str, server: ThisServer, viewer: SignedIn
 ) -> Response:
-    """The report of a submission with its cells, where the level shows them."""
+    """The report of a submission with its cells, if the level shows them."""
     with server.database.reading() as connection:
         where = own_results(connection, server, viewer, submission)
         row = find(connection, viewer, t.submission, submission)
@@ -265,7 +266,7 @@ def submission_report_page(
 def submission_report_part(
     submission: str, number: str, server: ThisServer, viewer: SignedIn
 ) -> Response:
-    """A task page of that report, for its script."""
+    """A task page of that report, which its script loads."""
     with server.database.reading() as connection:
         where = own_results(connection, server, viewer, submission)
     return report_part(server, number, *where)
@@ -275,7 +276,7 @@ def submission_report_part(
 async def act_posted(
     submission: str, act: str, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """Cancels or withdraws a submission, at the version that the page showed, or chooses it."""
+    """Chooses a submission, or cancels or withdraws it if it has not changed since it was shown."""
     if act == "choose":
         choice = Choice(submission=submission)
         await run_in_threadpool(choose_submission, field(form, "board", 80), choice, viewer, server)

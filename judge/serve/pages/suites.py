@@ -1,4 +1,4 @@
-"""``/``, ``/suites/S`` and ``/suites/S/tasks/T``: what there is."""
+"""``/``, ``/suites/S`` and ``/suites/S/tasks/T``: pages of suites and their public tasks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def home(request: Request, server: ThisServer, looker: Looker) -> Response:
 
 
 def _under_way(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
-    """The disputes of somebody's teams that are not settled, and where they are."""
+    """The unsettled disputes of the viewer's teams, with what happens next."""
     if viewer.account is None:
         return []
     rows = listed(server, viewer, state=None, limit=_LISTED)
@@ -65,7 +65,7 @@ _UNSETTLED = (DisputeState.OPEN, DisputeState.SUSPECT, DisputeState.ACCEPTED)
 
 
 def _waiting(server: Server, viewer: Viewer) -> list[tuple[str, str]]:
-    """Addresses and names of what waits for somebody to do something."""
+    """Address and title of each thing that waits for the viewer to act."""
     if viewer.account is None:
         return []
     waiting: list[tuple[str, str]] = []
@@ -137,7 +137,7 @@ def suite_page(request: Request, suite: SuiteName, server: ThisServer, looker: L
 def probing_page(
     request: Request, suite: SuiteName, server: ThisServer, viewer: SignedIn
 ) -> Response:
-    """Signs that somebody submits in order to learn golds, for authors of the suite."""
+    """Signs that somebody submits in order to learn golds; only for authors of the suite."""
     with server.database.reading() as connection:
         row = find(connection, viewer, t.suite, suite)
         require_suite_role(viewer, SuiteRole.AUTHOR, row["id"])
@@ -171,7 +171,7 @@ def task_page(
 
 
 def _grid(server: Server, looker: Looker, suite: str, task: str) -> dict[str, Any] | None:
-    """The top left corner of the first sheet of the first input; None if there is none."""
+    """The top left corner of the first input's first sheet; None if there is no input."""
     with server.database.reading() as connection:
         row = find(connection, looker, t.suite, suite)
         revision = revision_of(connection, row["current_revision"])

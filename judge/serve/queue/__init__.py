@@ -1,1 +1,1 @@
-"""The queue: claims, leases, watching, and what has judgings done."""
+"""The queue: claims, leases, watching, and running judgings."""

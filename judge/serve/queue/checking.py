@@ -1,4 +1,4 @@
-"""Recomputes what must always hold in the database, and lists what does not: ``admin check``."""
+"""Checks the invariants of the database and lists violations: ``admin check``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _J, _S, _A, _V = t.judging.c, t.submission.c, t.account.c, t.verdict.c
 
 
 def faults_of(database: Database, folder: DataFolder) -> list[str]:
-    """The invariants that do not hold, one line each; see docs/serve.md.
+    """Lists the invariants that do not hold, one line for each; see docs/serve.md.
 
     Args:
-        database: the server's.
-        folder: its data folder, in which bodies and reports must be.
+        database: the server's database.
+        folder: its data folder, which must contain bodies and reports.
     """
     with database.reading() as connection:
         return [
@@ -37,10 +37,10 @@ def faults_of(database: Database, folder: DataFolder) -> list[str]:
 
 
 def changed_revisions(database: Database, folder: DataFolder) -> list[str]:
-    """The revisions of suites whose files are gone or changed, one line each; none is judged by.
+    """Lists the revisions whose files are missing or changed, which cannot be used for judging.
 
     Args:
-        database: the server's.
+        database: the server's database.
         folder: its data folder.
     """
     faults = []
@@ -105,7 +105,7 @@ def _verdicts(connection: sa.Connection) -> list[str]:
 
 def _current(connection: sa.Connection) -> list[str]:
     other = t.judging.alias()
-    # Ids tell the order of times of day, and clocks are set back: a rejudging is never the first.
+    # Ids follow the clock, which can be set back; but the first judging is never of a rejudging.
     first = (
         sa.select(sa.func.min(other.c.id))
         .where(other.c.submission == _S.id, other.c.rejudging.is_(None))
@@ -143,7 +143,7 @@ def _boards(connection: sa.Connection) -> list[str]:
         if hashlib.sha256(row["document"].encode()).hexdigest() != row["sha256"]:
             faults.append(f"{name}: its document was changed")
         faults += [
-            f"{name}: judging {judging} is of other conditions"
+            f"{name}: judging {judging} was made under other conditions"
             for judging in _judgings_in(row["document"])
             if conditions.get(judging) != row["conditions"]
         ]
@@ -155,11 +155,11 @@ def _judgings_in(document: str) -> list[str]:
     try:
         return [str(entry["judging"]) for entry in json.loads(document).get("entries", ())]
     except (ValueError, TypeError, AttributeError, KeyError):
-        return []  # it was changed, which is a fault already
+        return []  # it was changed, which is already listed
 
 
 def _events(connection: sa.Connection) -> list[str]:
-    """Judgings whose last event tells of another state."""
+    """Lists judgings whose state differs from that of their last event."""
     event = t.event.c
     moved = event.kind.in_([f"judging.{state}" for state in JudgingState])
     newest = (
@@ -188,13 +188,13 @@ def _files(connection: sa.Connection, folder: DataFolder) -> list[str]:
     for row in all_rows(connection, sa.select(_S.id, _S.sha256, _S.kind)):
         body = folder.body(row["sha256"])
         if not body.is_file():
-            faults.append(f"submission {row['id']}: its body is gone")
+            faults.append(f"submission {row['id']}: its body is missing")
         elif row["kind"] == Kind.WORKBOOKS and not folder.unpacked(row["sha256"]).is_dir():
-            faults.append(f"submission {row['id']}: its workbooks are gone")
+            faults.append(f"submission {row['id']}: its workbooks are missing")
     for row in all_rows(connection, sa.select(_J.id, _J.report_sha256).where(_J.state == "done")):
         report = folder.results(row["id"]) / REPORT_FILE
         if not report.is_file():
-            faults.append(f"judging {row['id']}: its report is gone")
+            faults.append(f"judging {row['id']}: its report is missing")
         elif hashlib.sha256(report.read_bytes()).hexdigest() != row["report_sha256"]:
             faults.append(f"judging {row['id']}: its report was changed")
     return faults

@@ -1,4 +1,4 @@
-"""Under which conditions a judging is done: what decides its verdicts, under one digest."""
+"""The conditions of a judging: everything that decides its verdicts, identified by one digest."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from judge.serve.store.folder import DataFolder
 from judge.version import __version__
 
 ENVIRONMENT = "environment"
-"""The setting that has what the last dispatcher said of its sandbox and its engines."""
+"""Name of the setting with the sandbox and engines of the last dispatcher."""
 
 SUITE_FOLDER = "suite"
 CORRECTIONS_FILE = "corrections.yaml"
-"""In the folder of a revision: the suite, in a folder of its own name, and its corrections."""
+"""Contents of a revision's folder: the suite, in a folder with its name, and its corrections."""
 
 _OPTIONS = ("profile", "style", "checker", "recalc", "engine", "lenient_names", "limits", "best_of")
 
 
 def digest_of(document: object) -> str:
-    """SHA-256 of a document in its one form: sorted keys, no blanks."""
+    """SHA-256 of a document in canonical form: sorted keys, no white space."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def checked_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a suite or a phase as the database has them: those that decide verdicts, by name.
+    """Checks options of a suite or a phase; only options that decide verdicts are accepted.
 
     Raises:
-        UsageError: there is no such option, or it cannot have this value.
+        UsageError: there is no such option, or its value is not valid.
     """
     unknown = sorted(set(options) - set(_OPTIONS))
     if unknown:
@@ -55,14 +55,14 @@ def checked_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def score_options(options: dict[str, Any], **others: Any) -> ScoreOptions:
-    """The options of the library for options of a suite.
+    """The library's options for options of a suite.
 
     Args:
-        options: as the database has them.
-        others: of this judging, such as the suite's folder.
+        options: the options in the form that the database has.
+        others: other options of this judging, such as the suite's folder.
 
     Raises:
-        UsageError: one of them has a value that it cannot have.
+        UsageError: an option has a value that is not valid.
     """
     chosen = dict(options)
     if "limits" in chosen:
@@ -78,9 +78,10 @@ def score_options(options: dict[str, Any], **others: Any) -> ScoreOptions:
 def document_of(
     suite: str, revision: dict[str, Any], options: dict[str, Any], environment: dict[str, Any]
 ) -> dict[str, Any]:
-    """The conditions of judging by a revision of a suite with a name, as a document.
+    """The conditions of judging by a revision of a suite, as a document.
 
-    Two suites can have the same files, and other splits of them: their conditions differ.
+    It contains the suite's name: two suites can have the same files but different splits, and then
+    their conditions have to differ.
     """
     made = score_options(options)
     return {
@@ -113,12 +114,12 @@ def ensure_conditions(
     options: dict[str, Any],
     environment: dict[str, Any],
 ) -> str:
-    """The digest of conditions, which are recorded if they are new.
+    """Records conditions if they are new, and returns their digest.
 
     Args:
-        transaction: in which they are recorded.
-        revision: its row.
-        options: of suite and phase together: :func:`options_of`.
+        transaction: the transaction in which they are recorded.
+        revision: row of the revision.
+        options: the combined options of suite and phase, see :func:`options_of`.
         environment: see :func:`environment_of`.
     """
     name = transaction.execute(_NAME_OF_SUITE, {"suite": revision["suite"]}).scalar_one()
@@ -144,7 +145,7 @@ _KNOWN = sa.select(t.conditions.c.digest).where(t.conditions.c.digest == sa.bind
 def _document_with_digest(
     of_suite: str, options: str, environment: str
 ) -> tuple[dict[str, Any], str]:
-    """Conditions and their digest, by what they are made of as JSON; not to be changed."""
+    """Conditions and their digest, from JSON. Cached: callers must not change the result."""
     name, number, digest, corrections = json.loads(of_suite)
     revision = {"number": number, "digest": digest, "corrections": corrections}
     document = document_of(name, revision, json.loads(options), json.loads(environment))
@@ -152,18 +153,18 @@ def _document_with_digest(
 
 
 def options_of(suite: dict[str, Any], phase: dict[str, Any]) -> dict[str, Any]:
-    """The options under which a phase is judged: the suite's, and over them those of the phase."""
+    """The options under which a phase is judged: the suite's, overridden by those of the phase."""
     return {**suite["options"], **phase["options"]}
 
 
 def environment_of(connection: sa.Connection) -> dict[str, Any] | None:
-    """Sandbox, engines and version of the last dispatcher; None before there was one."""
+    """Sandbox, engines and version of the last dispatcher; None if none has started yet."""
     row = first_row(connection, sa.select(t.setting.c.value).where(t.setting.c.name == ENVIRONMENT))
     return None if row is None else row["value"]
 
 
 def make_environment(image: str | None, engines: list[str]) -> dict[str, Any]:
-    """What a dispatcher says of itself, in the form that :func:`environment_of` gives."""
+    """Describes a dispatcher, in the form that :func:`environment_of` returns."""
     return {"sandbox": image, "engines": engines, "judge_version": __version__}
 
 
@@ -178,10 +179,10 @@ _SET = sa.update(t.setting).where(t.setting.c.name == sa.bindparam("of"))
 
 
 def suite_place(folder: DataFolder, revision: dict[str, Any]) -> Path:
-    """Where the suite of a revision is, in a folder that has the suite's own name.
+    """The path of a revision's suite, in a folder that has the suite's own name.
 
     Raises:
-        UsageError: its files are gone.
+        UsageError: its files are missing.
     """
     place = folder.suite(revision["folder"]) / SUITE_FOLDER
     places = sorted(place.iterdir()) if place.is_dir() else []
@@ -198,5 +199,5 @@ def corrections_place(folder: DataFolder, revision: dict[str, Any]) -> Path | No
 
 
 def as_text(document: object) -> str:
-    """A document as the house writes it, for files."""
+    """A document as the text of a JSON file."""
     return dump_json(document, indent=2)

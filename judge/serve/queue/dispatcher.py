@@ -1,13 +1,13 @@
-"""A dispatcher: slots that claim judgings, have them done, and record the outcome.
+"""A dispatcher: slots that claim judgings, run them, and record the outcome.
 
-Nothing is claimed before sandbox and engines are open. It holds the lock of a file that bears its
-name: when it starts, the leases under this name belong to the dead, and are returned at once. When
-it is asked to stop, it claims nothing more, stops judgings between two cases, and returns their
-leases.
+Nothing is claimed before sandbox and engines are open. A dispatcher locks a file that has its name.
+So when it starts, all leases under this name were left by a dead process, and it returns them
+immediately. When it has to stop, it claims nothing more, stops judgings between two cases, and
+returns their leases.
 
-One slot at a time looks for work, for all of them. Where the feedback level of a phase shows no
-verdicts, the end of a judging is recorded at the next tick of a slow clock: when it ended would
-tell how long the programs ran, and so be a way for them to speak about hidden inputs.
+One slot at a time looks for work, on behalf of all slots. If the feedback level of a phase shows no
+verdicts, the end of a judging is recorded at the next tick of a slow clock: the exact time would
+reveal how long the programs ran, and programs could use that to leak hidden inputs.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ from judge.serve.store.folder import MIN_FREE_BYTES, DataFolder
 from judge.serve.store.words import Lane, Level, PhaseState
 
 MAINTENANCE = "maintenance"
-"""The setting with the notice that is shown while the server takes nothing in; null otherwise."""
+"""Name of the setting with the notice shown during maintenance; its value is null otherwise."""
 
 TELLING_S = 30.0
 """Below the feedback level ``verdicts``, judgings end at whole multiples of this many seconds."""
@@ -98,28 +98,28 @@ _MAX_PAUSE_S = 60.0
 _STOP_S = 25.0
 _HELD_S = 10.0
 _REJUDGE_EVERY = 20
-_MAX_CLAIMS = 100  # what machines refuse so often is at fault itself
+_MAX_CLAIMS = 100  # a judging that machines refuse this often is itself at fault
 _OF_MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
 )
 _SPARE_DESCRIPTORS = 16
 MIN_FREE_TEMPORARY_BYTES = 32 << 20
-"""With less free space for temporary files than this, nothing is begun."""
+"""With less free space for temporary files than this, no judging is started."""
 
 
 class OnJudged(Protocol):
-    """What else happens when a judging ends."""
+    """Called when a judging ends."""
 
     def __call__(
         self, transaction: Transaction, judging: str, results: Path, *, first: bool
     ) -> None:
-        """Notes it.
+        """Handles the end of a judging.
 
         Args:
-            transaction: which ends the judging; its verdicts are written.
-            judging: its id.
-            results: its results directory.
-            first: whether it belongs to no rejudging.
+            transaction: the transaction that ends the judging, with its verdicts already written.
+            judging: id of the judging.
+            results: results directory of the judging.
+            first: whether it is the first judging of its submission, not one of a rejudging.
         """
         ...
 
@@ -129,14 +129,14 @@ class DispatchOptions:
     """Options of a dispatcher.
 
     Attributes:
-        name: under which it holds leases; no two that run at a time have the same.
-        slots: judgings at a time.
-        jobs: submissions of one judging at a time.
+        name: the name under which it holds leases; running dispatchers have different names.
+        slots: how many judgings run at a time.
+        jobs: how many submissions of one judging run at a time.
         sandbox: kind of sandbox.
         cluster: workers that judge in place of threads, as for ``judge score``.
-        insecure_cluster: likewise.
-        lease_s: after how much silence a lease is lost.
-        beat_s: seconds between two signs of life.
+        insecure_cluster: whether the workers may be reached without TLS.
+        lease_s: a lease is lost after this many seconds without a heartbeat.
+        beat_s: seconds between two heartbeats.
         telling_s: see :data:`TELLING_S`.
     """
 
@@ -169,22 +169,22 @@ class _Running:
     count: CaseCounter
     fenced: bool = False
     cancelled: bool = False
-    ended: Callable[[], None] | None = None  # records its end, when that may be seen
+    ended: Callable[[], None] | None = None  # records its end, once that may be seen
 
 
 class Dispatcher:
-    """See above.
+    """Claims and runs judgings; see the text of this module.
 
     Args:
-        database: open, with the current schema.
+        database: an open database with the current schema.
         folder: the data folder.
-        options: see there.
+        options: the options of the dispatcher.
         on_judged: called in the transaction that ends a judging, see :class:`OnJudged`.
-        on_case: called with each case that is judged, or taken over from what is on record.
-        on_fenced: called when a judging was ended under a lease that was lost.
+        on_case: called with each case that is judged or copied from earlier records.
+        on_fenced: called when a judging ended whose lease had been lost.
 
     Raises:
-        UsageError: another process runs under this name.
+        UsageError: another dispatcher with this name is running.
     """
 
     def __init__(
@@ -206,9 +206,9 @@ class Dispatcher:
         self._changes = database.changes()
         self._watcher = Watcher(database, folder, options.name, patience_s=options.lease_s)
         self._stopping = threading.Event()
-        self._claiming = threading.Lock()  # of the slot that looks for work
-        self._ended = threading.Event()  # set where a slot has something new to look for
-        self._work = threading.Lock()  # never held while the database is asked: beats need it
+        self._claiming = threading.Lock()  # held by the slot that looks for work
+        self._ended = threading.Event()  # set when a slot has become free
+        self._work = threading.Lock()  # never held during a database query: heartbeats need it
         self._running: dict[str, _Running] = {}
         self._claims = 0
         self._refusals = 0
@@ -218,7 +218,7 @@ class Dispatcher:
         self._threads: list[threading.Thread] = []
         self._environment: dict[str, Any] = {}
         self._known: dict[str, KnownConditions] = {}
-        self._own: dict[str, str] = {}  # conditions -> those that the same options give here
+        self._own: dict[str, str] = {}  # conditions -> the same options' conditions here
         self.failure: JudgeError | None = None
 
     def run(self, *, on_ready: Callable[[], None] = lambda: None) -> None:
@@ -253,7 +253,7 @@ class Dispatcher:
             self._end()
 
     def stop(self) -> None:
-        """Has :meth:`run` return: nothing more is claimed, and leases go back."""
+        """Makes :meth:`run` return: nothing more is claimed, and leases are returned."""
         self._stopping.set()
         self._ended.set()
 
@@ -285,7 +285,7 @@ class Dispatcher:
         return stack.enter_context(contextlib.closing(sandbox))
 
     def _register(self, sandbox: Sandbox, stack: contextlib.ExitStack) -> None:
-        """Says which sandbox and engines judge from now on."""
+        """Records which sandbox and engines judge from now on."""
         options = JudgingOptions(**self._shared())
         resources = JudgingResources(options, stack, sandbox=sandbox)
         settings = resources.settings(needs_sandbox=True)
@@ -319,7 +319,7 @@ class Dispatcher:
         transaction.event(f"dispatcher.{state}", self._options.name, after=state)
 
     def _end(self) -> None:
-        """Stops what runs, and waits for it; what does not end in time is left, without lease."""
+        """Stops running judgings and waits; returns the leases of those that do not end in time."""
         deadline = time.monotonic() + _STOP_S
         with self._work:
             running = list(self._running.values())
@@ -346,9 +346,9 @@ class Dispatcher:
             try:
                 own, cancelled = beat(self._database, self._actor, self._options.name, done)
             except DatabaseGoneError:
-                continue  # what others take meanwhile is fenced when it ends
-            except Exception as error:  # noqa: BLE001  without beats all leases would be lost
-                self._tell_of(error)
+                continue  # a judging that another dispatcher takes meanwhile is fenced at its end
+            except Exception as error:  # noqa: BLE001  without heartbeats all leases would be lost
+                self._report(error)
                 continue
             for lease, one in running.items():
                 if lease not in own or lease in cancelled:
@@ -362,8 +362,8 @@ class Dispatcher:
         while (taken := self._next()) is not None:
             try:
                 self._do(scorers, taken)
-            except Exception as error:  # noqa: BLE001  its lease is lost, and others go on with it
-                self._tell_of(error)
+            except Exception as error:  # noqa: BLE001  the lease expires; others take the judging
+                self._report(error)
             finally:
                 with self._work:
                     one = self._running.get(taken.lease)
@@ -372,18 +372,18 @@ class Dispatcher:
                 self._ended.set()
 
     def _next(self) -> Claim | None:
-        """Waits for the next judging; None when the dispatcher stops.
+        """Waits for the next judging; returns None when the dispatcher stops.
 
-        One slot looks for all of them, so that the rules about lanes hold. It asks the database
-        when something was committed, or a slot has become free, and otherwise once in a while.
+        One slot at a time looks for work, so that the rules about lanes hold. It queries the
+        database after a commit or when a slot has become free, and otherwise once in a while.
         """
         with self._claiming:
             pause = 0.0
             while not self._wait_for_news(pause):
                 try:
                     taken = self._claim()
-                except Exception as error:  # noqa: BLE001  a slot outlives what the machine does
-                    self._tell_of(error)
+                except Exception as error:  # noqa: BLE001  a slot survives errors of the machine
+                    self._report(error)
                     self._stopping.wait(_AGAIN_S)
                     continue
                 if taken is not None:
@@ -392,10 +392,10 @@ class Dispatcher:
         return None
 
     def _wait_for_news(self, seconds: float) -> bool:
-        """Waits at most so long for something to look for; whether the dispatcher stops."""
+        """Waits for a commit or a free slot, at most this long; returns whether to stop."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self._stopping.is_set():
-            with contextlib.suppress(DatabaseGoneError):  # which whoever looks will say
+            with contextlib.suppress(DatabaseGoneError):  # the next query reports it
                 if self._changes.happened():
                     break
             if self._ended.wait(_LOOK_S):
@@ -404,13 +404,13 @@ class Dispatcher:
         return self._stopping.is_set()
 
     def _claim(self) -> Claim | None:
-        """The next judging, if there is one that may be begun."""
+        """Claims the next judging that may be started, if there is one."""
         if not self._may_begin():
             return None
         with self._work:
             running = [one.claim.judging for one in self._running.values() if one.ended is None]
-            # Their next would begin in the moment that the slow clock hides.
-            untold = {
+            # Starting their next judging would reveal when this one ended, which is still hidden.
+            hidden = {
                 one.claim.judging["account"]
                 for one in self._running.values()
                 if one.ended is not None
@@ -425,7 +425,7 @@ class Dispatcher:
                     lanes,
                     alone=not running,
                     without=self._held_elsewhere(),
-                    waiting=untold,
+                    waiting=hidden,
                 )
             if taken is not None:
                 self._claims += 1
@@ -435,7 +435,7 @@ class Dispatcher:
         return None
 
     def _held_elsewhere(self) -> list[str]:
-        """The judgings whose results directory was just seen to be locked; others come first."""
+        """The judgings whose results directory was locked a moment ago; others come first."""
         now = time.monotonic()
         self._held = {judging: until for judging, until in self._held.items() if until > now}
         return list(self._held)
@@ -449,16 +449,16 @@ class Dispatcher:
         return not self._is_short()
 
     def _is_short(self) -> bool:
-        """Whether this machine lacks what every judging needs: space, and descriptors."""
+        """Whether this machine lacks disk space or file descriptors, which every judging needs."""
         lacks = _lack_of(self._folder)
         self._checked = time.monotonic()
         if lacks is not None and lacks != self._lacks:
-            self._tell(SandboxError(f"nothing is begun: {lacks}"))
+            self._warn(SandboxError(f"no judging is started: {lacks}"))
         self._lacks = lacks
         return lacks is not None
 
     def _lanes(self, rejudges: int) -> list[set[Lane]]:
-        """What may be claimed now, in the order in which it is tried."""
+        """The sets of lanes from which a judging may be claimed now, in the order to try them."""
         every, first = set(Lane), {Lane.INTERACTIVE, Lane.NORMAL}
         if self._options.slots > 1:
             return [every] if rejudges < self._options.slots - 1 else [first]
@@ -479,8 +479,8 @@ class Dispatcher:
                 self._end_one(taken, work, lambda transaction: end_cancelled(transaction, taken))
             elif not running.fenced:
                 self._release(taken)
-        except HeldRunError as error:  # whoever lost the lease is not dead, and will see that
-            self._tell(error)
+        except HeldRunError as error:  # the process that lost the lease still runs, and will notice
+            self._warn(error)
             self._held[taken.id] = time.monotonic() + _HELD_S
             self._record(lambda transaction: release(transaction, taken, counts=False))
         except (DatabaseGoneError, SandboxError, ClusterError, StoreError) as error:
@@ -490,7 +490,7 @@ class Dispatcher:
             self._end_one(
                 taken, work, lambda transaction: fail(transaction, taken, reason, retry=False)
             )
-        except Exception as error:  # noqa: BLE001  a slot outlives what it judges
+        except Exception as error:  # noqa: BLE001  a slot survives errors of a judging
             self._fail(taken, error)
         else:
             self._conclude(taken, work, judged)
@@ -500,14 +500,14 @@ class Dispatcher:
         if _is_of_machine(error) or self._is_short():
             self._put_off(taken, SandboxError(f"judging {taken.id}: {error}"))
             return
-        self._tell_of(error)
+        self._report(error)
         self._record(lambda transaction: fail(transaction, taken, "the judge failed", retry=True))
 
     def _conclude(self, taken: Claim, work: Work | None, judged: Judged) -> None:
         errors = sum(row["verdict"] == Verdict.JE.value for row in judged.verdicts)
         if judged.problem is not None or errors:
-            reason = judged.problem or f"{errors} cases hold judge errors (JE)"
-            if self._is_short():  # which explains them
+            reason = judged.problem or f"{errors} cases have judge errors (JE)"
+            if self._is_short():  # which explains the errors
                 self._put_off(taken, SandboxError(f"judging {taken.id}: {reason}"))
                 return
             self._end_one(
@@ -519,7 +519,7 @@ class Dispatcher:
     def _end_one(
         self, taken: Claim, work: Work | None, act: Callable[[Transaction], object]
     ) -> None:
-        """Records the end of a judging at once, or at the next tick if its moment would tell."""
+        """Records the end of a judging: now, or at the next tick if the time must stay hidden."""
         running = self._running[taken.lease]
 
         def end() -> None:
@@ -528,7 +528,7 @@ class Dispatcher:
                     self._record(lambda transaction: end_cancelled(transaction, taken))
                 else:
                     self._record(act)
-            except Exception as error:  # noqa: BLE001  nothing of it was written
+            except Exception as error:  # noqa: BLE001  nothing was written
                 self._fail(taken, error)
             else:
                 self._refusals = 0
@@ -539,7 +539,7 @@ class Dispatcher:
             running.ended = end
 
     def _tell_ends(self) -> None:
-        """Records at each tick what has ended since the one before."""
+        """Records at each tick the judgings that have ended since the last tick."""
         every = self._options.telling_s
         while not self._stopping.wait(every - time.monotonic() % every):
             with self._work:
@@ -553,7 +553,7 @@ class Dispatcher:
                 self._ended.set()
 
     def _finish(self, transaction: Transaction, taken: Claim, judged: Judged) -> None:
-        """Ends a judging, with what it tells its team, in one transaction."""
+        """Ends a judging and records what it shows to its team, in one transaction."""
         finish(
             transaction,
             taken,
@@ -565,9 +565,10 @@ class Dispatcher:
         self._on_judged(transaction, taken.id, self._folder.results(taken.id), first=first)
 
     def _adopt(self, taken: Claim, work: Work) -> bool:
-        """Notes under which conditions a judging is really done, if the environment has changed.
+        """Records the actual conditions of a judging, if the environment has changed.
 
-        One of a rejudging has fixed conditions: without them, it has failed.
+        The conditions of a rejudging are fixed: if this dispatcher does not meet them, its judging
+        fails. Returns whether the judging can be run.
         """
         conditions, revision = taken.judging["conditions"], work.revision
         if conditions not in self._own:
@@ -591,8 +592,8 @@ class Dispatcher:
         return False
 
     def _put_off(self, taken: Claim, error: JudgeError) -> None:
-        """Gives a judging back that this machine cannot do now; another time, or another one."""
-        self._tell(error)
+        """Returns a judging that this machine cannot run now, so that it is tried again later."""
+        self._warn(error)
         if taken.judging["claims"] >= _MAX_CLAIMS:
             reason = _for_people(error)
             self._record(lambda transaction: fail(transaction, taken, reason, retry=False))
@@ -605,7 +606,7 @@ class Dispatcher:
         self._record(lambda transaction: release(transaction, taken))
 
     def _record(self, act: Callable[[Transaction], object]) -> None:
-        """Writes how a judging ended, as soon as the database is there; nothing if it is fenced."""
+        """Writes how a judging ended, once the database is available; nothing if it is fenced."""
         while True:
             try:
                 with self._database.writing(self._actor) as transaction:
@@ -615,7 +616,7 @@ class Dispatcher:
                     self._note_fenced()
                 return
             except DatabaseGoneError as error:
-                self._tell(error)
+                self._warn(error)
                 if self._stopping.wait(_AGAIN_S):
                     return
             else:
@@ -626,20 +627,20 @@ class Dispatcher:
         with self._database.writing(self._actor) as transaction:
             transaction.event("lease.fenced", self._options.name)
 
-    def _tell(self, error: JudgeError) -> None:
+    def _warn(self, error: JudgeError) -> None:
         print_label("warning:", "yellow", f"dispatcher {self._options.name}: {error.message}")
 
-    def _tell_of(self, error: Exception) -> None:
-        """Tells of an error; of one that nobody expected, also where it was raised."""
+    def _report(self, error: Exception) -> None:
+        """Reports an error; an unexpected one with its traceback."""
         if isinstance(error, JudgeError):
-            self._tell(error)
+            self._warn(error)
             return
         text = "".join(traceback.format_exception(error))
         print_label("error:", "red", f"dispatcher {self._options.name}: {text}")
 
 
 def _shows_times(work: Work) -> bool:
-    """Whether the team may see to the second when a judging ends; authors see rejudgings alone."""
+    """Whether the exact time of a judging's end may be seen; only authors see rejudgings."""
     if work.is_rejudging:
         return True
     level = split_level(work.suite, work.phase["split"])
@@ -648,7 +649,7 @@ def _shows_times(work: Work) -> bool:
 
 
 def _lack_of(folder: DataFolder) -> str | None:
-    """What a machine lacks to judge: space for files and for temporary ones, descriptors."""
+    """What the machine lacks for judging: disk space, temporary space or file descriptors."""
     try:
         if not folder.has_space():
             return f"less than {MIN_FREE_BYTES >> 20} MiB are free in {folder.path}"
@@ -667,7 +668,7 @@ def _lack_of(folder: DataFolder) -> str | None:
 
 
 def _is_of_machine(error: BaseException | None) -> bool:
-    """Whether the system has refused something that it may grant another time."""
+    """Whether the system has refused a resource that it may grant later."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _OF_MACHINE:
             return True
@@ -676,6 +677,6 @@ def _is_of_machine(error: BaseException | None) -> bool:
 
 
 def _for_people(error: JudgeError) -> str:
-    """The reason of a failure for pages: its first line, without paths of the server."""
+    """The reason of a failure, for pages: the first line of the message, without server paths."""
     words = error.message.splitlines()[0].split(" ") if error.message else [type(error).__name__]
     return " ".join("…" if word.startswith("/") else word for word in words)

@@ -1,9 +1,9 @@
-"""Has one judging done by the library: a results directory that is scored, and what it says.
+"""Runs one judging with the library: scores a results directory, and reads the outcome from it.
 
 The report is that of ``judge score``, because :class:`judge.api.scoring.RunScorer` makes both. A
-judging that was interrupted goes on in its results directory, case by case. One of a rejudging
-begins with what is on record of the submission, so that only what its new conditions change is
-judged again.
+judging that was interrupted continues in its results directory, case by case. A judging of a
+rejudging begins with a copy of the submission's records, so that only the cases that depend on
+changed conditions are judged again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import hashlib
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,19 +46,19 @@ _SEEDS = (CASES_FILE, SUBMISSIONS_FILE, "workbooks", "files")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a judging is about.
+    """Everything that a judging needs to know.
 
     Attributes:
-        submission: its row.
-        phase: the row of the phase that it was handed in to.
-        suite: the row of that phase's suite.
+        submission: row of the submission.
+        phase: row of the submission's phase.
+        suite: row of that phase's suite.
         now: time of the database when these were read.
-        revision: the row of the revision by which it is judged.
-        conditions: their document.
+        revision: row of the revision by which it is judged.
+        conditions: document of the conditions.
         is_rejudging: whether it belongs to a rejudging.
-        before: id of the judging that counts now, for rejudgings; None otherwise, and where the
-            rejudging wants every case judged afresh.
-        afresh: tasks of which nothing on record is taken over.
+        before: for a rejudging, id of the judging that counts now; None otherwise, and if the
+            rejudging judges every case afresh.
+        afresh: tasks whose records are not copied.
     """
 
     submission: Mapping[str, Any]
@@ -79,13 +80,13 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of a judging.
+    """The outcome of a judging.
 
     Attributes:
-        verdicts: one for each case.
-        report_sha256: of its report.json.
+        verdicts: the verdict of each case.
+        report_sha256: SHA-256 of its report.json.
         scores: the numbers for lists and boards.
-        problem: why it is incomplete; None if it is not.
+        problem: why it is incomplete; None if it is complete.
     """
 
     verdicts: list[t.VerdictRow]
@@ -95,17 +96,17 @@ class Judged:
 
 
 class StoppedError(Exception):
-    """The judging was stopped between two cases; what is done is on record."""
+    """The judging was stopped between two cases; the finished cases are recorded."""
 
 
 class CaseCounter:
-    """Counts the cases of a judging that are done, and stops it when it has to.
+    """Counts the finished cases of a judging, and stops it on request.
 
     Args:
         on_case: called with each case.
 
     Attributes:
-        done: how many are done.
+        done: how many cases are finished.
     """
 
     def __init__(self, on_case: Callable[[Event], None] = lambda _: None) -> None:
@@ -114,14 +115,14 @@ class CaseCounter:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """Has the judging stop after the case that is under way."""
+        """Makes the judging stop after the current case."""
         self._stop.set()
 
     def __call__(self, event: Event) -> None:
-        """Takes note of one case.
+        """Counts one case.
 
         Raises:
-            StoppedError: it is to stop.
+            StoppedError: the judging has to stop.
         """
         self.done = event.done
         self._on_case(event)
@@ -141,13 +142,13 @@ class CaseCounter:
 
 
 class Scorers:
-    """Scorers by the options of conditions, with engines that stay open. Safe to use from threads.
+    """Keeps a scorer, with open engines, for each set of options. Safe to use from threads.
 
     Args:
         folder: the data folder.
-        stack: closes the engines.
-        sandbox: open, shared by all.
-        shared: options that are no conditions: ``jobs``, ``sandbox``, ``cluster`` …
+        stack: closes the engines when it is closed.
+        sandbox: an open sandbox, shared by all scorers.
+        shared: options that are not part of conditions: ``jobs``, ``sandbox``, ``cluster`` …
     """
 
     def __init__(
@@ -164,12 +165,13 @@ class Scorers:
         self._lock = threading.Lock()
         self._resources: dict[str, JudgingResources] = {}
         self._scorers: dict[str, RunScorer] = {}
+        self._signatures: dict[Path, tuple[str, float]] = {}  # path -> signature, valid until
 
     def scorer(self, work: Work) -> RunScorer:
-        """What scores runs under these options; suites are loaded once as long as they are used.
+        """The scorer for the options of a judging; keeps the suites that are in use loaded.
 
         Raises:
-            SuiteError: the files of the revision are gone or changed.
+            SuiteError: the files of the revision are missing or changed.
         """
         place = suite_place(self._folder, work.revision)
         corrections = corrections_place(self._folder, work.revision)
@@ -177,7 +179,7 @@ class Scorers:
             work.options, dataset=place, corrections=corrections, **self._shared
         )
         rules = repr(sorted(work.options.items()))
-        name = f"{work.options}{place}{_signature(place)}"  # one that was changed is loaded again
+        name = f"{work.options}{place}{self._signature(place)}"  # changed files: load
         with self._lock:
             if rules not in self._resources:
                 self._resources[rules] = JudgingResources(
@@ -198,9 +200,27 @@ class Scorers:
             )
         return scorer
 
+    def _signature(self, place: Path) -> str:
+        """The cached result of :func:`_signature`, renewed with at most 5 % of a processor.
+
+        A suite of 2,000 files takes 10 ms. A judging takes longer than a cached signature is valid,
+        and files can change during the judging as well.
+        """
+        before, until = self._signatures.get(place, ("", 0.0))
+        if time.monotonic() < until:
+            return before
+        began = time.thread_time()
+        signature = _signature(place)
+        pause = _PAUSE_BY_COST * (time.thread_time() - began)
+        self._signatures[place] = signature, time.monotonic() + pause
+        return signature
+
+
+_PAUSE_BY_COST = 20
+
 
 def _signature(place: Path) -> str:
-    """What changes when a file of a suite is changed, without reading one: sizes and times."""
+    """A hash that changes with any file of a suite; made from sizes and times, not contents."""
     digest = hashlib.sha256()
     folders = [str(place)]
     while folders:
@@ -218,29 +238,29 @@ KnownConditions = tuple[dict[str, Any], dict[str, Any]]
 
 
 def work_of(
-    database: Database, claim: Claim, known: dict[str, KnownConditions] | None = None
+    database: Database, claim: Claim, rows_read: dict[str, KnownConditions] | None = None
 ) -> Work:
-    """What a judging that was claimed is about.
+    """Reads everything that a claimed judging needs to know.
 
     Args:
-        database: where it is.
-        claim: the judging.
-        known: by the digest of conditions what was read before; what is read is added.
+        database: the server's database.
+        claim: the claimed judging.
+        rows_read: a cache of rows by the digest of conditions, to which new rows are added.
     """
     judging = claim.judging
-    known = {} if known is None else known
+    rows_read = {} if rows_read is None else rows_read
     digest, scope = judging["conditions"], None
     with database.reading() as connection:
         submission = row_of(connection, t.submission, judging["submission"])
         phase = row_of(connection, t.phase, submission["phase"])
         suite = row_of(connection, t.suite, phase["suite"])
         now = str(connection.scalar(_NOW))
-        if digest not in known:
+        if digest not in rows_read:
             conditions = row_of(connection, t.conditions, digest)
-            known[digest] = conditions, row_of(connection, t.revision, conditions["revision"])
+            rows_read[digest] = conditions, row_of(connection, t.revision, conditions["revision"])
         if judging["rejudging"] is not None:
             scope = row_of(connection, t.rejudging, judging["rejudging"])["scope"]
-    conditions, revision = known[digest]
+    conditions, revision = rows_read[digest]
     before: str | None = None
     afresh: frozenset[str] = frozenset()
     if scope is not None and not scope["afresh"] and submission["current_judging"] != claim.id:
@@ -272,14 +292,14 @@ def judge(
 
     Args:
         folder: the data folder.
-        scorers: what scores.
-        claim: the judging.
-        work: what it is about.
-        count: gives what counts its cases.
+        scorers: the scorers.
+        claim: the claimed judging.
+        work: everything that it needs to know.
+        count: returns the counter of its cases.
 
     Raises:
         JudgeError: it cannot be judged.
-        StoppedError: it had to stop.
+        StoppedError: the judging was stopped.
     """
     results = folder.results(claim.id)
     if work.before is not None and not results.exists():
@@ -315,7 +335,7 @@ def judge(
 
 
 def _figures(report: ReportDocument) -> dict[str, ShareReport]:
-    """The two figures besides the score, where the conditions have them measured."""
+    """The two figures besides the score, if the conditions include their measurement."""
     scope = report.get("scope") or {}
     figures: dict[str, ShareReport] = {}
     if (collateral := scope.get("collateral")) is not None:
@@ -328,7 +348,7 @@ def _figures(report: ReportDocument) -> dict[str, ShareReport]:
 def _verdicts(
     results: Path, judged: Mapping[tuple[str, int, int], float | None]
 ) -> list[t.VerdictRow]:
-    """The last record of each case that the report is about, with what it earned if not all."""
+    """The verdict row of each case of the report, from the case's last record."""
     rows: dict[tuple[str, int, int], t.VerdictRow] = {}
     with RunDirectory(results) as store:
         for record in store.read_records(CASES_FILE):
@@ -352,7 +372,7 @@ def _verdicts(
 
 
 def _seed(folder: DataFolder, before: str, results: Path, afresh: frozenset[str]) -> None:
-    """Puts what is on record of a judging where another one begins; whole, or not at all."""
+    """Copies the records of a judging to the results directory of another; all, or nothing."""
     source = folder.results(before)
     scratch = folder.temporary() / results.name
     with naming_what_is_written(results, StoreError):
@@ -373,13 +393,13 @@ def _seed(folder: DataFolder, before: str, results: Path, afresh: frozenset[str]
 
 
 def _linked(source: str, target: str) -> str:
-    """Workbooks are never changed in place, so that two directories can share one."""
+    """Links a file instead of copying it, as workbooks are never changed in place."""
     os.link(source, target)
     return target
 
 
 def _sync(results: Path) -> None:
-    """Puts the records behind the verdicts onto the disk, before a row names it."""
+    """Syncs the records behind the verdicts to the disk, before a row refers to them."""
     with naming_what_is_written(results, StoreError):
         for name in (CASES_FILE, REPORT_FILE):
             descriptor = os.open(results / name, os.O_RDONLY)

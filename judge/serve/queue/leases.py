@@ -1,10 +1,10 @@
 """The queue as transactions: enqueue, claim, beat, finish, fail, release, lose, cancel.
 
-Service is shared by cases: the account that was served least comes first. A judging that is under
-way has a lease, a random word; ending it takes the lease, and without it nothing is written.
-Leases do not depend on the time of day: their holder raises a counter, and
-:mod:`judge.serve.queue.watching` takes back those whose counter stands still. Locks are taken in
-the order account, then judging.
+Service is shared by cases: the account with the fewest cases served comes first. A running judging
+has a lease, a random string; only the holder of the lease can end the judging and write its
+outcome. Leases do not depend on the time of day: their holder increments a counter, and
+:mod:`judge.serve.queue.watching` takes back leases whose counter does not change. Locks are taken
+in the order account, then judging.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Lane
 
 INTERACTIVE_CASES = 30
-"""A submission of up to this many cases goes into the interactive lane."""
+"""Submissions with at most this many cases go into the interactive lane."""
 
 LOST_BEFORE_ALONE = 3
 DEATHS_ALONE = 3
@@ -37,7 +37,7 @@ _LANE_ORDER = sa.case({lane.value: place for place, lane in enumerate(Lane)}, va
 
 
 class FencedError(Exception):
-    """The lease is gone: somebody else has the judging, or it was cancelled; nothing is written."""
+    """The lease is lost, or the judging was cancelled; nothing is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Claim:
 
     Attributes:
         judging: its row, after the claim.
-        lease: what ends it.
+        lease: the lease with which it can be ended.
     """
 
     judging: Mapping[str, Any]
@@ -77,12 +77,12 @@ def enqueue(
     """Puts a judging of a submission into the queue.
 
     Args:
-        transaction: the one that inserts the submission, or opens the rejudging.
-        submission: what is judged.
-        account: whose turn it takes.
-        conditions: digest.
-        cases: how many it has.
-        rejudging: to which it belongs, if any.
+        transaction: the transaction that inserts the submission or opens the rejudging.
+        submission: id of the submission to judge.
+        account: id of the account whose turn it takes.
+        conditions: digest of the conditions.
+        cases: how many cases it has.
+        rejudging: id of the rejudging that it belongs to, if any.
 
     Returns:
         The judging's id.
@@ -108,7 +108,10 @@ def enqueue(
 
 
 def _waits_more() -> sa.Update:
-    """One more judging of an account waits; who comes back begins with the least that waits."""
+    """Counts one more waiting judging of an account.
+
+    An account that comes back starts at the smallest count of served cases of any busy account.
+    """
     account: sa.BindParameter[str] = sa.bindparam("account")
     least = (
         sa.select(sa.func.min(_A.vtime))
@@ -128,8 +131,8 @@ _INSERT = sa.insert(t.judging)
 
 
 def lock_account(transaction: Transaction, account: str) -> None:
-    """Locks an account's row until the transaction ends; first of all locks."""
-    if transaction.connection.dialect.name != "sqlite":  # which locks everything
+    """Locks an account's row until the transaction ends; must be the first lock."""
+    if transaction.connection.dialect.name != "sqlite":  # it locks the whole database
         transaction.execute(_LOCK_ACCOUNT, {"account": account})
 
 
@@ -145,11 +148,11 @@ def claim(
     """Takes the next judging, if there is one.
 
     Args:
-        transaction: nothing else should be in it.
+        transaction: a transaction that contains nothing else.
         holder: name of the dispatcher.
-        lanes: what it may take now.
-        alone: whether it has nothing else in work, so that suspicious ones may come.
-        without: ids of judgings that it cannot do now.
+        lanes: the lanes from which it may take a judging now.
+        alone: whether it runs no other judging, so that it may take a suspect one.
+        without: ids of judgings that it cannot run now.
         waiting: ids of accounts that get no turn now.
     """
     statements = _claiming(frozenset(lanes), alone, bool(without), bool(waiting))
@@ -242,16 +245,16 @@ _SERVE = (
 def beat(
     database: Database, actor: Any, holder: str, done: Mapping[str, int]
 ) -> tuple[set[str], set[str]]:
-    """Raises the counters of a dispatcher's leases, and tells how far they are.
+    """Increments the counters of a dispatcher's leases, and records their progress.
 
     Args:
-        database: where they are.
+        database: the server's database.
         actor: the dispatcher.
-        holder: its name.
-        done: lease -> cases done.
+        holder: the dispatcher's name.
+        done: lease -> number of finished cases.
 
     Returns:
-        The leases that are still its own, and those of them that are to be cancelled.
+        The leases that it still holds, and those of them that have to be cancelled.
     """
     with database.writing(actor) as transaction:
         transaction.execute(
@@ -281,16 +284,16 @@ def finish(
 ) -> None:
     """Ends a judging with its verdicts, all in this transaction.
 
-    Those of a rejudging are of the cases that the suite has now, which may be more or fewer.
+    The verdicts of a rejudging cover the cases that the suite has now, which may be more or fewer.
 
     Raises:
-        FencedError: the lease is not its own any more; nothing is written.
-        StoreError: they are not of all cases of the submission.
+        FencedError: the lease is lost; nothing is written.
+        StoreError: the verdicts do not cover all cases of the submission.
     """
     cases = len({(row["task"], row["sample"], row["case"]) for row in verdicts})
     if taken.judging["rejudging"] is None and cases != taken.judging["cases"]:
         raise StoreError(
-            f"judging {taken.id}: there are verdicts of {cases} cases, and it has "
+            f"judging {taken.id}: there are verdicts for {cases} cases, but it has "
             f"{taken.judging['cases']}"
         )
     _end(
@@ -311,41 +314,41 @@ def fail(transaction: Transaction, taken: Claim, reason: str, *, retry: bool) ->
     """Ends a judging that has no verdicts, or queues it again.
 
     Args:
-        transaction: the only thing in it.
-        taken: the judging.
-        reason: for people.
+        transaction: a transaction that contains nothing else.
+        taken: the claimed judging.
+        reason: the reason, shown to people.
         retry: whether another try may help; there are at most :data:`RETRIES`.
 
     Raises:
-        FencedError: the lease is not its own any more.
+        FencedError: the lease is lost.
     """
     again = retry and taken.judging["errors"] < RETRIES
     state = JudgingState.QUEUED if again else JudgingState.FAILED
     _end(transaction, taken, state, errors=_J.errors + 1, reason=reason[:2000])
     if state is JudgingState.FAILED:
-        _give_turn_back(transaction, taken.judging)
+        _free_quota(transaction, taken.judging)
     return state
 
 
 def release(transaction: Transaction, taken: Claim, *, counts: bool = True) -> None:
-    """Gives a judging back, at its account's front: the dispatcher stops, or cannot do it now.
+    """Returns a judging to the front of its account: the dispatcher stops, or cannot run it now.
 
     Args:
-        transaction: the only thing in it.
-        taken: the judging.
-        counts: whether this claim counts as a try; not where it could not even begin.
+        transaction: a transaction that contains nothing else.
+        taken: the claimed judging.
+        counts: whether this claim counts as a try; it does not if the judging could not start.
 
     Raises:
-        FencedError: the lease is not its own any more.
+        FencedError: the lease is lost.
     """
     _end(transaction, taken, JudgingState.QUEUED, front=1, claims=_J.claims - int(not counts))
 
 
 def end_cancelled(transaction: Transaction, taken: Claim) -> None:
-    """Ends a judging that somebody cancelled while it was under way.
+    """Ends a judging that was cancelled while it was running.
 
     Raises:
-        FencedError: the lease is not its own any more.
+        FencedError: the lease is lost.
     """
     _end(transaction, taken, JudgingState.CANCELLED)
 
@@ -353,20 +356,21 @@ def end_cancelled(transaction: Transaction, taken: Claim) -> None:
 def lose(
     transaction: Transaction, judging: str, lease: str, *, beat_seen: int | None, progress: int
 ) -> bool:
-    """Takes a lease from a holder that is dead, or silent.
+    """Takes a lease from a holder that is dead or silent.
 
-    After three losses a judging is done alone; after three deaths alone that recorded no case, it
-    has failed: nothing else can be at fault.
+    A judging that lost its lease three times runs alone on a dispatcher. If three dispatchers then
+    die without recording a case, it fails: nothing else can be at fault.
 
     Args:
-        transaction: the only thing in it.
-        judging: its id.
-        lease: the lease that is lost.
-        beat_seen: the counter that did not move; None if the holder is known to be dead.
-        progress: how many cases are on record.
+        transaction: a transaction that contains nothing else.
+        judging: id of the judging.
+        lease: the lease to take.
+        beat_seen: the counter that did not change; None if the holder is known to be dead.
+        progress: how many cases are recorded.
 
     Returns:
-        Whether it was lost; not if its holder has ended it, or shown life, meanwhile.
+        Whether it was taken; it is not if its holder has ended the judging or sent a heartbeat
+        meanwhile.
     """
     row = transaction.one(sa.select(t.judging).where(_J.id == judging, _J.lease == lease))
     if row is None:
@@ -391,7 +395,7 @@ def lose(
     state = JudgingState.FAILED if failed else JudgingState.QUEUED
     if row["cancel"]:
         state = JudgingState.CANCELLED
-    reason = f"{deaths} dispatchers died while they judged this alone" if failed else row["reason"]
+    reason = f"{deaths} dispatchers died while they judged only this" if failed else row["reason"]
     _end(
         transaction,
         Claim(row, lease),
@@ -405,15 +409,15 @@ def lose(
     )
     transaction.event("lease.lost", judging, detail={"holder": row["holder"], "lost": lost})
     if state is JudgingState.FAILED:
-        _give_turn_back(transaction, row)
+        _free_quota(transaction, row)
     return True
 
 
 def cancel(transaction: Transaction, judging: str) -> JudgingState:
-    """Cancels a judging: at once if it waits, at its holder's next beat if it is under way.
+    """Cancels a judging: immediately if it waits, at its holder's next heartbeat if it runs.
 
     Returns:
-        Its state before; if it had ended, nothing is changed.
+        Its previous state; if it had ended, nothing is changed.
     """
     row = transaction.one(sa.select(t.judging).where(_J.id == judging))
     assert row is not None, "the caller has seen it"
@@ -436,17 +440,17 @@ def cancel(transaction: Transaction, judging: str) -> JudgingState:
         )
         _moved(transaction, judging, row["submission"], state, JudgingState.CANCELLED)
         if row["claims"] == 0:
-            _give_turn_back(transaction, row)
+            _free_quota(transaction, row)
     return state
 
 
 def cancel_all(transaction: Transaction, rejudging: str, account: str) -> None:
-    """Cancels the judgings of a rejudging, as :func:`cancel` does one of them.
+    """Cancels all judgings of a rejudging as :func:`cancel` cancels one judging.
 
     Args:
-        transaction: in which the rejudging is locked.
-        rejudging: its id.
-        account: whose turn they take.
+        transaction: the transaction in which the rejudging is locked.
+        rejudging: id of the rejudging.
+        account: id of the account whose turns they take.
     """
     lock_account(transaction, account)
     of_it = _J.rejudging == rejudging
@@ -472,7 +476,7 @@ def cancel_all(transaction: Transaction, rejudging: str, account: str) -> None:
 
 
 def held_by(connection: sa.Connection, holder: str) -> list[dict[str, Any]]:
-    """The judgings under way of a dispatcher."""
+    """The running judgings of a dispatcher."""
     return all_rows(
         connection,
         sa.select(_J.id, _J.lease, _J.beat).where(
@@ -482,7 +486,7 @@ def held_by(connection: sa.Connection, holder: str) -> list[dict[str, Any]]:
 
 
 def _end(transaction: Transaction, taken: Claim, state: JudgingState, **values: Any) -> None:
-    """The one way out of ``running``: only with the lease, and with the account's counts."""
+    """The only way out of ``running``: needs the lease, and updates the account's counts."""
     account = taken.judging["account"]
     lock_account(transaction, account)
     waits_again = state is JudgingState.QUEUED
@@ -522,7 +526,7 @@ def _moved(
     before: JudgingState | None,
     after: JudgingState,
 ) -> None:
-    """The event of a change of state, and the new version of the submission that it shows."""
+    """Records the event of a state change, and raises the version of the submission."""
     if before is not None:
         _touch(transaction, submission)
     transaction.event(
@@ -547,8 +551,8 @@ _NEXT_VERSION = (
 )
 
 
-def _give_turn_back(transaction: Transaction, judging: Mapping[str, Any]) -> None:
-    """The quota does not count a submission on which the judge failed, or that never began."""
+def _free_quota(transaction: Transaction, judging: Mapping[str, Any]) -> None:
+    """Removes a submission from the quota if the judge failed on it, or it never started."""
     if judging["rejudging"] is None:
         transaction.execute(
             sa.update(t.submission).where(_S.id == judging["submission"]).values(counts=False)

@@ -1,7 +1,7 @@
-"""Takes back the leases of holders that are dead or silent, by counters and this machine's clock.
+"""Takes back the leases of dead or silent holders, by counters and this machine's clock.
 
-Servers and dispatchers watch alike, so that leases come back also while a dispatcher is down. A
-clock that jumps changes nothing: only the time since this watcher saw a counter move counts.
+Both servers and dispatchers watch, so that leases return even while a dispatcher is down. Jumps of
+the system clock have no effect: only the time since this watcher last saw a counter change counts.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import JudgingState
 
 LEASE_S = 30.0
-"""A lease whose counter stands still for so many seconds of the watcher's clock is lost."""
+"""A lease is lost if its counter does not change for this many seconds of the watcher's clock."""
 
 BEAT_S = 5.0
-"""Seconds between two beats of a holder."""
+"""Seconds between two heartbeats of a holder."""
 
 
 class Watcher:
     """Watches all leases.
 
     Args:
-        database: where they are.
-        folder: in which results directories tell how far a judging came.
+        database: the server's database.
+        folder: the data folder, whose results directories show the progress of a judging.
         name: the name of the process, for the audit log.
         patience_s: see :data:`LEASE_S`.
-        clock: seconds that never go back.
+        clock: returns seconds that never go back.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class Watcher:
         self._thread: threading.Thread | None = None
 
     def look(self) -> int:
-        """Looks once.
+        """Checks all leases once.
 
         Returns:
             How many leases it took back.
 
         Raises:
-            StoreError: the database is out of reach.
+            StoreError: the database cannot be reached.
         """
         query = sa.select(t.judging.c.id, t.judging.c.lease, t.judging.c.beat).where(
             t.judging.c.state == JudgingState.RUNNING
@@ -84,7 +84,7 @@ class Watcher:
         return lost
 
     def start(self) -> None:
-        """Looks every now and then, on a thread of its own, until :meth:`stop`."""
+        """Checks the leases regularly, on a separate thread, until :meth:`stop`."""
         self._thread = threading.Thread(target=self._watch, name="judge-watcher", daemon=True)
         self._thread.start()
 
@@ -98,8 +98,8 @@ class Watcher:
         while not self._ended.wait(min(2.0, self._patience_s / 4)):
             try:
                 self.look()
-            except Exception as error:  # noqa: BLE001  nobody else would return leases
-                # What stood still while the database was away may have had no way to move.
+            except Exception as error:  # noqa: BLE001  nothing else would return leases
+                # A counter could not change while the database was unavailable.
                 self._seen.clear()
                 if not isinstance(error, JudgeError):
                     print_label("error:", "red", f"watcher: {traceback.format_exc()}")

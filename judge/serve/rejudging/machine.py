@@ -1,9 +1,10 @@
 """The states of a rejudging: draft, running, ready, and applied or cancelled.
 
 A rejudging is a set of members. Each is a submission with a second judging, under the conditions
-that the rejudging names. Nothing that anybody sees changes until it is applied, and then everything
+that the rejudging names. Nothing visible changes until the rejudging is applied. Then everything
 changes in one transaction: the current judging of every member, the suite's revision and options,
-and one new version of each board. A kill leaves all of it or nothing.
+and each board, which gets one new version. If the process is killed, all of this has happened or
+nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from judge.serve.store.words import (
 )
 
 OPEN = (RejudgingState.DRAFT, RejudgingState.RUNNING, RejudgingState.READY)
-"""States in which a suite's rejudging keeps another one from being opened."""
+"""States of a rejudging in which no other one can be opened for the suite."""
 
 
 class Of(enum.StrEnum):
@@ -41,7 +42,7 @@ class Of(enum.StrEnum):
     BOARD = "board"
     SUBMISSIONS = "submissions"
     HOLDER = "holder"
-    """Those whose current judging was done by the dispatchers that are named."""
+    """Submissions whose current judging was done by one of the named dispatchers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,11 @@ class Scope:
     """What is judged again.
 
     Attributes:
-        of: which submissions.
+        of: which submissions are judged again.
         ids: ids of phases, boards or submissions, or names of dispatchers; empty for all.
-        tasks: tasks whose cases are judged again, even if nothing that they depend on has changed;
-            for all other cases, what is on record is copied where both keys are unchanged.
-        afresh: whether every case is judged from the start, as after a fault of a dispatcher.
+        tasks: tasks whose cases are judged again even if nothing that they depend on has changed;
+            for all other cases, the record is copied if both of its keys are unchanged.
+        afresh: whether every case is judged from scratch, for example after a dispatcher's fault.
     """
 
     of: Of = Of.ALL
@@ -65,7 +66,7 @@ class Scope:
         if (self.of is Of.ALL) == bool(self.ids):
             raise UsageError(
                 f"the scope {self.of} "
-                + ("takes no ids" if self.of is Of.ALL else "needs ids: what is judged again?")
+                + ("takes no ids" if self.of is Of.ALL else "needs ids of what to judge again")
             )
 
     def document(self) -> dict[str, Any]:
@@ -79,7 +80,7 @@ class Scope:
 
     @staticmethod
     def of_document(document: Mapping[str, Any]) -> Scope:
-        """The scope in a row."""
+        """Reads a scope from the column of a row."""
         return Scope(
             Of(document["of"]),
             tuple(document["ids"]),
@@ -88,22 +89,22 @@ class Scope:
         )
 
     def judges_anew(self, task: str) -> bool:
-        """Whether nothing on record of a task is copied."""
+        """Whether no record of a task is copied."""
         return self.afresh or task in self.tasks
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A rejudging that is to be opened.
+    """A rejudging to be opened.
 
     Attributes:
         suite: id of the suite.
         conditions: digest of the conditions to judge under.
         scope: what is judged again.
-        reason: for the boards' pages.
-        opened_by: id of the account, whose turn the judgings take.
+        reason: the reason, shown on the boards' pages.
+        opened_by: id of the account that opens it; its judgings take the turns of this account.
         disputes: ids of the accepted disputes that it settles.
-        options: options of judging that the suite gets when this is applied; None to leave them.
+        options: options of judging that the suite gets when this is applied; None to keep its own.
     """
 
     suite: str
@@ -122,8 +123,8 @@ def open_rejudging(transaction: Transaction, opening: Opening) -> str:
         Its id.
 
     Raises:
-        Problem: 409, the suite has an open rejudging; 422, other conditions for a part of the
-            submissions would leave boards with results that cannot be compared.
+        Problem: 409, the suite has an open rejudging; 422, only a part of the submissions would get
+            new conditions, so that boards would have results that cannot be compared.
     """
     _lock(transaction, t.suite, opening.suite)
     other = first_row(
@@ -166,7 +167,7 @@ def open_rejudging(transaction: Transaction, opening: Opening) -> str:
 
 
 def _check_scope(transaction: Transaction, opening: Opening) -> None:
-    """Only a whole suite moves to other conditions; a part of it is judged again under its own."""
+    """Checks that conditions change only if all submissions to the suite are judged again."""
     if opening.scope.of is Of.ALL:
         return
     rows = all_rows(transaction.connection, in_scope(opening.suite, opening.scope))
@@ -185,7 +186,7 @@ def _check_scope(transaction: Transaction, opening: Opening) -> None:
 def in_scope(suite: str, scope: Scope) -> sa.Select[Any]:
     """The submissions of a scope, with their current judging and their phase's options.
 
-    Withdrawn ones are left out, and those that were cancelled before they were judged.
+    Leaves out submissions that were withdrawn, or cancelled before they were judged.
     """
     statement = (
         sa.select(
@@ -220,7 +221,7 @@ def in_scope(suite: str, scope: Scope) -> sa.Select[Any]:
 
 
 def start(transaction: Transaction, rejudging: str) -> None:
-    """Has every submission of a draft judged under its conditions.
+    """Starts to judge every submission of a draft under its conditions.
 
     Raises:
         Problem: 409, it is not a draft.
@@ -232,10 +233,10 @@ def start(transaction: Transaction, rejudging: str) -> None:
 
 
 def take_late(transaction: Transaction, rejudging: str) -> int:
-    """Adds what came in since a rejudging was started; one that was ready is running again.
+    """Adds submissions made after a rejudging started; if it was ready, it is running again.
 
     Returns:
-        How many submissions there were.
+        How many submissions were added.
     """
     row = _locked(transaction, rejudging)
     if row["state"] not in {RejudgingState.RUNNING, RejudgingState.READY}:
@@ -247,14 +248,14 @@ def take_late(transaction: Transaction, rejudging: str) -> int:
 
 
 def add_members(transaction: Transaction, row: Mapping[str, Any]) -> int:
-    """Adds the submissions of the scope that are no members yet, and queues their judgings.
+    """Adds the submissions of the scope that are not members yet, and queues their judgings.
 
     Args:
-        transaction: in which the rejudging's row is locked.
-        row: that row.
+        transaction: the transaction in which the rejudging's row is locked.
+        row: the rejudging's row.
 
     Returns:
-        How many there were.
+        How many submissions were added.
     """
     scope = Scope.of_document(row["scope"])
     members = sa.select(t.rejudging_member.c.submission).where(
@@ -275,7 +276,7 @@ def add_members(transaction: Transaction, row: Mapping[str, Any]) -> int:
 
 
 def _queue(transaction: Transaction, row: Mapping[str, Any], submission: Mapping[str, Any]) -> str:
-    """A judging of a member, which takes the turn of the account that opened the rejudging."""
+    """Queues a judging of a member, on a turn of the account that opened the rejudging."""
     return enqueue(
         transaction,
         submission=submission["id"],
@@ -287,19 +288,19 @@ def _queue(transaction: Transaction, row: Mapping[str, Any], submission: Mapping
 
 
 def target_of(transaction: Transaction, conditions: str, phase: Mapping[str, Any]) -> str:
-    """The conditions of a rejudging in a phase that has options of its own.
+    """The digest of a rejudging's conditions, adapted to the options of a phase.
 
     Args:
-        transaction: in which they are recorded if they are new.
-        conditions: digest of the rejudging's.
+        transaction: the transaction in which the conditions are recorded if they are new.
+        conditions: digest of the rejudging's conditions.
         phase: the options of the phase.
     """
     if not phase:
         return conditions
     row = transaction.one(sa.select(t.conditions).where(t.conditions.c.digest == conditions))
-    assert row is not None, "a foreign key names it"
+    assert row is not None, "a foreign key guarantees it"
     revision = transaction.one(sa.select(t.revision).where(t.revision.c.id == row["revision"]))
-    assert revision is not None, "a foreign key names it"
+    assert revision is not None, "a foreign key guarantees it"
     document = row["document"]
     environment = {
         "sandbox": document["sandbox"],
@@ -312,14 +313,14 @@ def target_of(transaction: Transaction, conditions: str, phase: Mapping[str, Any
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the members of a rejudging are.
+    """The progress of a rejudging.
 
     Attributes:
-        members: how many there are.
-        done: how many are judged; those that the judge could judge neither before nor now count,
-            and those that were withdrawn or cancelled meanwhile.
+        members: how many members it has.
+        done: how many are finished; this includes members whose judging failed both before and
+            now, and those that were withdrawn or cancelled meanwhile.
         judged: how many have a judging that would count.
-        failed: ids of the submissions that were judged before, and failed now.
+        failed: ids of the submissions that were judged before but failed now.
     """
 
     members: int
@@ -334,7 +335,7 @@ class Progress:
 
 
 def progress_of(connection: sa.Connection, rejudging: str) -> Progress:
-    """How far the members of a rejudging are."""
+    """Counts the members of a rejudging by their progress."""
     before = t.judging.alias("before")
     rows = connection.execute(
         sa.select(
@@ -363,13 +364,13 @@ def progress_of(connection: sa.Connection, rejudging: str) -> Progress:
 
 
 def retry_failed(transaction: Transaction, rejudging: str) -> int:
-    """Queues again the members that failed.
+    """Queues the failed members again.
 
     Returns:
         How many there were.
 
     Raises:
-        Problem: 409, the rejudging is not under way.
+        Problem: 409, the rejudging is not running.
     """
     row = _locked(transaction, rejudging)
     _require_state(row, RejudgingState.RUNNING)
@@ -396,13 +397,13 @@ def retry_failed(transaction: Transaction, rejudging: str) -> int:
 def make_ready(
     transaction: Transaction, rejudging: str, diff: Mapping[str, Any], members: int
 ) -> bool:
-    """Makes a rejudging ready, with what it would change, if nothing happened since that was found.
+    """Makes a rejudging ready and stores its diff, unless something changed since it was computed.
 
     Args:
         transaction: the transaction.
-        rejudging: its id.
+        rejudging: id of the rejudging.
         diff: what it would change, see :mod:`judge.serve.rejudging.service`.
-        members: how many members the diff is about; not those without a judging that would count.
+        members: how many members the diff covers: those with a judging that would count.
 
     Returns:
         Whether it is ready.
@@ -424,12 +425,13 @@ def make_ready(
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """Who applies a rejudging.
+    """The person who applies a rejudging, and how.
 
     Attributes:
-        account: their id.
+        account: id of their account.
         changed: the number of changed verdicts that they typed.
-        another_person: whether it must not be who opened it, nor a reviewer of its disputes.
+        another_person: whether neither the person who opened it nor a reviewer of its disputes may
+            apply it.
     """
 
     account: str
@@ -438,7 +440,7 @@ class Applying:
 
 
 NewVersion = Callable[[Transaction, Mapping[str, Any], str], object]
-"""Makes a new version of a board (its row, and why there is one)."""
+"""Makes a new version of a board; called with its row and the reason."""
 
 
 def apply(
@@ -447,15 +449,15 @@ def apply(
     """Makes the judgings of a rejudging the current ones; everything changes, or nothing.
 
     Returns:
-        0, or how many submissions came in meanwhile: these are judged first, and nothing else was
-        changed.
+        0 if it is applied; otherwise the number of submissions made meanwhile: these are judged
+        first, and nothing else has changed.
 
     Raises:
-        Problem: 409, it is not ready, or the person or the number is not right.
+        Problem: 409, it is not ready, this person may not apply it, or the number is wrong.
     """
     row = _locked(transaction, rejudging)
     _require_state(row, RejudgingState.READY)
-    # In the order in which submissions take their locks: they read the suite's revision.
+    # Submissions take these locks in the same order, as they read the suite's revision.
     _lock(transaction, t.account, row["opened_by"])
     _lock(transaction, t.suite, row["suite"])
     if late := add_members(transaction, row):
@@ -466,14 +468,14 @@ def apply(
     if applying.another_person and applying.account in _correctors(transaction, row):
         raise Problem(
             "conflict",
-            "In this suite, somebody who neither opened it nor decided its disputes applies it.",
+            "In this suite, nobody who opened it or decided its disputes may apply it.",
         )
     changed = row["diff"]["changed"]
     if applying.changed != changed:
         raise Problem(
             "conflict",
-            f"{applying.changed} was typed, and the rejudging changes another number of verdicts. "
-            "Look at the differences again.",
+            f"You typed {applying.changed}, but the rejudging changes a different number of "
+            "verdicts. Look at the differences again.",
         )
     _exchange(transaction, row)
     _update_suite(transaction, row)
@@ -495,11 +497,11 @@ def _correctors(transaction: Transaction, row: Mapping[str, Any]) -> set[str]:
 def _exchange(transaction: Transaction, row: Mapping[str, Any]) -> None:
     """Makes the judgings of the members the current ones.
 
-    Not of those that were cancelled meanwhile: their turn was given back.
+    Leaves out members that were cancelled meanwhile, as they do not count in the quota any more.
     """
     of_this = t.rejudging_member.c.rejudging == row["id"]
     of_all = sa.select(t.rejudging_member.c.submission).where(of_this)
-    transaction.execute(  # from here on, nobody cancels or withdraws one
+    transaction.execute(  # from here on, nobody can cancel or withdraw one
         sa.select(t.submission.c.id)
         .where(t.submission.c.id.in_(of_all))
         .order_by(t.submission.c.id)
@@ -570,7 +572,7 @@ def _settle_disputes(transaction: Transaction, row: Mapping[str, Any]) -> None:
 def _renew_boards(
     transaction: Transaction, row: Mapping[str, Any], new_version: NewVersion
 ) -> None:
-    """One new version of each board that shows a member."""
+    """Makes one new version of each board that shows a member."""
     phases = (
         sa.select(t.submission.c.phase)
         .join(t.rejudging_member, t.rejudging_member.c.submission == t.submission.c.id)

@@ -1,4 +1,4 @@
-"""``/rejudgings``: what a rejudging costs, what it would change, and applying it."""
+"""``/rejudgings``: pages that show a rejudging's cost and changes, and apply it."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ router = APIRouter()
 _Id = Annotated[str, Path(max_length=80)]
 NEXT = {
     RejudgingState.DRAFT: "Nothing is judged yet; an author of the suite starts it.",
-    RejudgingState.RUNNING: "Its submissions are judged again; results stay as they are.",
+    RejudgingState.RUNNING: "Its submissions are being judged again; no result changes yet.",
     RejudgingState.READY: "Look at what would change, and apply it, or cancel it.",
-    RejudgingState.APPLIED: "Its judgings count, and the boards have new versions.",
+    RejudgingState.APPLIED: "Its judgings count now, and the boards have new versions.",
     RejudgingState.CANCELLED: "Nothing was changed; its judgings are kept.",
 }
-"""What a state means, for its page."""
+"""State of a rejudging -> what it means, shown on its page."""
 
 _LISTED = 100
 _SHOWN = 300
-"""Changed verdicts on a page; the API has up to 5,000."""
+"""How many changed verdicts a page shows; the API returns up to 5,000."""
 
 
 @router.get("/rejudgings")
 def rejudgings_page(request: Request, server: ThisServer, looker: Looker) -> Response:
-    """Rejudgings that were applied, and for authors all of their suites."""
+    """The applied rejudgings; for authors, all rejudgings of their suites."""
     return show(
         request,
         looker,
@@ -71,7 +71,7 @@ async def rejudging_posted(server: ThisServer, viewer: SignedIn, form: Posted) -
     """Opens the draft of a rejudging of all submissions to a suite."""
     revision = field(form, "revision", 7)
     try:
-        asked = NewRejudging(
+        draft = NewRejudging(
             suite=field(form, "suite", 80),
             reason=field(form, "reason", 1_000),
             revision=int(revision) if revision else None,
@@ -79,7 +79,7 @@ async def rejudging_posted(server: ThisServer, viewer: SignedIn, form: Posted) -
         )
     except ValueError as error:
         raise Problem("invalid", "A rejudging needs a suite, a reason, and a number.") from error
-    made = await run_in_threadpool(post_rejudging, asked, viewer, server)
+    made = await run_in_threadpool(post_rejudging, draft, viewer, server)
     return go(server, f"/rejudgings/{made['id']}")
 
 
@@ -87,7 +87,7 @@ async def rejudging_posted(server: ThisServer, viewer: SignedIn, form: Posted) -
 def rejudging_page(
     request: Request, rejudging: _Id, server: ThisServer, looker: Looker
 ) -> Response:
-    """A rejudging: its state, its cost, and what it changes, the unexpected first."""
+    """A rejudging: its state, its cost, and its changes, unexpected ones first."""
     with server.database.reading() as connection:
         row = find(connection, looker, t.rejudging, rejudging)
         document = shown(connection, looker, row)
@@ -136,7 +136,7 @@ def _accounts(connection: sa.Connection, rejudging: str) -> dict[str, str]:
 async def application_posted(
     rejudging: _Id, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """Applies it, if the number of changed verdicts was typed."""
+    """Applies a rejudging, if the number of changed verdicts was typed correctly."""
     typed = field(form, "changed", 15).replace(",", "")
     if not typed.isdecimal():
         raise Problem("invalid", "Type the number of verdicts that change.")
@@ -148,7 +148,7 @@ async def application_posted(
 async def action_posted(
     rejudging: _Id, action: _Id, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """Starts, retries or cancels it."""
+    """Starts, retries or cancels a rejudging."""
     del form
     if action not in {"start", "retry", "cancel"}:
         raise Problem("not-found")

@@ -56,7 +56,7 @@ class NewRejudging(BaseModel):
 
 
 class Typed(BaseModel):
-    """What is typed to apply a rejudging."""
+    """The number that is typed to apply a rejudging."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -64,24 +64,22 @@ class Typed(BaseModel):
 
 
 @router.post("/rejudgings", status_code=201, dependencies=[rate("change")])
-def post_rejudging(asked: NewRejudging, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """Opens the draft of a rejudging, and says what it will cost."""
+def post_rejudging(new: NewRejudging, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """Opens the draft of a rejudging, and computes its cost."""
     require(caller, TokenScope.AUTHOR)
     with server.database.reading() as connection:
-        suite = find(connection, caller, t.suite, asked.suite)
+        suite = find(connection, caller, t.suite, new.suite)
         account = require_suite_role(caller, SuiteRole.AUTHOR, suite["id"])
         revision = revision_of(connection, suite["current_revision"])
-        if asked.revision is not None:
+        if new.revision is not None:
             numbered = {row["number"]: row for row in revisions_of(connection, suite["id"])}
-            if asked.revision not in numbered:
-                raise Problem("invalid", f"The suite has no revision {asked.revision}.")
-            revision = numbered[asked.revision]
-    scope = Scope(
-        asked.scope.of, tuple(asked.scope.ids), tuple(asked.scope.tasks), asked.scope.afresh
-    )
+            if new.revision not in numbered:
+                raise Problem("invalid", f"The suite has no revision {new.revision}.")
+            revision = numbered[new.revision]
+    scope = Scope(new.scope.of, tuple(new.scope.ids), tuple(new.scope.tasks), new.scope.afresh)
     with server.database.writing(caller.actor()) as transaction:
         rejudging = open_asked(
-            transaction, Asked(suite, revision, scope, asked.reason, account, asked.options)
+            transaction, Asked(suite, revision, scope, new.reason, account, new.options)
         )
     cost = reckon(server, rejudging)
     return {"id": rejudging, "state": RejudgingState.DRAFT, "cost": cost}
@@ -89,14 +87,14 @@ def post_rejudging(asked: NewRejudging, caller: Caller, server: ThisServer) -> d
 
 @router.get("/rejudgings", dependencies=[rate("read")])
 def get_rejudgings(caller: Caller, server: ThisServer, page: Paging) -> dict[str, Any]:
-    """Rejudgings, the newest first."""
+    """Rejudgings, newest first."""
     last = page.since("rejudgings") or ""
     rows = listed(server, caller, limit=page.limit + 1, before=last)
     return {"rejudgings": page.cut("rejudgings", rows, "id")}
 
 
 def listed(server: Server, viewer: Viewer, *, limit: int, before: str = "") -> list[dict[str, Any]]:
-    """Rejudgings that somebody sees, the newest first."""
+    """The rejudgings that the viewer may see, newest first."""
     statement = (
         sa.select(
             t.rejudging.c.id,
@@ -118,14 +116,14 @@ def listed(server: Server, viewer: Viewer, *, limit: int, before: str = "") -> l
 
 @router.get("/rejudgings/{rejudging}", dependencies=[rate("read")])
 def get_rejudging(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """One rejudging: its state, cost, and how far its members are."""
+    """One rejudging: its state, cost and progress."""
     with server.database.reading() as connection:
         row = find(connection, caller, t.rejudging, rejudging)
         return shown(connection, caller, row)
 
 
 def shown(connection: sa.Connection, viewer: Viewer, row: dict[str, Any]) -> dict[str, Any]:
-    """A rejudging as the API and the pages show it; only authors see more than why."""
+    """A rejudging as the API and the pages show it; only authors see more than state and reason."""
     suite = connection.scalar(sa.select(t.suite.c.name).where(t.suite.c.id == row["suite"]))
     document: dict[str, Any] = {
         name: row[name] for name in ("id", "created", "reason", "state", "decided", "conditions")
@@ -152,7 +150,7 @@ def shown(connection: sa.Connection, viewer: Viewer, row: dict[str, Any]) -> dic
 
 @router.get("/rejudgings/{rejudging}/diff", dependencies=[rate("read")])
 def get_diff(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """What applying it would change, changes outside the correction first; for authors."""
+    """What applying a rejudging would change, outside the correction first; only for authors."""
     row = _authored(server, caller, rejudging)
     if row["state"] not in {RejudgingState.READY, RejudgingState.APPLIED}:
         raise Problem("conflict", f"The rejudging is {row['state']}: it has no differences yet.")
@@ -168,19 +166,19 @@ def _authored(server: Server, viewer: Viewer, rejudging: str) -> dict[str, Any]:
 
 @router.post("/rejudgings/{rejudging}:start", dependencies=[rate("change")])
 def post_start(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """Has the members of a draft judged."""
+    """Starts to judge the members of a draft."""
     return act(server, caller, rejudging, "start")
 
 
 @router.post("/rejudgings/{rejudging}:retry", dependencies=[rate("change")])
 def post_retry(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """Queues again the members that failed."""
+    """Queues the failed members again."""
     return act(server, caller, rejudging, "retry")
 
 
 @router.post("/rejudgings/{rejudging}:cancel", dependencies=[rate("change")])
 def post_cancel(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """Ends it; its judgings are kept, and nothing else changes."""
+    """Cancels a rejudging; its judgings are kept, and nothing else changes."""
     return act(server, caller, rejudging, "cancel")
 
 
@@ -208,7 +206,7 @@ def act(server: Server, viewer: Viewer, rejudging: str, name: str) -> dict[str, 
 def post_apply(
     rejudging: _Id, typed: Typed, caller: Caller, server: ThisServer, response: Response
 ) -> dict[str, Any]:
-    """Makes its judgings the current ones; ``changed`` is the number of verdicts that change."""
+    """Makes a rejudging's judgings current; ``changed`` is the number of verdicts that change."""
     response.headers["Cache-Control"] = "no-store"
     return apply(server, caller, rejudging, typed.changed)
 
@@ -217,7 +215,7 @@ def apply(server: Server, viewer: Viewer, rejudging: str, changed: int) -> dict[
     """Applies a rejudging, for the API and the pages.
 
     Raises:
-        Problem: 401, 403, 404; 409 if it is not ready, or submissions came in meanwhile.
+        Problem: 401, 403, 404; 409 if it is not ready, or submissions were made meanwhile.
     """
     row = _authored(server, viewer, rejudging)
     with server.database.reading() as connection:
@@ -226,6 +224,6 @@ def apply(server: Server, viewer: Viewer, rejudging: str, changed: int) -> dict[
     with server.database.writing(viewer.actor()) as transaction:
         late = machine.apply(transaction, rejudging, applying, boards_of(server).new_version)
     if late:
-        raise Problem("conflict", f"{late} submissions came in meanwhile; they are judged first.")
+        raise Problem("conflict", f"{late} submissions were made meanwhile; they are judged first.")
     with server.database.reading() as connection:
         return shown(connection, viewer, find(connection, viewer, t.rejudging, rejudging))

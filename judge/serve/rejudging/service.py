@@ -1,7 +1,7 @@
-"""Rejudgings of a running server: what one costs, what it would change, opened and moved on.
+"""Rejudgings of a running server: opens them, computes costs and changes, and advances them.
 
-What takes time (loading suites, comparing verdicts) is done outside of transactions; the state
-machine then takes the result only if nothing has happened since.
+Slow work (loading suites, comparing verdicts) is done outside transactions; the state machine then
+accepts the result only if nothing has changed since.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from judge.suites.suite import Suite
 
 _ACTOR = Actor("rejudging")
 _OF_RUNS = ("limits", "sandbox")
-"""Parts of conditions that the key of a run depends on."""
+"""Parts of conditions on which the key of a run depends."""
 _OF_COMPARISONS = ("profile", "style", "checker", "recalc")
-"""Parts that the key of a comparison depends on, besides the suite."""
+"""Parts of conditions, besides the suite, on which the key of a comparison depends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A rejudging that somebody asks for.
+    """A request for a rejudging.
 
     Attributes:
-        suite: the row of the suite.
-        revision: the row of the revision to judge by.
+        suite: row of the suite.
+        revision: row of the revision to judge by.
         scope: what is judged again.
-        reason: for the boards' pages.
-        opened_by: id of the account.
+        reason: the reason, shown on the boards' pages.
+        opened_by: id of the account that opens it.
         options: options of judging that replace those of the suite; None for the suite's own.
         disputes: ids of the accepted disputes that it settles.
     """
@@ -61,14 +61,14 @@ class Asked:
 
 
 def open_asked(transaction: Transaction, asked: Asked) -> str:
-    """Makes a draft; :func:`reckon` says what it will cost.
+    """Makes a draft; :func:`reckon` computes its cost.
 
     Returns:
         Its id.
 
     Raises:
         Problem: 409 or 422, see :func:`judge.serve.rejudging.machine.open_rejudging`.
-        UsageError: an option is not one.
+        UsageError: an option is not valid.
     """
     environment = environment_of(transaction.connection)
     if environment is None:
@@ -92,13 +92,13 @@ def open_asked(transaction: Transaction, asked: Asked) -> str:
 
 
 def reckon(server: Server, rejudging: str) -> dict[str, Any]:
-    """Says what a draft will cost, and records it.
+    """Computes the cost of a draft, and records it.
 
     Returns:
-        See :func:`cost_of`.
+        The cost, see :func:`cost_of`.
 
     Raises:
-        JudgeError: the files of a revision are gone.
+        JudgeError: the files of a revision are missing.
     """
     with server.database.reading() as connection:
         row = _row(connection, rejudging)
@@ -136,7 +136,7 @@ def _change(suites: LoadedSuites, before: Mapping[str, Any], target: Mapping[str
 
 def _conditions(connection: sa.Connection, digest: str) -> dict[str, Any]:
     row = first_row(connection, sa.select(t.conditions).where(t.conditions.c.digest == digest))
-    assert row is not None, "a foreign key names it"
+    assert row is not None, "a foreign key guarantees it"
     return {**row, "revision": revision_of(connection, row["revision"])}
 
 
@@ -147,7 +147,7 @@ def loaded_suites(server: Server) -> LoadedSuites:
 
 
 def advance(server: Server) -> int:
-    """Moves every open rejudging on as far as it can go: costs, late submissions, differences.
+    """Advances every open rejudging as far as possible: cost, late submissions, differences.
 
     Returns:
         How many have become ready.
@@ -165,7 +165,7 @@ def advance(server: Server) -> int:
         with server.database.writing(_ACTOR) as transaction:
             machine.take_late(transaction, row["id"])
         with server.database.reading() as connection:
-            row = _row(connection, row["id"])  # noqa: PLW2901  as it is now
+            row = _row(connection, row["id"])  # noqa: PLW2901  its current state
             complete = machine.progress_of(connection, row["id"]).is_complete
             if row["state"] != RejudgingState.RUNNING or not complete:
                 continue
@@ -187,13 +187,13 @@ CaseName = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class CaseFacts:
-    """What the keys of a case take from a suite.
+    """Hashes of the parts of a suite that the keys of a case depend on.
 
     Attributes:
-        inputs: hash of what the run depends on.
-        comparison: hash of what the comparison depends on: golds, checker, options.
-        rule: the same without what is left out in other cases of the task: two revisions in which
-            it differs want another thing of this case.
+        inputs: hash of the input files, which the run depends on.
+        comparison: hash of golds, checker and options, which the comparison depends on.
+        rule: the same, without the list of cases that are left out: if it differs, the correction
+            was about this case.
     """
 
     inputs: str
@@ -202,12 +202,12 @@ class CaseFacts:
 
 
 def case_facts(suite: Suite) -> dict[CaseName, CaseFacts]:
-    """The facts of every case of a suite, corrections applied."""
+    """The facts of every case of a suite, with corrections applied."""
     digests, rules = FileDigests(), GradingRules(get_profile("standard"))
     facts: dict[CaseName, CaseFacts] = {}
     for task in suite.tasks:
         for case in task.cases:
-            # Any run does: only the part that the suite decides is compared.
+            # The run's key is left empty: only the part that the suite decides is compared.
             key = comparison_key("", task, case, rules, digests)
             fault = known_fault(task, case.number) or ""
             rule = comparison_key(fault, _without_left_out(task), case, rules, digests)
@@ -225,15 +225,15 @@ def _without_left_out(task: Task) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs between the conditions that submissions were judged under and the new ones.
+    """The differences between the conditions of earlier judgings and the new conditions.
 
     Attributes:
-        runs: whether every run depends on something that has changed (limits, sandbox).
-        comparisons: whether every comparison does (profile, engines, version of the judge).
+        runs: whether something that every run depends on has changed (limits, sandbox).
+        comparisons: whether something that every comparison depends on has changed (profile,
+            engines, version of the judge).
         inputs: cases whose input files have changed.
         compared: cases whose golds, checker or options have changed.
-        corrected: those of them of which the suite wants another thing now, and no other cases of
-            their tasks.
+        corrected: cases that were corrected; not the other cases of their tasks.
     """
 
     runs: bool
@@ -244,7 +244,7 @@ class Change:
 
 
 def change_between(before: Suite, after: Suite, *, runs: bool, comparisons: bool) -> Change:
-    """What differs between two revisions; ``runs`` and ``comparisons`` as in :class:`Change`."""
+    """Compares two revisions; ``runs`` and ``comparisons`` are those of :class:`Change`."""
     old, new = case_facts(before), case_facts(after)
 
     def differing(fact: Callable[[CaseFacts], str]) -> frozenset[CaseName]:
@@ -264,17 +264,17 @@ def change_between(before: Suite, after: Suite, *, runs: bool, comparisons: bool
 def cost_of(
     connection: sa.Connection, suite: str, scope: Scope, changes: Mapping[str, Change]
 ) -> dict[str, Any]:
-    """What a rejudging would cost, before it is started.
+    """The cost of a rejudging, before it is started.
 
     Args:
         connection: a connection.
         suite: id of the suite.
         scope: what is judged again.
-        changes: what changes for submissions that were judged under conditions, by their digest.
+        changes: digest of the conditions of earlier judgings -> what changes for them.
 
     Returns:
         ``submissions``; ``cases`` by what happens to them: ``copied``, ``compared`` and ``run``;
-        ``corrected``: [task, case] of each case that the suite's change is about.
+        ``corrected``: [task, case] of each corrected case.
     """
     cases = {"copied": 0, "compared": 0, "run": 0}
     submissions = all_rows(connection, in_scope(suite, scope))
@@ -316,13 +316,13 @@ def _cases_on_record(connection: sa.Connection, judgings: list[str]) -> dict[Cas
 
 
 def corrected_cases(diff: Mapping[str, Any] | None) -> frozenset[CaseName]:
-    """The cases that the change of the suite is about, from a rejudging's column ``diff``."""
+    """The corrected cases, from a rejudging's column ``diff``."""
     entries: Iterable[Any] = (diff or {}).get("cost", {}).get("corrected", ())
     return frozenset((str(task), int(case)) for task, case in entries)
 
 
 MAX_LISTED = 5_000
-"""Changed verdicts that are listed; all of them are counted."""
+"""How many changed verdicts are listed; all of them are counted."""
 
 _NONE = "none"
 
@@ -350,8 +350,8 @@ class ChangedScore(TypedDict):
 class Diff(TypedDict):
     """What a rejudging would change.
 
-    ``changed`` and ``outside`` count verdicts; ``transitions`` says how many change from what to
-    what (``WA → AC``); ``work`` says what was done with the cases: ``copied``, ``compared`` and
+    ``changed`` and ``outside`` count verdicts; ``transitions`` counts them by old and new verdict
+    (``WA → AC``); ``work`` counts cases by what was done with them: ``copied``, ``compared`` and
     ``run``; ``boards`` has the entries and pairs of each board before and after.
     """
 
@@ -367,16 +367,16 @@ class Diff(TypedDict):
 
 
 BoardDiff = Callable[[sa.Connection, Mapping[str, str]], list[dict[str, Any]]]
-"""From the judging of each member, by submission, to the boards before and after."""
+"""Compares boards before and after; called with submission -> judging of each member."""
 
 
 def diff_of(connection: sa.Connection, row: Mapping[str, Any], boards: BoardDiff) -> Diff:
-    """What applying a rejudging would change.
+    """Computes what applying a rejudging would change.
 
     Args:
         connection: a connection that sees one state of the database.
         row: the rejudging's row; all of its members are judged.
-        boards: compares boards.
+        boards: the function that compares boards.
     """
     corrected = corrected_cases(row["diff"])
     verdicts: list[ChangedVerdict] = []

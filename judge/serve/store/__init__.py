@@ -1,1 +1,1 @@
-"""Where the server keeps things: the tables, transactions, events, and the data folder."""
+"""Storage of the server: the tables, transactions, events, and the data folder."""

@@ -1,4 +1,4 @@
-"""Opens the database, keeps its schema current, and runs transactions on it.
+"""Opens the database, keeps its schema up to date, and runs transactions on it.
 
 SQLite runs in WAL mode with one writer at a time in a process, and every writing transaction
 begins with ``BEGIN IMMEDIATE``, so that what it reads cannot change before it writes. PostgreSQL
@@ -45,7 +45,7 @@ _WRITES = sa.select(
 _LIMITS = "SET idle_in_transaction_session_timeout = {idle}; SET lock_timeout = {lock}"
 _TIMEOUTS = {
     "connect_timeout": 10,
-    # A machine that has vanished answers nothing, not even that it is gone.
+    # A machine that has vanished does not even report that the connection is closed.
     "tcp_user_timeout": 20_000,  # milliseconds
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -58,12 +58,12 @@ _INSERT_EVENT = sa.insert(event)
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who changes something: for the audit log.
+    """The author of a change, for the audit log.
 
     Attributes:
         name: an account's id, or the name of a part of the server, such as ``dispatcher:main``.
         request: id of the HTTP request, if there is one.
-        address: where the request came from.
+        address: the network address that the request came from.
     """
 
     name: str
@@ -76,8 +76,8 @@ class Transaction:
     """A writing transaction: everything in it happens, or nothing.
 
     Attributes:
-        connection: what statements are executed on.
-        actor: who changes something.
+        connection: the connection that executes the statements.
+        actor: the author of the changes.
     """
 
     connection: sa.Connection
@@ -91,7 +91,7 @@ class Transaction:
         return self.connection.execute(statement, parameters)
 
     def one(self, statement: sa.Select[Any]) -> dict[str, Any] | None:
-        """The first row of a query as a dictionary; None without rows."""
+        """The first row of a query as a dictionary; None if there are no rows."""
         return first_row(self.connection, statement)
 
     def event(
@@ -103,14 +103,14 @@ class Transaction:
         after: str | None = None,
         detail: Mapping[str, object] | None = None,
     ) -> None:
-        """Notes a change, which is recorded when the transaction is committed, and not otherwise.
+        """Adds an event to the audit log; it is written only if the transaction is committed.
 
         Args:
-            kind: such as ``submission.judged``; see docs/serve.md.
-            of: id of what changed.
+            kind: the kind of event, such as ``submission.judged``; see docs/serve.md.
+            of: id of the object that changed.
             before: its state before.
             after: its state now.
-            detail: more about it: ids and states, never content, verdicts of hidden tasks, secrets.
+            detail: further ids and states; never content, secrets or verdicts of hidden tasks.
         """
         self._events.append(
             {
@@ -126,7 +126,7 @@ class Transaction:
         )
 
     def write_events(self) -> None:
-        """Inserts the events, last of all, so that they are numbered in the order of commits."""
+        """Inserts the events at the very end, so that they are numbered in the order of commits."""
         if not self._events:
             return
         if self.connection.dialect.name == "postgresql":
@@ -139,11 +139,11 @@ class Database:
 
     Args:
         url: ``sqlite:///PATH`` or ``postgresql://…``.
-        idle_s: PostgreSQL undoes a transaction whose process has been silent for so long, such as
-            one that was stopped: its locks would keep everybody else from writing.
+        idle_s: PostgreSQL rolls back a transaction that has been idle for this many seconds, for
+            example because its process was stopped: its locks would block all other writers.
 
     Raises:
-        UsageError: the URL is of another kind of database.
+        UsageError: the URL is of an unsupported kind of database.
     """
 
     def __init__(self, url: str, *, idle_s: float = _IDLE_S) -> None:
@@ -167,17 +167,17 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """A connection for queries, which see one state of the database on SQLite.
+        """A connection for queries; on SQLite, all of them see the same state of the database.
 
         Raises:
             StoreError: the database cannot be reached.
         """
-        with _telling(), self._engine.connect() as connection:
+        with _as_judge_errors(), self._engine.connect() as connection:
             yield connection
 
     @contextlib.contextmanager
     def writing(self, actor: Actor) -> Iterator[Transaction]:
-        """A transaction that is committed at the end of the block, or undone if it raises.
+        """A transaction that is committed at the end of the block, or rolled back on an error.
 
         Raises:
             StoreError: the database cannot be reached or written.
@@ -185,23 +185,23 @@ class Database:
         with contextlib.ExitStack() as stack:
             if self.is_sqlite:
                 stack.enter_context(self._writer)
-            stack.enter_context(_telling())
+            stack.enter_context(_as_judge_errors())
             connection = stack.enter_context(self._writing_engine.begin())
             transaction = Transaction(connection, actor)
             yield transaction
             transaction.write_events()
 
     def changes(self) -> Changes:
-        """Tells a loop that has seen the database whether it may look different now."""
+        """A watcher with which a loop can see whether the database has changed."""
         return Changes(self._engine)
 
     def last_event(self) -> int:
-        """Number of the newest event; 0 if there is none."""
+        """The number of the newest event; 0 if there are no events."""
         with self.reading() as connection:
             return int(connection.scalar(sa.select(sa.func.max(event.c.seq))) or 0)
 
     def migrate(self) -> None:
-        """Makes the tables, or brings those of an older version up to date.
+        """Creates the tables, or updates those of an older version.
 
         Raises:
             StoreError: a newer version of the judge has written the database.
@@ -214,10 +214,10 @@ class Database:
                 command.upgrade(_alembic(connection), "head")
 
     def check_schema(self) -> None:
-        """Checks that the schema is the one that this version of the judge works with.
+        """Checks that this version of the judge can work with the schema.
 
         Raises:
-            StoreError: it is older or newer.
+            StoreError: the schema is older or newer.
         """
         with self.reading() as connection:
             if self._schema(connection) != _head():
@@ -227,7 +227,7 @@ class Database:
                 )
 
     def step_back(self) -> None:
-        """Undoes the last migration."""
+        """Reverts the last migration."""
         with self.writing(Actor("migration")) as transaction:
             command.downgrade(_alembic(transaction.connection), "-1")
 
@@ -250,11 +250,11 @@ class Database:
 
 
 class Changes:
-    """Whether anybody has committed something, at the cost of no query.
+    """Detects commits without querying the tables.
 
-    SQLite counts the commits of other connections, and PostgreSQL notifies of those with events
-    (``NOTIFY``). For one thread; its connection is opened when it is first needed, and again after
-    the database was away.
+    SQLite counts the commits of other connections, and PostgreSQL notifies of commits with events
+    (``NOTIFY``). Use it on one thread only. Its connection is opened when it is first needed, and
+    again after the database was unavailable.
 
     Args:
         engine: the engine of the database.
@@ -267,12 +267,12 @@ class Changes:
         self._seen: object = None
 
     def happened(self) -> bool:
-        """Whether something was committed since the last call; true for the first one.
+        """Whether something was committed since the last call; true for the first call.
 
         Raises:
             StoreError: the database cannot be reached.
         """
-        with _telling():
+        with _as_judge_errors():
             try:
                 if self._connection is None:
                     self._open()
@@ -297,7 +297,7 @@ class Changes:
     def _open(self) -> None:
         made = self._engine.raw_connection()
         self._connection = made.driver_connection
-        made.detach()  # it stays open, and would be missing in the pool
+        made.detach()  # it stays open, so take it out of the pool
         if self._is_sqlite:
             self._seen = self._version()
         else:
@@ -314,7 +314,7 @@ def sqlite_url(path: Path) -> str:
 
 
 def first_row(connection: sa.Connection, statement: sa.Select[Any]) -> dict[str, Any] | None:
-    """The first row of a query as a dictionary; None without rows."""
+    """The first row of a query as a dictionary; None if there are no rows."""
     row = connection.execute(statement.limit(1)).mappings().first()
     return None if row is None else dict(row)
 
@@ -326,10 +326,10 @@ def _by_key(table: sa.Table) -> sa.Select[Any]:
 
 
 def row_of(connection: sa.Connection, table: sa.Table, key: str) -> dict[str, Any]:
-    """The row of a table with an id, or another key, that another row names.
+    """The row with an id or another key; it must exist, as another row refers to it.
 
     Raises:
-        sqlalchemy.exc.NoResultFound: there is none.
+        sqlalchemy.exc.NoResultFound: there is no such row.
     """
     return dict(connection.execute(_by_key(table), {"key": key}).mappings().one())
 
@@ -375,12 +375,12 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 
 @contextlib.contextmanager
-def _telling() -> Iterator[None]:
-    """Raises a message of the judge where the database cannot be reached or written."""
+def _as_judge_errors() -> Iterator[None]:
+    """Raises an error of the judge if the database cannot be reached or written."""
     try:
         yield
     except (OperationalError, InterfaceError, InternalError, sa.exc.TimeoutError) as error:
-        # InternalError: PostgreSQL takes no writes now, such as one that became read-only.
+        # InternalError: PostgreSQL does not accept writes now, for example if it became read-only.
         raise DatabaseGoneError(
             _message(error), hint="Is it running, and is there space?"
         ) from error
@@ -391,7 +391,7 @@ def _telling() -> Iterator[None]:
 
 
 class DatabaseGoneError(StoreError):
-    """The database cannot be reached or written now; what was asked may be tried again."""
+    """The database cannot be reached or written now; the operation may be tried again."""
 
 
 def _message(error: Exception) -> str:

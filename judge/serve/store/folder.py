@@ -1,7 +1,7 @@
 """The data folder of a server: bodies, suites, results directories, keys and locks.
 
-A file is written and synced before the row that names it is committed, so that no row names what is
-not there. What no row names is removed by a sweep a day later.
+A file is written and synced before the row that names it is committed, so that no row names a
+missing file. A sweep removes files that no row names after a day.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from judge.files.writing import naming_what_is_written, sync_folder, write_whole
 _SUBFOLDERS = ("bodies", "suites", "results", "keys", "locks", "tmp")
 _SECRET_BYTES = 32
 MIN_FREE_BYTES = 256 << 20
-"""With less free space than this, nothing is taken in, and nothing is begun."""
+"""With less free space than this, no upload is accepted and no judging is started."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredBody:
-    """A body on disk: its SHA-256 in hexadecimal digits, and its size in bytes."""
+    """A stored body: its SHA-256 in hexadecimal digits, and its size in bytes."""
 
     sha256: str
     size: int
@@ -37,14 +37,14 @@ class DataFolder:
     """The folder that ``--data`` names.
 
     Args:
-        path: made, with what it holds, when :meth:`make` is called.
+        path: path of the folder; :meth:`make` creates it and its subfolders.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def make(self) -> None:
-        """Makes the folder and those in it; only its owner can read them.
+        """Creates the folder and its subfolders; only their owner can read them.
 
         Raises:
             StoreError: it cannot be made.
@@ -55,19 +55,19 @@ class DataFolder:
 
     @property
     def database(self) -> Path:
-        """The SQLite file."""
+        """The path of the SQLite file."""
         return self.path / "judge.db"
 
     def body(self, sha256: str) -> Path:
-        """Where the body with this hash is."""
+        """The path of the body with this hash."""
         return self.path / "bodies" / sha256
 
     def unpacked(self, sha256: str) -> Path:
-        """The folder with the files of the archive with this hash."""
+        """The folder with the unpacked files of the archive with this hash."""
         return self.path / "bodies" / f"{sha256}.d"
 
     def suite(self, folder: str) -> Path:
-        """Where the files of a revision are (column ``folder``)."""
+        """The folder with the files of a revision (column ``folder``)."""
         return self.path / "suites" / folder
 
     def results(self, judging: str) -> Path:
@@ -75,7 +75,7 @@ class DataFolder:
         return self.path / "results" / judging
 
     def lock(self, name: str) -> Path:
-        """The file whose lock the dispatcher of this name holds."""
+        """The file that the dispatcher with this name locks."""
         return self.path / "locks" / f"{name}.lock"
 
     def temporary(self) -> Path:
@@ -83,15 +83,15 @@ class DataFolder:
         return self.path / "tmp"
 
     def free_bytes(self) -> int:
-        """Free space for files of this process."""
+        """How many bytes this process can still write."""
         return shutil.disk_usage(self.path).free
 
     def has_space(self, wanted: int = 0) -> bool:
-        """Whether so many bytes can be taken in, and enough remains."""
+        """Whether this many bytes can be accepted with enough free space left."""
         return self.free_bytes() - wanted >= MIN_FREE_BYTES
 
     def secret(self, name: str) -> bytes:
-        """A random secret of 32 bytes of this server, which is made when it is first asked for."""
+        """A random secret of 32 bytes of this server, made when it is first needed."""
         path = self.path / "keys" / name
         with naming_what_is_written(path, StoreError):
             try:
@@ -103,7 +103,7 @@ class DataFolder:
 
     @contextmanager
     def receiving(self) -> Iterator[ReceivedBody]:
-        """A body that arrives piece by piece; kept when :meth:`ReceivedBody.keep` is called."""
+        """A body that arrives piece by piece; stored when :meth:`ReceivedBody.keep` is called."""
         descriptor_path = self.temporary() / f"body-{secrets.token_hex(16)}"
         with naming_what_is_written(descriptor_path, StoreError):
             try:
@@ -113,7 +113,7 @@ class DataFolder:
                 descriptor_path.unlink(missing_ok=True)
 
     def add_body(self, data: bytes) -> StoredBody:
-        """Keeps a body that is in memory."""
+        """Stores a body that is in memory."""
         digest = hashlib.sha256(data).hexdigest()
         path = self.body(digest)
         with naming_what_is_written(path, StoreError), writing_whole(path, durable=True) as file:
@@ -122,7 +122,7 @@ class DataFolder:
 
 
 class ReceivedBody:
-    """A body on its way into the data folder, see :meth:`DataFolder.receiving`."""
+    """A body that is being received into the data folder, see :meth:`DataFolder.receiving`."""
 
     def __init__(self, folder: DataFolder, path: Path, file: BinaryIO) -> None:
         self.path = path
@@ -138,11 +138,11 @@ class ReceivedBody:
         self.size += len(data)
 
     def flush(self) -> None:
-        """Makes what has arrived readable at :attr:`path`."""
+        """Makes the bytes received so far readable at :attr:`path`."""
         self._file.flush()
 
     def keep(self) -> StoredBody:
-        """Syncs the body and puts it in its place."""
+        """Syncs the body and moves it to its final path."""
         self._file.flush()
         os.fsync(self._file.fileno())
         digest = self._hash.hexdigest()

@@ -1,4 +1,4 @@
-"""Identifiers of everything that the server keeps: sortable by time, and impossible to guess."""
+"""Identifiers of everything that the server stores: sortable by time, and impossible to guess."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _LENGTH = 26
 _TIME_BITS, _RANDOM_BITS = 48, 80
 
 ID_PATTERN = re.compile(r"[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}", re.ASCII)
-"""The form of an identifier; a path parameter that differs cannot name anything."""
+"""The form of an identifier; a path parameter of another form is not an id."""
 
 
 def new_id(prefix: str) -> str:
-    """A new identifier: the prefix, then milliseconds since 1970 and 80 random bits in base 32.
+    """Makes an identifier: the prefix, then milliseconds since 1970 and 80 random bits in base 32.
 
     Args:
         prefix: two to four small letters, such as ``sub``; see :mod:`judge.serve.store.tables`.

@@ -1,8 +1,8 @@
 """The tables of the server, on SQLite and PostgreSQL alike.
 
 Identifiers are those of :mod:`judge.serve.store.ids`, with the prefix in the comment of their
-table. Times are strings in UTC of the database's clock (:class:`Now`), for people alone: leases
-count by beats. Feedback levels, states and lanes are words of :mod:`judge.serve.store.words`.
+table. Times are strings in UTC from the database's clock (:class:`Now`), only for people: leases
+use heartbeats. Feedback levels, states and lanes are values of :mod:`judge.serve.store.words`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SHA256 = String(64)
 _WORD = String(20)
 _NAME = String(80)
 _TIME = String(20)
-_COUNTER = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts INTEGER alone
+_COUNTER = BigInteger().with_variant(Integer, "sqlite")  # SQLite auto-increments only INTEGER
 
 
 class Now(FunctionElement[str]):
@@ -109,7 +109,11 @@ token = Table(  # tok
     Column("expires", _TIME, nullable=False),
     Column("revoked", _TIME),
     Column("last_used", String(10)),  # the day
+    Column(
+        "maker", _ID
+    ),  # id of the token that made it; None: made by a person or an administrator
 )
+Index(None, token.c.maker)
 
 sign_in = Table(  # one-time links; sin
     "sign_in",
@@ -144,13 +148,13 @@ suite = Table(  # sui
     _reference("owner", "account.id", index=True),
     Column("visibility", _WORD, nullable=False),
     Column("levels", JSON, nullable=False),  # feedback level by name of split
-    Column("options", JSON, nullable=False),  # of JudgingOptions, for conditions to come
+    Column("options", JSON, nullable=False),  # of JudgingOptions, for future conditions
     Column("two_reviewers", Boolean, nullable=False, server_default="0"),
-    Column("per_day", Integer, nullable=False, server_default="0"),  # of all teams; 0: no bound
+    Column("per_day", Integer, nullable=False, server_default="0"),  # of all teams; 0: no limit
     Column("current_revision", _ID),
 )
 
-suite_role = Table(  # accounts that a suite names besides its owner
+suite_role = Table(  # accounts that a suite names in addition to its owner
     "suite_role",
     metadata,
     _reference("suite", "suite.id", primary_key=True),
@@ -196,13 +200,13 @@ phase = Table(  # pha
     Column("name", _NAME, nullable=False, unique=True),
     _reference("suite", "suite.id", index=True),
     Column("split", _WORD, nullable=False),  # name of the split
-    Column("state", _WORD),  # by hand; None: by time
+    Column("state", _WORD),  # set by hand; None: derived from the times
     Column("opens", _TIME),
     Column("closes", _TIME),
     Column("published", _TIME),
     Column("per_day", Integer, nullable=False),
     Column("in_total", Integer, nullable=False),
-    Column("options", JSON, nullable=False, server_default="{}"),  # over those of the suite
+    Column("options", JSON, nullable=False, server_default="{}"),  # overrides those of the suite
 )
 
 conditions = Table(
@@ -250,12 +254,12 @@ judging = Table(  # jdg
     Column("id", _ID, primary_key=True),
     _created(),
     _reference("submission", "submission.id", index=True),
-    _reference("account", "account.id"),  # whose turn it takes
+    _reference("account", "account.id"),  # the account whose turn it takes
     Column("conditions", _SHA256, ForeignKey("conditions.digest"), nullable=False),
     _reference("rejudging", "rejudging.id", nullable=True, index=True),
     Column("state", _WORD, nullable=False),
     Column("lane", _WORD, nullable=False),
-    Column("front", Integer, nullable=False, server_default="0"),  # 1: a lost lease came back
+    Column("front", Integer, nullable=False, server_default="0"),  # 1: returned after a lost lease
     Column("lease", String(32)),
     Column("holder", _NAME),
     Column("beat", _COUNTER, nullable=False, server_default="0"),
@@ -263,7 +267,7 @@ judging = Table(  # jdg
     Column("lost", Integer, nullable=False, server_default="0"),
     Column("deaths_alone", Integer, nullable=False, server_default="0"),
     Column("alone", Boolean, nullable=False, server_default="0"),
-    Column("errors", Integer, nullable=False, server_default="0"),  # times that it ended in JE
+    Column("errors", Integer, nullable=False, server_default="0"),  # how often it ended in JE
     Column("cancel", Boolean, nullable=False, server_default="0"),
     Column("cases", Integer, nullable=False),
     Column("done", Integer, nullable=False, server_default="0"),
@@ -287,12 +291,12 @@ verdict = Table(
     Column("run_key", _SHA256),
     Column("comparison_key", _SHA256),
     Column("output_sha256", _SHA256),
-    Column("earned", Float),  # share of its points that a case earned which is not accepted
+    Column("earned", Float),  # partial credit of a case that is not accepted
 )
 
 
 class VerdictRow(TypedDict):
-    """A verdict as its table has it, without the judging."""
+    """A row of the table of verdicts, without the judging."""
 
     task: str
     sample: int
@@ -381,10 +385,10 @@ board = Table(  # brd
     Column("visibility", _WORD, nullable=False),
     Column("frozen_at", _TIME),
     Column("columns", JSON, nullable=False),
-    Column("latest", Integer, nullable=False, server_default="0"),  # number of its last version
+    Column("latest", Integer, nullable=False, server_default="0"),  # number of the last version
 )
 
-board_choice = Table(  # rule "chosen": which submission an account shows
+board_choice = Table(  # rule "chosen": the submission that an account has chosen
     "board_choice",
     metadata,
     _reference("board", "board.id", primary_key=True),
@@ -408,7 +412,7 @@ board_version = Table(
     Column("why", Text, nullable=False),
 )
 
-shown_score = Table(  # the ladder: what an account was told in a phase
+shown_score = Table(  # the ladder: what an account was shown in a phase
     "shown_score",
     metadata,
     _reference("account", "account.id", primary_key=True),
@@ -419,7 +423,7 @@ shown_score = Table(  # the ladder: what an account was told in a phase
     Column("steps", Integer, nullable=False, server_default="1"),
 )
 
-answer_seen = Table(  # the budget of each gold: different answers of an account to one case
+answer_seen = Table(  # the answer budget of each gold: different answers of an account to one case
     "answer_seen",
     metadata,
     _reference("account", "account.id", primary_key=True),
@@ -430,7 +434,7 @@ answer_seen = Table(  # the budget of each gold: different answers of an account
     Column("place", Integer, nullable=False),  # 1 for the first answer
 )
 
-beyond_budget = Table(  # accepted cases that do not count until the phase is published
+beyond_budget = Table(  # accepted cases that count only once the phase is published
     "beyond_budget",
     metadata,
     _reference("judging", "judging.id", primary_key=True),
@@ -466,7 +470,7 @@ webhook = Table(  # whk
     Column("old_secret", String(100)),
     Column("kinds", JSON, nullable=False),
     Column("state", _WORD, nullable=False),
-    Column("since", _COUNTER, nullable=False),  # the last event that is not its business
+    Column("since", _COUNTER, nullable=False),  # events after this one get deliveries
 )
 
 delivery = Table(  # dlv
@@ -490,7 +494,7 @@ idempotency = Table(
     Column("key", String(80), primary_key=True),
     _created(),
     Column("request", String(200), nullable=False),  # method and path
-    Column("sha256", _SHA256, nullable=False),  # of what was sent
+    Column("sha256", _SHA256, nullable=False),  # of the request body
     Column("status", Integer),  # None while the first request runs
     Column("response", JSON),
 )
@@ -508,7 +512,7 @@ dispatcher = Table(
     Column("detail", JSON, nullable=False, server_default="{}"),  # sandbox, engines, versions
 )
 
-setting = Table(  # of the whole server: maintenance and what it says
+setting = Table(  # of the whole server: maintenance with its message …
     "setting",
     metadata,
     Column("name", _NAME, primary_key=True),

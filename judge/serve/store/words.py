@@ -1,4 +1,4 @@
-"""The words in columns of the tables: states, kinds, lanes, levels; each declared once."""
+"""The values in columns of the tables: states, kinds, lanes, levels; each is declared once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class AccountKind(StrEnum):
-    """What an account stands for."""
+    """What an account represents."""
 
     PERSON = "person"
     TEAM = "team"
@@ -47,7 +47,7 @@ class Scope(StrEnum):
 
 
 class Visibility(StrEnum):
-    """Who sees a suite or a board: everybody, those who have its name, or those whom it names."""
+    """Who sees a suite or a board: everybody, anyone who knows its name, or only named accounts."""
 
     PUBLIC = "public"
     LISTED = "listed"
@@ -64,7 +64,7 @@ class Level(StrEnum):
     CELLS = "cells"
 
     def shows(self, level: Level) -> bool:
-        """Whether this level tells at least what another one tells."""
+        """Whether this level shows at least as much as another one."""
         order = list(Level)
         return order.index(self) >= order.index(level)
 
@@ -79,7 +79,7 @@ class PhaseState(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a submission holds."""
+    """What a submission contains."""
 
     PROGRAMS = "programs"
     ANSWERS = "answers"
@@ -97,7 +97,7 @@ class JudgingState(StrEnum):
 
 
 FINISHED = (JudgingState.DONE, JudgingState.FAILED, JudgingState.CANCELLED)
-"""States that a judging does not leave."""
+"""Final states of a judging."""
 
 
 class Lane(StrEnum):

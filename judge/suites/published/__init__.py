@@ -1,1 +1,1 @@
-"""Suites whose tasks are checklists, as their repositories publish them; a module for each."""
+"""Published suites whose tasks are checklists; one module for each."""

@@ -1,4 +1,4 @@
-"""IB-bench's tasks of investment bankers: a reply as JSON, and a workbook."""
+"""IB-bench: tasks of investment bankers, answered by a JSON reply and a workbook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judge.suites.answer_files import REPLY
 from judge.suites.fields import FieldError, Fields
 from judge.suites.folders import Boundary, is_regular
 from judge.suites.published.reading import (
-    LEFT,
+    ANSWER_CONTENTS,
     RUBRIC,
     ChecklistFormat,
     checklist,
@@ -32,7 +32,7 @@ _DIFFICULTIES = {"e": "easy", "m": "medium", "h": "hard"}
 
 
 class IbBench(ChecklistFormat):
-    """A folder with ``tasks/*/rubric.json`` and ``meta.yaml``."""
+    """The format with ``tasks/*/rubric.json`` and ``meta.yaml``."""
 
     names = (NAME,)
     definition = "tasks/*/rubric.json"
@@ -47,7 +47,7 @@ class IbBench(ChecklistFormat):
                 yield path
 
     def tasks_of(self, definition: Path, boundary: Boundary) -> Iterator[Task]:
-        """The task of a folder."""
+        """The task of a ``rubric.json``."""
         folder = definition.parent
         rubric = read_json(definition, SuiteError)
         if not isinstance(rubric, dict) or not isinstance(rubric.get("criteria"), dict):
@@ -58,7 +58,7 @@ class IbBench(ChecklistFormat):
         if all(item["kind"] in {"llm", "human"} for item in items):
             options[LEFT_OUT_OPTION] = "every item needs a model or a person"
         groups = {"difficulty": _DIFFICULTIES.get(folder.name[:1], folder.name[:1])}
-        kind, asked = _kind(folder / "meta.yaml"), f"{folder.name}_output_1.xlsx"
+        kind, requested_file = _kind(folder / "meta.yaml"), f"{folder.name}_output_1.xlsx"
         yield checklist_task(
             folder.name,
             _instruction(folder / "prompt.md"),
@@ -67,21 +67,24 @@ class IbBench(ChecklistFormat):
             golds=golds,
             kind=kind,
             groups=groups,
-            asked=asked,
+            requested_file=requested_file,
             details={
-                LEFT: f"{REPLY} with the reply as JSON, and {asked} if the task wants a workbook",
+                ANSWER_CONTENTS: (
+                    f"{REPLY} with the reply as JSON, "
+                    f"and {requested_file} if the task wants a workbook"
+                ),
                 RUBRIC: rubric_hash(rubric),
             },
         )
 
     def folder_answers(self, folder: Path, tasks: Mapping[str, str]) -> Mapping[str, Path]:
-        """Responses as the suite records them, ``{id}.json``, and folders."""
+        """Finds responses that the suite recorded, ``{id}.json``, and folders."""
         responses = {path.stem: path for path in _responses_in(folder) if path.stem in tasks}
         return {**super().folder_answers(folder, tasks), **responses}
 
 
 def rubric_hash(rubric: Mapping[str, Any]) -> str:
-    """The hash by which published scores name the rubric that they were given with."""
+    """The hash by which published scores identify their rubric."""
     return hashlib.sha256(json.dumps(rubric, sort_keys=True).encode()).hexdigest()[:8]
 
 
@@ -117,7 +120,7 @@ def _item(name: str, criterion: Any) -> dict[str, object]:
 
 
 def _files(folder: Path, boundary: Boundary) -> tuple[list[InputFile], list[Gold]]:
-    """The input files, and the finished models of the authors."""
+    """The input files, and the authors' finished workbooks as golds."""
     inputs, golds = [], []
     for path in sorted(folder.iterdir()):
         if not boundary.has_file(path):
@@ -130,7 +133,7 @@ def _files(folder: Path, boundary: Boundary) -> tuple[list[InputFile], list[Gold
 
 
 def _instruction(path: Path) -> str:
-    """What is asked: the prompt from its section ``Task`` on."""
+    """The instruction: the prompt from its section ``Task`` on."""
     text = read_text(path, SuiteError)
     return (text[text.index("## Task") :] if "## Task" in text else text).strip()
 

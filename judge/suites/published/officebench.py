@@ -1,4 +1,4 @@
-"""OfficeBench's tasks over a folder with documents, calendars and mail."""
+"""OfficeBench: tasks in a folder with documents, calendars and mail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FOLDER = re.compile(r"(?P<applications>\d)-\d{1,4}")
 
 
 class OfficeBench(ChecklistFormat):
-    """A folder with ``tasks/A-N/subtasks/S.json``; the task is called ``A-N-S`` here."""
+    """The format with ``tasks/A-N/subtasks/S.json``; the judge calls such a task ``A-N-S``."""
 
     names = (NAME,)
     definition = "tasks/*/subtasks/*.json"
@@ -44,7 +44,7 @@ class OfficeBench(ChecklistFormat):
         )
 
     def tasks_of(self, definition: Path, boundary: Boundary) -> Iterator[Task]:
-        """One task; its workspace is ``testbed``, its golds are in ``reference``."""
+        """The task of a file; its workspace is ``testbed``, its golds are in ``reference``."""
         record = read_json(definition, SuiteError)
         if not isinstance(record, dict):
             raise FieldError("must hold an object")

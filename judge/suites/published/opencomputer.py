@@ -1,4 +1,4 @@
-"""OpenComputer's tasks of LibreOffice Calc, as their repository has them."""
+"""OpenComputer's tasks for LibreOffice Calc, as in the published repository."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DOUBTFUL = {"calc_loan_amortization_schedule": "its instruction and its check d
 
 
 class OpenComputer(ChecklistFormat):
-    """A folder with ``tasks/calc_*/task.json``."""
+    """The format with ``tasks/calc_*/task.json``."""
 
     names = (NAME,)
     definition = "tasks/calc_*/task.json"
@@ -37,7 +37,7 @@ class OpenComputer(ChecklistFormat):
         yield from sorted(folder.glob("calc_*/task.json"))
 
     def tasks_of(self, definition: Path, boundary: Boundary) -> Iterator[Task]:
-        """The task of a folder; its files are in ``env``."""
+        """The task of a ``task.json``; its files are in ``env``."""
         record = read_json(definition, SuiteError)
         if not isinstance(record, dict):
             raise FieldError("must hold an object")
@@ -54,12 +54,12 @@ class OpenComputer(ChecklistFormat):
             checklist({"evaluator": NAME, "items": items}),
             inputs=inputs,
             kind="libreoffice_calc",
-            asked=inputs[0].name if inputs else "",
+            requested_file=inputs[0].name if inputs else "",
             details={DESKTOP_FOLDER: self.work_folder},
         )
 
     def notes_of(self, tasks: Sequence[Task]) -> tuple[str, ...]:
-        """The tasks whose checks contradict their instructions."""
+        """A note for each task whose check contradicts its instruction."""
         return tuple(f"{task.id}: {_DOUBTFUL[task.id]}" for task in tasks if task.id in _DOUBTFUL)
 
 

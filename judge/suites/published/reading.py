@@ -1,4 +1,4 @@
-"""What the formats of checklist suites share: folders of tasks, their files, and their answers."""
+"""The common part of the formats of checklist suites: tasks' folders, files and answers."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ _MAX_DEPTH = 3
 _OUTPUT = re.compile(r"(?P<id>[\w.-]{1,120}?)_output(?:_1)?\.(?:xlsx|pptx)")
 
 
-ASKED = "file"
-"""Name of the detail of a task that says which file it asks for."""
+REQUESTED_FILE = "file"
+"""Name of the task detail with the file that the task asks for."""
 
 
 class ChecklistFormat(SuiteFormat):
-    """A folder of tasks, each of which is a list of checks with points.
+    """A format whose tasks are lists of checks with points.
 
     Attributes:
         folders: paths below the suite's folder that may hold the tasks.
         work_folder: the folder that programs change in place, and whose files are their answer.
-        output_folder: the folder that they fill instead; if both are empty, they leave one file.
+        output_folder: the folder that programs fill instead; if both are empty, the answer is one
+            file.
     """
 
     file_suffixes: tuple[str, ...] = (".xlsx",)
@@ -66,12 +67,12 @@ class ChecklistFormat(SuiteFormat):
         """The tasks that a file defines.
 
         Raises:
-            FieldError: the file is not as the suite writes them.
+            FieldError: the file does not have the suite's format.
             SuiteError: a file of the task cannot be read.
         """
 
     def notes_of(self, tasks: Sequence[Task]) -> tuple[str, ...]:  # noqa: ARG002
-        """What people should know of the tasks, a line each."""
+        """Notes on the tasks for people, one line each."""
         return ()
 
     def recognises(self, root: Path) -> bool:
@@ -108,7 +109,7 @@ class ChecklistFormat(SuiteFormat):
         )
 
     def folder_answers(self, folder: Path, tasks: Mapping[str, str]) -> Mapping[str, Path]:
-        """Folders that are called like a task, one to three folders down, and such files."""
+        """Finds folders and files with the name of a task; folders up to three levels down."""
         answers = {
             tasks[path.stem]: path
             for path in _entries_of(folder)
@@ -141,7 +142,7 @@ class ChecklistFormat(SuiteFormat):
         return None if match is None else (match["id"], 1)
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The first file under its own name, and the output next to it, or a folder."""
+        """The first file keeps its own name; the output is next to it, or is a folder."""
         files = question.inputs[0].files if question.inputs else ()
         name = PurePosixPath(files[0].name if files else "input.xlsx")
         if self.work_folder:
@@ -149,9 +150,9 @@ class ChecklistFormat(SuiteFormat):
             return SolutionPaths(f"{work}{name}", work)
         if self.output_folder:
             return SolutionPaths(f"{folder}/{name}", f"{folder}/{self.output_folder}/")
-        asked = PurePosixPath(question.details.get(ASKED, name.name))
-        stem = asked.stem.removesuffix("_output_1")
-        return SolutionPaths(f"{folder}/{name}", f"{folder}/{stem}_output{asked.suffix}")
+        requested_file = PurePosixPath(question.details.get(REQUESTED_FILE, name.name))
+        stem = requested_file.stem.removesuffix("_output_1")
+        return SolutionPaths(f"{folder}/{name}", f"{folder}/{stem}_output{requested_file.suffix}")
 
 
 def _folders_in(folder: Path) -> list[Path]:
@@ -166,17 +167,17 @@ def _entries_of(folder: Path) -> list[Path]:
 
 
 RUBRIC = "rubric"
-"""Name of the detail with the hash of the rubric, as published scores name it."""
+"""Name of the task detail with the hash by which published scores name the rubric."""
 
-LEFT = "leaves"
-"""Name of the detail that says what the folder of an answer holds."""
+ANSWER_CONTENTS = "leaves"
+"""Name of the task detail that says what the folder of an answer holds."""
 
 
 def checklist(options: Mapping[str, object]) -> CheckerSpec:
     """The checker of a task.
 
     Raises:
-        FieldError: the items are not as they should be.
+        FieldError: the items are not valid.
     """
     spec = CheckerSpec(NAME, options)
     try:
@@ -195,11 +196,11 @@ def checklist_task(
     golds: Sequence[Gold] = (),
     kind: str = "",
     groups: Mapping[str, str] | None = None,
-    asked: str = "",
+    requested_file: str = "",
     details: Mapping[str, str] | None = None,
     aliases: tuple[str, ...] = (),
 ) -> Task:
-    """A task with one case, whose answer is a folder of files, or the one file of it."""
+    """A task with one case, whose answer is a folder of files or a single file."""
     return Task(
         id=task_id,
         instruction=instruction,
@@ -208,14 +209,14 @@ def checklist_task(
         checker=spec,
         answer=AnswerForm.FILES,
         groups=groups or {},
-        context={**({ASKED: asked} if asked else {}), **(details or {})},
+        context={**({REQUESTED_FILE: requested_file} if requested_file else {}), **(details or {})},
         raw_id=task_id,
         aliases=aliases,
     )
 
 
 def input_files(folder: Path, boundary: Boundary) -> list[InputFile]:
-    """All files below a folder, with their paths below it; none if there is no such folder."""
+    """All files below a folder, with their relative paths; empty if there is no such folder."""
     return [
         InputFile(path, file_kind(path), below=path.relative_to(folder).as_posix())
         for path in (regular_files(folder) if folder.is_dir() else ())
@@ -224,10 +225,10 @@ def input_files(folder: Path, boundary: Boundary) -> list[InputFile]:
 
 
 def file_kind(path: Path) -> FileKind:
-    """What sort of file an input is, by its name."""
+    """The kind of an input file, by its suffix; text if the suffix is unknown."""
     return KIND_OF_SUFFIX.get(path.suffix.lower(), FileKind.TEXT)
 
 
 def workbook_first(files: Sequence[InputFile]) -> list[InputFile]:
-    """Input files with the first workbook in front: programs are given the path of the first."""
+    """Sorts workbooks to the front, because programs are given the path of the first file."""
     return sorted(files, key=lambda file: file.kind is not FileKind.WORKBOOK)

@@ -1,4 +1,4 @@
-"""SkillsBench's workbook tasks: tasks of Harbor whose tests the judge has as checks of its own."""
+"""SkillsBench's workbook tasks: Harbor tasks whose tests the judge implements as its own checks."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from judge.suites.published.reading import (
 
 NAME = "skillsbench"
 _NOT_WORKED_ON = ("Dockerfile", "skills/", "groundtruth/")
-"""Files of ``environment`` that are not among those that an agent works on."""
+"""Files of ``environment`` that are not inputs of the agent."""
 
 
 class SkillsBench(ChecklistFormat):
-    """A folder with ``tasks/*/task.toml``, of which the workbook tasks are read."""
+    """The format with ``tasks/*/task.toml``; only the workbook tasks are read."""
 
     names = (NAME,)
     definition = "tasks/*/task.toml"
@@ -35,13 +35,13 @@ class SkillsBench(ChecklistFormat):
     output_pattern = "{id}.xlsx or {id}.pptx, or a folder {id} with the file that the task names"
 
     def definitions_in(self, folder: Path) -> Iterator[Path]:
-        """The ``task.toml`` of each of the seven tasks."""
+        """The ``task.toml`` of each of the seven workbook tasks."""
         for task in sorted(TESTS):
             if (folder / task / "instruction.md").is_file():
                 yield folder / task / "task.toml"
 
     def tasks_of(self, definition: Path, boundary: Boundary) -> Iterator[Task]:
-        """The task of a folder; inputs are in ``environment``, oracles in ``tests``."""
+        """The task of a ``task.toml``; inputs are in ``environment``, golds in ``tests``."""
         folder = definition.parent
         try:
             metadata = tomllib.loads(read_text(definition, SuiteError)).get("metadata", {})
@@ -75,7 +75,7 @@ class SkillsBench(ChecklistFormat):
             golds=[Gold(file.path) for file in oracles if file.path.suffix == ".xlsx"],
             kind=words.get("category", ""),
             groups=words,
-            asked=posixpath.basename(OUTPUTS[folder.name]),
+            requested_file=posixpath.basename(OUTPUTS[folder.name]),
         )
 
 

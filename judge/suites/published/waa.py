@@ -1,4 +1,4 @@
-"""WindowsAgentArena-V2's tasks of LibreOffice Calc: OSWorld's form, on Windows."""
+"""WindowsAgentArena-V2's tasks for LibreOffice Calc: OSWorld's format, but on Windows."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from judge.suites.formats import Contents
 
 NAME = "waa-v2"
 _EVALUATOR = "spider2v"
-"""Its ``compare_table`` is that of Spider2-V: an older state of OSWorld's."""
+"""The evaluator; its ``compare_table`` is that of Spider2-V, an older version of OSWorld's."""
 
 
 _EXAMPLES = "examples"
 
 
 class WindowsAgentArena(DesktopFormat):
-    """A folder with ``examples/libreoffice_calc``; names of its tasks end with ``-WOS``."""
+    """The format with ``examples/libreoffice_calc``; names of tasks end with ``-WOS``."""
 
     def __init__(self) -> None:
         super().__init__(_EVALUATOR, "libreoffice_calc", examples=_EXAMPLES)
         self.names = (NAME,)
 
     def recognises(self, root: Path) -> bool:
-        """Whether there is a task of Windows."""
+        """Whether a folder holds a task for Windows."""
         return any(True for _ in (root / self.definition).glob("*-WOS.json"))
 
     def load(self, root: Path) -> Contents:
-        """Reads a suite; a task whose workbooks are not there is left out."""
+        """Reads a suite; a task whose workbooks are missing is left out."""
         contents = super().load(root)
         tasks = tuple(map(_as_checklist, contents.tasks))
         return replace(contents, format=NAME, tasks=tasks)
 
 
 def _as_checklist(task: Task) -> Task:
-    """The task with one item for each rule; one that is decided in another way stays as it is."""
+    """The task with one checklist item for each rule; unchanged if no rules decide it."""
     if task.checker.name != RULES:
         return task
     options: Mapping[str, object] = task.checker.options

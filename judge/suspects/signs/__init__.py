@@ -1,1 +1,1 @@
-"""The signs, one in each module."""
+"""The signs, one per module."""

@@ -1,7 +1,7 @@
-"""Work of the gold that the answer position leaves out.
+"""Finds cells that the gold fills but the answer position does not include.
 
-A gold fills a block of cells, and the answer position holds only part of it: a first row, a last
-row, or a column is never compared. A program that leaves it out is accepted all the same.
+A gold fills a block of cells, and the answer position covers only part of it: a first row, a last
+row or a column is never compared. A program that does not fill those cells is still accepted.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ class BeyondPosition:
     """See :mod:`judge.suspects.signs.beyond_position`."""
 
     name = "beyond-position"
-    title = "the gold goes on beyond the answer position"
+    title = "the gold continues beyond the answer position"
     about = About.CASE
     blind_spots = (
-        "headings that the gold adds above the answer are not asked for, and are left out",
-        "whether the question asks for the cells that are not compared, only a reader can say",
-        "work on other sheets, or apart from the answer, is only possible",
+        "headings that the gold adds above the answer are left out: no question asks for them",
+        "only a reader can tell whether the question asks for the cells that are not compared",
+        "work on other sheets, or apart from the answer, is only listed as possible",
         "rows that the gold deletes further down are not seen",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case with such cells."""
+        """Yields one suspect for each case with such cells."""
         for case in material.cases:
             yield from self._case(material, case)
 
@@ -45,9 +45,9 @@ class BeyondPosition:
         first = cells[0]
         certainty = Certainty.LIKELY if adjoining else Certainty.POSSIBLE
         why = (
-            "the cells adjoin what the gold wrote within the position, and nothing compares them"
+            "the cells adjoin what the gold wrote within the position, but are never compared"
             if adjoining
-            else "the gold holds work outside of the position that nothing compares"
+            else "the gold has work outside the position, which is never compared"
         )
         yield suspect(
             material,
@@ -70,7 +70,7 @@ class BeyondPosition:
 
 
 def _is_written(case: CaseMaterial, address: CellAddress) -> bool:
-    """Whether the gold holds something in a cell that the input does not hold there."""
+    """Returns whether the gold has content in a cell that the input does not have there."""
     value = case.gold.value(address)
     if value is None:
         return False
@@ -80,9 +80,9 @@ def _is_written(case: CaseMaterial, address: CellAddress) -> bool:
 
 
 def _is_emptied_below(case: CaseMaterial, address: CellAddress) -> bool:
-    """Whether the gold emptied a cell directly below the answer, whose last row it changed too.
+    """Returns whether the gold emptied a cell directly below an answer whose last row it changed.
 
-    Rows that were deleted leave such cells behind.
+    Deleting rows has this effect.
     """
     if case.gold.value(address) is not None or case.gold.formula(address) is not None:
         return False
@@ -96,7 +96,7 @@ def _is_emptied_below(case: CaseMaterial, address: CellAddress) -> bool:
 
 
 def _work(case: CaseMaterial, address: CellAddress) -> str:
-    """What the gold did to a cell."""
+    """Describes what the gold did to a cell."""
     name = address_in(case.gold, address)
     if case.gold.value(address) is None:
         return f"the gold empties {name}"
@@ -104,10 +104,10 @@ def _work(case: CaseMaterial, address: CellAddress) -> str:
 
 
 def _adjoins(case: CaseMaterial, address: CellAddress) -> bool:
-    """Whether a cell continues what the gold wrote at an edge of the answer.
+    """Returns whether a cell continues what the gold wrote at an edge of the answer.
 
-    Above and below, both cells are of one kind: a string above numbers is a heading. To the
-    side, both hold one formula, filled to the side: another column may be a helper.
+    Above and below, both cells must be of the same kind, since a string above numbers is a heading.
+    To the side, both must have the same formula, filled to the side; other columns may be helpers.
     """
     for area in case.ranges:
         if area.sheet != address.sheet:
@@ -124,7 +124,7 @@ def _adjoins(case: CaseMaterial, address: CellAddress) -> bool:
 
 
 def _neighbour(area: CellRange, address: CellAddress) -> CellAddress | None:
-    """The cell of a rectangle next to a cell outside of it; None if they do not touch."""
+    """Returns the cell of a rectangle next to a cell outside it; None if they do not touch."""
     row = min(max(address.row, area.min_row), area.max_row)
     column = min(max(address.column, area.min_column), area.max_column)
     if abs(row - address.row) + abs(column - address.column) != 1:
@@ -141,7 +141,7 @@ def _is_of_one_kind(case: CaseMaterial, first: CellAddress, second: CellAddress)
 
 
 def _is_filled(case: CaseMaterial, address: CellAddress, inside: CellAddress) -> bool:
-    """Whether two cells of a row hold one formula, filled to the side."""
+    """Returns whether two cells of a row have the same formula, filled to the side."""
     formula, other = case.gold.formula(address), case.gold.formula(inside)
     if formula is None or other is None:
         return False

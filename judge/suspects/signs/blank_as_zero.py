@@ -1,7 +1,7 @@
-"""Zeros of an answer that stand for blank cells.
+"""Finds zeros in an answer that come from blank cells.
 
-A formula that refers to a blank cell shows 0. Anyone who copies or looks up by hand, or by a
-program, leaves the cell blank, and a question rarely says which is wanted.
+A formula that refers to a blank cell shows 0. Anyone who copies or looks up values by hand, or by
+program, leaves the cell blank, and questions rarely say which is wanted.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class BlankAsZero:
     title = "the answer has 0 where its formula refers to a blank cell"
     about = About.GOLD
     blind_spots = (
-        "a question may want zeros: where it writes 0 or zero, nothing is reported",
-        "formulas that read the cell above them carry a count or a balance on, and are left out",
+        "a question may want zeros: if it contains 0 or zero, nothing is reported",
+        "formulas that read the cell above them continue a count or a balance, and are left out",
         "golds of constants do not show where their zeros come from",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case with such zeros."""
+        """Yields one suspect for each case with such zeros."""
         if _ZERO.search(material.task.instruction):
             return
         for case in material.cases:
@@ -56,13 +56,13 @@ class BlankAsZero:
 
 
 def zeros_of_blanks(case: CaseMaterial) -> list[CellAddress]:
-    """Cells of the answer whose formula gives a blank cell, which shows as 0."""
+    """Finds the cells of the answer whose formula returns a blank cell, which shows as 0."""
     zeros = {
         address: formula.removeprefix("=")
         for address, formula in case.answer_formulas.items()
         if agree(case.answer.get(address), 0) and not _continues(address, formula)
     }
-    # Joined with an empty string, a number keeps its digits, and a blank cell has none.
+    # Joined with an empty string, a number still has digits, but a blank cell has none.
     joined = what_formulas_give(case, {cell: f'({text})&""' for cell, text in zeros.items()})
     blank = {cell: zeros[cell] for cell, value in joined.items() if value in ("", None)}
     alone = what_formulas_give(case, blank)
@@ -70,7 +70,7 @@ def zeros_of_blanks(case: CaseMaterial) -> list[CellAddress]:
 
 
 def _continues(address: CellAddress, formula: str) -> bool:
-    """Whether a formula reads the cell above it: it carries a count or a balance on."""
+    """Returns whether a formula reads the cell above it, and so continues a count or a balance."""
     above = (address.row - 1, address.row - 1, address.column, address.column)
     return any(
         reference.sheet in (None, "", address.sheet)

@@ -1,7 +1,7 @@
-"""Cells outside the answer that are blank in one of input and gold, and not in the other.
+"""Finds cells outside the answer that are blank in either input or gold, but not in both.
 
-Somebody filled a cell in, or emptied it, in one of the two files only. Which of the two a program
-is given decides its answer.
+Somebody filled in or emptied a cell in only one of the two files. A program gets the input, so its
+answer may differ from the gold's.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class BlankConstant:
     """See :mod:`judge.suspects.signs.blank_constant`."""
 
     name = "blank-constant"
-    title = "outside the answer, a cell is blank in one of gold and input, a constant in the other"
+    title = "a cell outside the answer is blank in the gold, a constant in the input, or vice versa"
     about = About.GOLD
     blind_spots = (
         "a question may want cells to be filled in or emptied outside the answer position",
-        "in a task of one case, nothing tells that from a fault",
+        "in a task with one case, that cannot be distinguished from a fault",
         "in a gold of constants, a cell that was emptied leaves no trace in the answer",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case whose answer follows such a cell, or may follow it."""
+        """Yields one suspect for each case whose answer depends, or may depend, on such a cell."""
         by_case = {case.number: contradictions(case) for case in material.cases}
         for case in material.cases:
             mine = by_case[case.number]
@@ -75,7 +75,7 @@ class BlankConstant:
         mine: Contradictions,
         others: Sequence[Contradictions],
     ) -> Iterator[Suspect]:
-        # What a question has emptied or filled in is in other rows in each case.
+        # Cells that the question wants emptied or filled in are in different rows in each case.
         columns = {(address.sheet, address.column) for other in others for address in other.cells}
         own: list[CellAddress] = [
             address

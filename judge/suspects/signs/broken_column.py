@@ -1,4 +1,4 @@
-"""Formulas that fill a column of the input, and that the gold breaks in some rows."""
+"""Finds formulas that fill a column of the input and that the gold replaces in some rows."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class BrokenColumn:
     title = "the gold keeps a column formula of the input, except in some rows"
     about = About.GOLD
     blind_spots = (
-        "a column of which the gold changes half of the formulas or more is taken to be the task",
-        "where every case has the change in the same cells, it may be the task as well",
-        "constants outside the answer are left to frozen-input",
+        "a column in which the gold changes at least half of the formulas is taken to be the task",
+        "if every case has the change in the same cells, it may be part of the task as well",
+        "constants outside the answer are left to the sign frozen-input",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case whose answer would be another with the input's formulas."""
+        """Yields one suspect for each case whose answer would change with the input's formulas."""
         broken_by_case = {case.number: dict(_broken(case)) for case in material.cases}
         for case in material.cases:
             broken = broken_by_case[case.number]
@@ -47,10 +47,10 @@ class BrokenColumn:
         *,
         is_own: bool,
     ) -> Iterator[Suspect]:
-        apart = _apart(case, broken)
-        if not apart:
+        differing = _apart(case, broken)
+        if not differing:
             return
-        first = next(iter(apart))
+        first = next(iter(differing))
         by_hand = any(
             case.gold.formula(address) is None for address in broken if case.in_answer(address)
         )
@@ -63,8 +63,9 @@ class BrokenColumn:
             f"the gold's {address_in(case.gold, where)} is "
             f"{case.gold.formula(where) or shown(case.gold.value(where))}, the input has the "
             f"column's formula {broken[where]} there{and_more(len(broken))}",
-            f"with the input's formulas, {address_in(case.gold, first)} is {shown(apart[first])}, "
-            f"not {shown(case.answer.get(first))} ({counted(len(apart), 'cell')} of the answer)",
+            f"with the input's formulas, {address_in(case.gold, first)} is "
+            f"{shown(differing[first])}, not {shown(case.answer.get(first))} "
+            f"({counted(len(differing), 'cell')} of the answer)",
             [
                 evidence(
                     EvidenceFile.GOLD,
@@ -73,13 +74,13 @@ class BrokenColumn:
                     found=case.answer.get(address),
                     note=f"the input: {broken[address]}" if address in broken else "answer",
                 )
-                for address, value in apart.items()
+                for address, value in differing.items()
             ],
         )
 
 
 def _broken(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
-    """Cells in which the gold breaks a column formula of the input, each with that formula."""
+    """Finds the cells in which the gold replaces a column formula of the input."""
     for sheet in case.input.sheet_names:
         if sheet not in case.gold:
             continue
@@ -91,14 +92,14 @@ def _broken(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
             rule = rule_of_column(formulas)
             if rule is None:
                 continue
-            apart = [cell for cell in sorted(rule.cells) if _is_broken(case, cell)]
+            differing = [cell for cell in sorted(rule.cells) if _is_broken(case, cell)]
             kept = sum(case.gold.formula(cell) == formulas[cell] for cell in rule.cells)
-            if len(apart) < kept:
-                yield from ((cell, formulas[cell]) for cell in apart)
+            if len(differing) < kept:
+                yield from ((cell, formulas[cell]) for cell in differing)
 
 
 def _is_broken(case: CaseMaterial, cell: CellAddress) -> bool:
-    """Whether the gold holds something other than the input's formula, not nothing."""
+    """Returns whether the gold has other content than the input's formula, and is not blank."""
     own = case.gold.formula(cell)
     if own is None:
         return case.gold.value(cell) is not None and case.in_answer(cell)
@@ -106,7 +107,7 @@ def _is_broken(case: CaseMaterial, cell: CellAddress) -> bool:
 
 
 def _apart(case: CaseMaterial, broken: Mapping[CellAddress, str]) -> dict[CellAddress, CellValue]:
-    """Cells of the answer that the input's formulas would give another value, with that value."""
+    """Finds the answer cells that the input's formulas would change, with their new values."""
     if not broken or len(broken) > MAX_RESTORED:
         return {}
     inside = {cell: text for cell, text in broken.items() if case.in_answer(cell)}

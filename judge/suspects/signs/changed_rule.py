@@ -1,7 +1,7 @@
-"""Rules that change between the cases of a task.
+"""Finds tasks whose rule changes between cases.
 
-The formulas of case 1's answer are filled into the other cases and computed there. Also found here:
-cases whose inputs are the same and whose answers differ.
+The formulas of case 1's answer are filled into the other cases and computed there. This sign also
+finds cases whose inputs are the same but whose answers differ.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class ChangedRule:
     title = "the rule of case 1's answer does not give the answer of another case"
     about = About.GOLD
     blind_spots = (
-        "golds of constants in case 1 have no rule that could be filled into the others",
+        "a gold of constants in case 1 has no rule that could be filled into the other cases",
         ("a formula whose ranges end where the data of case 1 end is not filled into longer data"),
-        "a wrong formula that all cases share agrees with itself",
+        "a wrong formula that all cases share causes no contradiction",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each later case that follows another rule."""
+        """Yields one suspect for each later case that follows a different rule."""
         if len(material.cases) < 2:
             return
         first = material.cases[0]
@@ -50,10 +50,10 @@ class ChangedRule:
         for other in material.cases:
             if other.number >= case.number or other.ranges != case.ranges:
                 continue
-            apart = _apart(case, other)
-            if not apart or case.changing or not same_input(other, case):
+            differing = _apart(case, other)
+            if not differing or case.changing or not same_input(other, case):
                 continue
-            address = apart[0]
+            address = differing[0]
             yield suspect(
                 material,
                 case.number,
@@ -62,7 +62,7 @@ class ChangedRule:
                 f"the input is that of case {other.number}, but "
                 f"{address_in(case.gold, address)} of the answer is "
                 f"{shown(case.answer.get(address))}, not "
-                f"{shown(other.answer.get(address))}{and_more(len(apart))}",
+                f"{shown(other.answer.get(address))}{and_more(len(differing))}",
                 "one of the two golds is wrong: no rule gives two answers to one input",
                 [
                     evidence(
@@ -72,7 +72,7 @@ class ChangedRule:
                         found=case.answer.get(address),
                         note=f"expected as in case {other.number}",
                     )
-                    for address in apart
+                    for address in differing
                 ],
             )
 
@@ -85,7 +85,7 @@ class ChangedRule:
         if not expected:
             return
         given = what_formulas_give(case, expected)
-        # What the formulas give in case 1 itself must be its answer, or nothing follows.
+        # In case 1 itself the formulas must give its answer; otherwise they prove nothing.
         trusted = {
             address: value
             for address, value in given.items()
@@ -93,13 +93,13 @@ class ChangedRule:
             and alike(first.answer, address, first.recomputed[address])
             and not isinstance(value, ErrorValue)
         }
-        apart = sorted(
+        differing = sorted(
             address for address, value in trusted.items() if not alike(case.answer, address, value)
         )
-        if not apart or first.changing:
+        if not differing or first.changing:
             return
-        right = len(trusted) - len(apart)
-        address = apart[0]
+        right = len(trusted) - len(differing)
+        address = differing[0]
         by_hand = all(case.gold.formula(address) is None for address in expected)
         certainty = Certainty.LIKELY if by_hand or right else Certainty.POSSIBLE
         own_formula = case.gold.formula(address)
@@ -110,7 +110,7 @@ class ChangedRule:
             certainty,
             f"the gold's {address_in(case.gold, address)} is {shown(case.answer.get(address))}, "
             f"case {first.number}'s formula gives {shown(trusted[address])} there"
-            f"{and_more(len(apart))}",
+            f"{and_more(len(differing))}",
             (
                 f"the cells hold {'constants' if own_formula is None else 'another formula'} in "
                 f"this case; of {counted(len(trusted), 'cell')}, {right} are as case "
@@ -124,22 +124,22 @@ class ChangedRule:
                     found=case.answer.get(address),
                     note=f"case {first.number}: {first.answer_formulas[address]}",
                 )
-                for address in apart
+                for address in differing
             ],
         )
 
 
 def _other_than_first(first: CaseMaterial, case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
-    """Cells that do not hold the formula of the first case, each with that formula."""
+    """Finds the cells that do not have the formula of the first case, each with that formula."""
     moved = _moved_columns(first, case)
     for address, formula in first.answer_formulas.items():
         own = case.gold.formula(address)
         if own == formula or (address.sheet, address.column) in moved:
             continue
         if own is None and (case.gold.value(address) is None or case.is_given(address)):
-            continue  # shorter data, or data itself
+            continue  # the data are shorter, or the cell is data
         if own is not None and _NUMBERS.sub("1", own) == _NUMBERS.sub("1", formula):
-            continue  # the same formula over other rows
+            continue  # the same formula for different rows
         if any(_grew(first, case, address, reference) for reference in references(formula)):
             continue
         yield address, formula
@@ -148,7 +148,7 @@ def _other_than_first(first: CaseMaterial, case: CaseMaterial) -> Iterator[tuple
 def _grew(
     first: CaseMaterial, case: CaseMaterial, address: CellAddress, reference: Reference
 ) -> bool:
-    """Whether a range holds a whole table in the first case, and not in another."""
+    """Returns whether a range covers a whole table in the first case, but not in another case."""
     sheet, below = reference.sheet or address.sheet, reference.max_row + 1
     return (
         reference.max_row > reference.min_row
@@ -158,7 +158,7 @@ def _grew(
 
 
 def _moved_columns(first: CaseMaterial, case: CaseMaterial) -> frozenset[tuple[str, int]]:
-    """Columns whose formulas are in other rows than in the first case: the table has moved."""
+    """Finds columns whose formulas are in different rows than in case 1: the table has moved."""
     return frozenset(
         (address.sheet, address.column)
         for address in case.answer_formulas

@@ -1,4 +1,4 @@
-"""Examples of the answer that the input holds, and that the gold contradicts."""
+"""Finds examples of the answer in the input that the gold contradicts."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from judge.workbook.number_formats import to_serial
 
 MIN_EXAMPLES = 2
 SHARE = 0.6
-"""Share of the constants in the input's answer range that the gold has as well, so that they count
-as examples."""
+"""Constants in the input's answer range count as examples if the gold has this share of them."""
 
 MIN_IN_ROWS = 10
 SHARE_OF_ROWS = 0.7
-"""The same for whole rows of constants that the gold continues below, and how many at least."""
+"""The same for whole rows of constants that the gold continues below, and their least number."""
 
 MAX_COLUMNS_APART = 1
 MIN_COMPUTED = 3
-"""Formulas of the input's answer range whose values the gold has as well."""
+"""Minimum number of formulas in the answer range whose values the gold has, to be examples."""
 
 
 class ContradictedExample:
@@ -36,21 +35,21 @@ class ContradictedExample:
     about = About.GOLD
     blind_spots = (
         (
-            "what the input has in the answer range may be what is wrong and to be corrected; it "
+            "the input's content in the answer range may be what the question wants corrected; it "
             "counts as examples only if the gold keeps most of it"
         ),
         (
-            "where the gold says the same in another form, only columns count of which the input "
-            "leaves cells to be filled in, and in which the gold has the form of the input nowhere"
+            "if the gold has the same content in another form, a column counts only if the input "
+            "leaves some of its cells to be filled in and the gold never has the input's form there"
         ),
         (
-            "examples that a later case took over from case 1 without a change are left out: they "
-            "were simply not computed again"
+            "examples that a later case copies unchanged from case 1 are left out: they were "
+            "simply not computed again"
         ),
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case whose examples the gold contradicts."""
+        """Yields one suspect for each case whose examples the gold contradicts."""
         if not material.cases:
             return
         first = material.cases[0]
@@ -91,8 +90,8 @@ class ContradictedExample:
                 case,
                 rows,
                 Certainty.LIKELY,
-                "the gold has all else in the rows that the input shows as examples, and goes on "
-                "below them",
+                "the gold has all other values of the rows that the input shows as examples, and "
+                "more rows below them",
             )
             return
         computed = _formulas_apart(case)
@@ -105,7 +104,7 @@ class ContradictedExample:
                 "the gold agrees with the other cells that the input computes as examples",
             )
             return
-        same, apart = 0, []
+        same, differing = 0, []
         for address in case.answer_formulas:
             given = case.input.value(address)
             if given is None or case.input.formula(address) is not None:
@@ -113,14 +112,14 @@ class ContradictedExample:
             if agree(case.answer.get(address), given) or _noise(case.answer.get(address), given):
                 same += 1
             elif case is first or not same_constant(given, first.input.value(address)):
-                apart.append(address)
-        if apart and same >= MIN_EXAMPLES and same >= SHARE * (same + len(apart)):
+                differing.append(address)
+        if differing and same >= MIN_EXAMPLES and same >= SHARE * (same + len(differing)):
             yield self._suspect(
                 material,
                 case,
-                apart,
+                differing,
                 Certainty.LIKELY if case is not first else Certainty.POSSIBLE,
-                f"the gold has the other {counted(same, 'example')} of the input as they are",
+                f"the gold keeps {counted(same, 'other example')} of the input",
             )
 
     def _suspect(
@@ -145,7 +144,7 @@ class ContradictedExample:
 
 
 def _examples(case: CaseMaterial) -> list[CellAddress]:
-    """Constants of the input in columns of the answer that the gold fills in below or between."""
+    """Finds the input's constants in answer columns that the gold continues or fills gaps in."""
     given: dict[tuple[str, int], list[CellAddress]] = defaultdict(list)
     filled: set[tuple[str, int]] = set()
     for address in sorted(case.answer):
@@ -159,23 +158,23 @@ def _examples(case: CaseMaterial) -> list[CellAddress]:
 
 
 def _rows_apart(case: CaseMaterial) -> list[CellAddress]:
-    """Cells of a gold of constants that differ from the input's examples, if few columns do."""
+    """Finds cells in a gold of constants that differ from the examples, if few columns differ."""
     examples = [address for address in _examples(case) if case.gold.formula(address) is None]
-    apart = [
+    differing = [
         address
         for address in examples
         if not agree(case.answer.get(address), case.input.value(address))
         and not _noise(case.answer.get(address), case.input.value(address))
         and not _has_both_forms(case, address)
     ]
-    same = len(examples) - len(apart)
+    same = len(examples) - len(differing)
     if same < MIN_IN_ROWS or same < SHARE_OF_ROWS * len(examples):
         return []
-    return apart if len({address.column for address in apart}) <= MAX_COLUMNS_APART else []
+    return differing if len({address.column for address in differing}) <= MAX_COLUMNS_APART else []
 
 
 def _formulas_apart(case: CaseMaterial) -> list[CellAddress]:
-    """Cells that the input computes as examples, and in which the gold has another value."""
+    """Finds cells that the input computes as examples and in which the gold has another value."""
     examples = [
         address
         for address in case.answer
@@ -184,18 +183,18 @@ def _formulas_apart(case: CaseMaterial) -> list[CellAddress]:
         and not isinstance(case.input.value(address), ErrorValue)
     ]
     blank = sum(case.input.value(address) is None for address in case.answer)
-    apart = [
+    differing = [
         address
         for address in examples
         if not agree(case.answer.get(address), case.input.value(address))
     ]
-    same = len(examples) - len(apart)
+    same = len(examples) - len(differing)
     is_shown = same >= MIN_COMPUTED and same >= SHARE * len(examples) and blank >= len(examples)
-    return sorted(apart) if is_shown else []
+    return sorted(differing) if is_shown else []
 
 
 def _has_both_forms(case: CaseMaterial, address: CellAddress) -> bool:
-    """Whether the gold has the input's value elsewhere in the column, as where rows moved."""
+    """Returns whether the gold has the input's value elsewhere in the column, as if rows moved."""
     given = case.input.value(address)
     return any(
         (other.sheet, other.column) == (address.sheet, address.column)
@@ -206,9 +205,9 @@ def _has_both_forms(case: CaseMaterial, address: CellAddress) -> bool:
 
 
 def is_other_form(given: CellValue, gold: CellValue) -> bool:
-    """Whether two values say the same, and do not compare as equal.
+    """Returns whether two values mean the same but do not compare as equal.
 
-    Words in other letters, and a number, share or date next to the text of it.
+    These are words in different letter case, or a number, share or date and the same as text.
     """
     if agree(given, gold) or isinstance(given, bool) or isinstance(gold, bool):
         return False
@@ -239,7 +238,7 @@ def _evidence(case: CaseMaterial, address: CellAddress) -> Evidence:
 
 
 def _noise(first: CellValue, second: CellValue) -> bool:
-    """Whether two values are the same but for spaces and letter case."""
+    """Returns whether two values are equal apart from spaces and letter case."""
     return str(first).split() == str(second).split()
 
 

@@ -1,10 +1,9 @@
-"""Constants outside the answer that differ between the case's input and its gold.
+"""Finds constants outside the answer that differ between a case's input and its gold.
 
-Somebody changed an input value in one of the two files only, so the gold answers a question that no
-program was given. Where the gold holds formulas, they decide what matters: they
-are computed again with the input's own constants, and only answers that then differ count. The
-engines are compared with themselves, with and without the change, never with the stored values
-alone.
+Somebody changed an input value in only one of the two files, so the gold answers a question that no
+program gets. If the gold has formulas, they are computed again with the input's constants, and only
+answers that then differ count. The engines' results with the change are compared with their results
+without it, not just with the stored values.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspe
 from judge.workbook.cell import CellValue
 
 MAX_RESTORED = 2_000
-"""Most constants of a gold that are replaced by the input's to see what follows."""
+"""How many constants of a gold are at most replaced by the input's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +30,9 @@ class Contradictions:
     """Cells outside the answer in which a gold and its input differ.
 
     Attributes:
-        changed: both hold a constant, and not the same one.
-        added: the input's cell is blank, the gold's holds a constant.
-        emptied: the input's cell holds a constant, the gold's is blank.
+        changed: both have a constant, but not the same one.
+        added: the input's cell is blank, the gold's has a constant.
+        emptied: the input's cell has a constant, the gold's is blank.
     """
 
     changed: tuple[CellAddress, ...]
@@ -42,7 +41,7 @@ class Contradictions:
 
     @property
     def cells(self) -> frozenset[CellAddress]:
-        """All of them."""
+        """All cells that differ."""
         return frozenset((*self.changed, *self.added, *self.emptied))
 
 
@@ -58,19 +57,19 @@ class ContradictedInput:
     blind_spots = (
         "a constant that the gold changed within the answer range is not compared",
         (
-            "values that a macro of the question changes on purpose look the same; where every "
-            "case has the change in the same cells, the sign is weaker, or left out"
+            "values that a macro in the question changes on purpose look the same; if every case "
+            "has the change in the same cells, the suspect is less sure, or is left out"
         ),
-        ("formulas that reach cells through names of other workbooks or macros are not followed"),
+        ("references through names of other workbooks, or through macros, are not followed"),
         (
-            "in a task of one case, a row or column of which the gold changed half or more is "
-            "taken for the solution's work"
+            "in a task with one case, a row or column of which the gold changed half or more is "
+            "taken to be part of the solution"
         ),
         "in a gold of constants, only values that can be traced into the answer are sure",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case whose gold contradicts its input."""
+        """Yields one suspect for each case whose gold contradicts its input."""
         by_case = {case.number: contradictions(case) for case in material.cases}
         for case in material.cases:
             mine = by_case[case.number]
@@ -100,8 +99,8 @@ class ContradictedInput:
             return
         moved = what_moves(case, {address: case.input.value(address) for address in changed})
         if moved:
-            # A string that every case changes may be what the formulas are meant to look for; a
-            # number or a date is data.
+            # A string that every case changes may be the value that the formulas look up; a number
+            # or a date is data.
             data = any(not isinstance(case.gold.value(address), str) for address in changed)
             certainty = Certainty.SURE if own or data else Certainty.POSSIBLE
             yield suspect_of_contradiction(
@@ -115,7 +114,7 @@ class ContradictedInput:
         changed: Sequence[CellAddress],
         elsewhere: Sequence[CellAddress],
     ) -> Iterator[Suspect]:
-        # A macro that changes its input does so in other rows in each case.
+        # A macro that changes its input changes different rows in each case.
         columns = {(address.sheet, address.column) for address in elsewhere}
         own = [
             address
@@ -147,14 +146,14 @@ def suspect_of_contradiction(
     moved: Mapping[CellAddress, tuple[CellValue, CellValue]] = MappingProxyType({}),
     certainty: Certainty,
 ) -> Suspect:
-    """A suspect whose gold and input differ in some cells.
+    """Makes a suspect for a gold and an input that differ in some cells.
 
     Args:
         sign: the sign.
         material: the task.
-        case: its case.
+        case: the case.
         addresses: the cells, at least one.
-        moved: what follows for the answer, as :func:`what_moves` gives it.
+        moved: the effect on the answer, as :func:`what_moves` returns it.
         certainty: how sure the suspicion is.
     """
     first = addresses[0]
@@ -204,11 +203,11 @@ def suspect_of_contradiction(
 
 HEADING_ROWS = 2
 MIN_LINE = 5
-"""Changed cells of a row or column from which on it may have been rewritten."""
+"""If more cells of a row or column are changed, the whole line may have been rewritten."""
 
 
 def contradictions(case: CaseMaterial) -> Contradictions:
-    """Constants outside the answer in which a gold differs from its input."""
+    """Finds constants outside the answer in which a gold differs from its input."""
     changed, added, emptied = [], [], []
     for address in case.differences:
         if case.gold.formula(address) is not None or case.input.formula(address) is not None:
@@ -227,7 +226,7 @@ def what_moves(
     constants: Mapping[CellAddress, CellValue],
     formulas: Mapping[CellAddress, str] | None = None,
 ) -> dict[CellAddress, tuple[CellValue, CellValue]]:
-    """Cells of the answer that the gold's formulas compute differently with other contents.
+    """Finds answer cells that the gold's formulas compute differently with new contents.
 
     Args:
         case: the case.
@@ -235,8 +234,8 @@ def what_moves(
         formulas: cell -> its formula, with the leading ``=``.
 
     Returns:
-        Cell -> its value in the gold, and with these contents. Only cells for which the engines
-        give the gold's value without the change are in it.
+        Cell -> its value in the gold, and its value with the new contents. It only has cells for
+        which the engines compute the gold's value without the change.
     """
     baseline = case.recomputed
     if not baseline:
@@ -264,7 +263,7 @@ def what_moves(
 def not_everywhere(
     addresses: Iterable[CellAddress], others: Sequence[Contradictions]
 ) -> list[CellAddress]:
-    """Those of some cells that the other cases leave alone, or some of them: the case's own."""
+    """Selects the cells that at least one other case does not change."""
     if not others:
         return list(addresses)
     common = frozenset.intersection(*(other.cells for other in others))
@@ -272,10 +271,10 @@ def not_everywhere(
 
 
 def _is_layout(cases: Sequence[CaseMaterial], address: CellAddress) -> bool:
-    """Whether every gold has a number in a cell in which its input has a string.
+    """Returns whether every gold has a number in a cell in which its input has a string.
 
-    That is how a column is stored, and a program that reads the string has the number too. In a
-    task of one case, it has to be the number that the string says.
+    Then the column is just stored differently, and a program that reads the string knows the number
+    too. In a task with one case, the number must be the one that the string spells out.
     """
     for case in cases:
         given, gold = case.input.value(address), case.gold.value(address)
@@ -287,10 +286,10 @@ def _is_layout(cases: Sequence[CaseMaterial], address: CellAddress) -> bool:
 
 
 def without_whole_lines(case: CaseMaterial, changed: Sequence[CellAddress]) -> list[CellAddress]:
-    """The cells that the gold changed by themselves, without rows and columns that it rewrote.
+    """Selects the cells that the gold changed singly, not as part of a rewritten row or column.
 
-    Anyone who sorts a list, or writes headings again, changes most of a row or column. Where
-    another case tells the solution's work from a slip, this is not asked.
+    Sorting a list, or writing headings again, changes most of a row or column. If other cases can
+    distinguish such work from a slip, this is not checked.
     """
     held: Counter[tuple[str, str, int]] = Counter()
     for sheet in {address.sheet for address in changed}:
@@ -306,14 +305,14 @@ def without_whole_lines(case: CaseMaterial, changed: Sequence[CellAddress]) -> l
 
 
 def _lines(address: CellAddress) -> tuple[tuple[str, str, int], tuple[str, str, int]]:
-    """The row and the column of a cell."""
+    """Returns the row and the column of a cell."""
     return (address.sheet, "row", address.row), (address.sheet, "column", address.column)
 
 
 def is_heading(cases: Sequence[CaseMaterial], case: CaseMaterial, address: CellAddress) -> bool:
-    """Whether a cell is a string in the first rows, or directly above the answer.
+    """Returns whether a cell is a string in the first rows, or directly above the answer.
 
-    A cell in which the cases' inputs differ holds data, wherever it is.
+    A cell in which the inputs of the cases differ is data, wherever it is.
     """
     given, gold = case.input.value(address), case.gold.value(address)
     if not isinstance(given if gold is None else gold, str):
@@ -329,7 +328,7 @@ def is_heading(cases: Sequence[CaseMaterial], case: CaseMaterial, address: CellA
 
 
 def _is_traced(case: CaseMaterial, address: CellAddress, traces: Traces) -> bool:
-    """Whether the answer holds the gold's value of a cell, and nowhere the input's."""
+    """Returns whether the answer contains the gold's value of a cell, and not the input's."""
     gold, given = case.gold.value(address), case.input.value(address)
     return traces.holds(gold) and not traces.holds(given)
 

@@ -1,4 +1,4 @@
-"""Error values in a gold's answer that the input's own data do not explain."""
+"""Finds error values in a gold's answer that the input's data do not explain."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from judge.workbook.address import COLUMN_MASK
 from judge.workbook.cell import CellValue, ErrorValue
 
 CURLY = re.compile("[\u201c\u201d\u201e\u201f]")
-"""Quotation marks that a formula cannot use."""
+"""Quotation marks that are not allowed in formulas."""
 
 _ERROR_TEXT = re.compile(r"#(?:REF!|NAME\?|NULL!|DIV/0!|VALUE!|NUM!|N/A)")
 MAX_FOLLOWED = 500
-"""Most errors whose formulas, and most errors of a sheet that, are looked into."""
+"""How many errors of an answer, and how many of a sheet, are examined at most."""
 
 
 class ErrorValues:
@@ -31,14 +31,14 @@ class ErrorValues:
     about = About.GOLD
     blind_spots = (
         (
-            "an error that the question wants to see, such as #N/A for a key that is not found, "
-            "is listed as possible"
+            "an error that the question asks for, such as #N/A for a missing key, is listed as "
+            "possible"
         ),
-        "a wrong value that an IFERROR hides is not an error any more",
+        "a wrong value that an IFERROR hides is no longer an error",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case whose answer shows errors."""
+        """Yields one suspect for each case whose answer shows errors."""
         for case in material.cases:
             yield from self._case(material, case)
 
@@ -48,7 +48,7 @@ class ErrorValues:
             for address, value in case.answer.items()
             if isinstance(value, ErrorValue) or _is_error_text(value)
         }
-        # What the input shows in the same cell was not made by whoever wrote the gold.
+        # If the input has the error in the same cell, the author of the gold did not make it.
         own = {
             address: value
             for address, value in shown.items()
@@ -59,8 +59,8 @@ class ErrorValues:
         written = [address for address in own if _is_written_wrongly(case, address, own[address])]
         answered = len(case.answer)
         explained = not written and _is_in_data(case, own)
-        asked = any(_code(value) in material.task.instruction for value in own.values())
-        if asked or explained or (not written and _is_shown_before(case, own)):
+        is_mentioned = any(_code(value) in material.task.instruction for value in own.values())
+        if is_mentioned or explained or (not written and _is_shown_before(case, own)):
             certainty = Certainty.POSSIBLE
         elif written:
             certainty = Certainty.SURE
@@ -96,9 +96,9 @@ class ErrorValues:
 
 
 def _is_shown_before(case: CaseMaterial, errors: Mapping[CellAddress, CellValue]) -> bool:
-    """Whether the input's own formulas show such errors in the columns of the answer.
+    """Returns whether the input's own formulas show such errors in the answer's columns.
 
-    Then the user knows them, and a question about something else leaves them as they are.
+    Then the user knows about them, and a question about something else does not change them.
     """
     columns = {(address.sheet, address.column, _code(value)) for address, value in errors.items()}
     before = {
@@ -120,7 +120,7 @@ def _code(value: CellValue) -> str:
 
 
 def _is_written_wrongly(case: CaseMaterial, address: CellAddress, value: CellValue) -> bool:
-    """Whether the formula would show an error whatever the data are."""
+    """Returns whether the formula would show an error whatever the data are."""
     formula = case.gold.formula(address)
     if formula is None:
         return _code(value) in {"#REF!", "#NAME?"}
@@ -134,7 +134,7 @@ def _is_written_wrongly(case: CaseMaterial, address: CellAddress, value: CellVal
 
 
 def _is_in_data(case: CaseMaterial, errors: Iterable[CellAddress]) -> bool:
-    """Whether cells that the formulas read hold errors in the input already."""
+    """Returns whether cells that the formulas read already have errors in the input."""
     held: dict[str, list[CellAddress]] = {}
     for address in itertools.islice(errors, MAX_FOLLOWED):
         formula = case.gold.formula(address)

@@ -1,8 +1,8 @@
-"""Tasks that a strong run fails in every case.
+"""Finds tasks that a strong run fails in every case.
 
-A program that is wrong fails the cases that tell it apart, and passes some. One that fails all of
-them misread the question, or the golds want what the question does not say. For a run that passes
-most tasks, the second is more probable: it reads well, and its mistakes are few.
+A wrong program usually passes some cases. A program that fails all of them either misread the
+question, or the golds require something that the question does not say. If the run passes most
+tasks, the golds are more probably at fault, since such a run rarely misreads a question.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from judge.suspects.signs.mixed_verdicts import STRONG, Answer, answers_of, diff
 from judge.workbook.cell import ErrorValue
 
 MIN_CASES = 2
-"""Cases that a run has to answer, and fail: one alone shows nothing."""
+"""How many cases of a task a run must answer and fail; a single one proves nothing."""
 
 
 class FailedTask:
@@ -27,17 +27,17 @@ class FailedTask:
     title = "a strong run fails every case of the task"
     about = About.GOLD
     blind_spots = (
-        "a question that is hard, or that everybody misreads in the same way, looks the same",
+        "a hard question, or one that everybody misreads in the same way, looks the same",
         "in a suite whose golds have been checked, the program is at fault more often",
         (
-            "a run that passes less than two thirds of its cases, or has no verdicts on record, "
-            "makes a case only possible; judge score puts verdicts on record"
+            "if a run passes less than two thirds of its cases, or has no verdicts on record, the "
+            "case is only listed as possible; judge score records verdicts"
         ),
-        "nothing is reported of tasks with one case, nor of outputs that hold errors",
+        "tasks with one case, and outputs that contain errors, are not reported",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case of a task that the strongest of its runs fails throughout."""
+        """Yields one suspect for each case of a task if its strongest run fails all the cases."""
         by_run = answers_of(material)
         lost: list[tuple[float, str, dict[int, Answer]]] = []
         for run, (strength, answers) in by_run.items():
@@ -47,7 +47,7 @@ class FailedTask:
                 if case.number in answers and differences_from(case, answers[case.number])
             }
             if len(failed) < len(answers):
-                return  # the golds can be reached
+                return  # a program can produce the golds
             if len(failed) >= MIN_CASES:
                 lost.append((strength or 0.0, run, failed))
         if lost:
@@ -65,7 +65,7 @@ class FailedTask:
         if not any(
             not agree(case.answer.get(address), case.input.value(address)) for address in cells
         ):
-            return  # the gold leaves the input as it is: the case says nothing
+            return  # the gold equals the input: the case tests nothing
         first = cells[0]
         yield suspect(
             material,
@@ -74,11 +74,11 @@ class FailedTask:
             Certainty.LIKELY if strength >= STRONG else Certainty.POSSIBLE,
             f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, "
             f"{run} has {shown(answer.get(first))}{and_more(len(cells))}",
-            "the run fails every case of the task, and passes "
+            "the run fails every case of the task, and "
             + (
-                f"{strength:.0%} of all its cases"
+                f"passes {strength:.0%} of all its cases"
                 if strength
-                else "how many others is not on record"
+                else "its share of passed cases is not on record"
             ),
             [
                 evidence(

@@ -1,7 +1,7 @@
-"""Formulas of the input that the gold replaced with constants which the answer reads.
+"""Finds formulas of the input that the gold replaced with constants on which the answer depends.
 
-A program is given the formula, and its value. A gold with another constant in its place answers for
-data that no program has.
+A program gets the formula and its value. If the gold has a different constant there, it answers the
+question for data that no program has.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class FrozenInput:
     about = About.GOLD
     blind_spots = (
         "a gold of constants does not show which cells its answer was made from",
-        "where every case has the change in the same cells, it may be part of the solution",
+        "if every case has the change in the same cells, it may be part of the solution",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case whose answer depends on a constant that replaced a formula."""
+        """Yields one suspect for each case whose answer depends on such a constant."""
         frozen_by_case = {case.number: _frozen(case) for case in material.cases}
         for case in material.cases:
             others = [frozen for number, frozen in frozen_by_case.items() if number != case.number]
@@ -75,7 +75,7 @@ class FrozenInput:
 
 
 def _frozen(case: CaseMaterial) -> set[CellAddress]:
-    """Cells outside the answer that hold a formula in the input and a constant in the gold."""
+    """Finds cells outside the answer with a formula in the input and a constant in the gold."""
     return {
         address
         for address in case.differences

@@ -1,4 +1,4 @@
-"""Golds that their own task does not accept, where the answer is not a range of cells."""
+"""Finds golds that their own task does not accept, if the answer is not a range of cells."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class GoldRefused:
     about = About.GOLD
     blind_spots = (
         "tasks whose answer is a range of cells: there a gold always agrees with itself",
-        "a gold that is wrong, and agrees with the rules that were made from it",
-        "of several golds, a right answer needs only one; each that is refused is named",
+        "a wrong gold that agrees with the rules that were made from it",
+        "with several golds, an answer must match only one; every refused gold is listed",
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """One suspect for each case whose gold is refused, missing or doubtful."""
+        """Yields one suspect for each case whose gold is refused, missing or doubtful."""
         needs_golds = not checker_of(material.task.checker).lists_items
         cases = {case.number: case for case in material.task.cases}
         for check in material.checks:
@@ -39,7 +39,7 @@ class GoldRefused:
                 certainty, notes = Certainty.SURE, (check.gold_problem,)
             elif check.doubts and check.cells:
                 summary = f"{counted(len(check.doubts), 'thing')} about the gold: {check.doubts[0]}"
-                why = "an answer to the question as it is asked may be rejected"
+                why = "a right answer to the question may be rejected"
                 certainty, notes = Certainty.POSSIBLE, check.doubts
             else:
                 continue

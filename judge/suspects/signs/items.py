@@ -1,7 +1,7 @@
-"""Items of a checklist that hold without work, or that no gold reaches.
+"""Finds checklist items that are fulfilled without any work, or that no gold fulfils.
 
-The items are judged as ``judge verify`` does: on the unchanged inputs, on an empty folder and on
-each gold.
+The items are judged as in ``judge verify``: on the unchanged inputs, on an empty folder and on each
+gold.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class Items:
     title = "an item of the checklist holds on no gold, or holds without work"
     about = About.GOLD
     blind_spots = (
-        "an item that asks for something to be kept holds without work, and rightly so",
+        "an item that asks to keep something rightly holds without work",
         "items for models, people and programs are not examined",
-        "of a task without a gold, only items that hold without work are named",
+        "for a task without a gold, only items that hold without work are listed",
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """The unsound items of each case."""
+        """Yields one suspect for each case with unsound items."""
         for check in material.checks:
             checked = check.items
             if checked is None:
@@ -34,7 +34,7 @@ class Items:
             named = [
                 *(_evidence(EvidenceFile.GOLD, name, "no gold") for name in checked.unreached),
                 *(
-                    _evidence(EvidenceFile.INPUT, name, "the input as it is, or nothing")
+                    _evidence(EvidenceFile.INPUT, name, "the unchanged input, or no files")
                     for name in checked.without_work
                 ),
             ]

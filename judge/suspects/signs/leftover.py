@@ -1,8 +1,8 @@
-"""Values of an answer that were copied from the input, and are not in this case's input.
+"""Finds copied values in an answer that are not in this case's input.
 
-Many questions move values: they look names up, filter rows, sort. In such an answer every value can
-be found in the input. A value that cannot was left over from another case, or was changed in one
-of the two files only.
+Many questions move values: they look up names, filter rows or sort. In such an answer, every value
+also occurs in the input. A value that does not is left over from another case, or was changed in
+only one of the two files.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from judge.workbook.address import COLUMN_BITS
 from judge.workbook.cell import CellValue
 
 MIN_COPIED = 4
-"""Values of a column that have to be found in the input before it counts as copied."""
+"""How many values of a column must occur in the input for the column to count as copied."""
 
 SHARE_COPIED = 0.9
-"""Share of a column's values, over all cases, that have to be found in their inputs."""
+"""Share of a column's values, over all cases, that must occur in their inputs."""
 
 MAX_CELLS = 100_000
-"""Cells of an answer that are traced."""
+"""How many cells of an answer are traced."""
 
 Column = tuple[str, int]
 
@@ -36,18 +36,18 @@ class _Traced:
 
     Attributes:
         columns: column -> cell -> trace of its value.
-        known: traces of all values of the input.
+        input_traces: traces of all values of the input.
     """
 
     columns: Mapping[Column, Mapping[CellAddress, str]]
-    known: frozenset[str]
+    input_traces: frozenset[str]
 
 
 class Leftover:
     """See :mod:`judge.suspects.signs.leftover`."""
 
     name = "leftover"
-    title = "the answer copies values of the input, and holds one that this input does not have"
+    title = "the answer copies values from the input, but has one that this input does not have"
     about = About.GOLD
     blind_spots = (
         (
@@ -56,13 +56,13 @@ class Leftover:
         ),
         (
             "whole numbers below 1,000, logical values and strings of fewer than three letters "
-            "turn up anywhere, so they are not traced"
+            "occur anywhere, so they are not traced"
         ),
-        ("a leftover that this input holds too, elsewhere, is found only if whole rows are moved"),
+        ("a leftover that also occurs elsewhere in this input is found only if whole rows move"),
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case that holds such values."""
+        """Yields one suspect for each case with such values."""
         traced = {case.number: _traced(case) for case in material.cases}
         copied = set(_copied(list(traced.values())))
         kept = kept_places(material.cases)
@@ -75,7 +75,7 @@ class Leftover:
                 address
                 for column in sorted(copied & traced[case.number].columns.keys())
                 for address, traced_value in traced[case.number].columns[column].items()
-                if traced_value not in traced[case.number].known
+                if traced_value not in traced[case.number].input_traces
                 and (column, traced_value) not in own
             ]
             if missing:
@@ -96,7 +96,7 @@ class Leftover:
             material,
             case.number,
             self,
-            # What the input leaves blank may be meant to be filled in again.
+            # The question may want cells that are blank in the input to be filled in.
             Certainty.SURE if changed else Certainty.LIKELY,
             f"the gold's {address_in(case.gold, first)} is {shown(case.gold.value(first))} as in "
             f"case {other.number}, the input's is {shown(case.input.value(first))}"
@@ -135,7 +135,7 @@ class Leftover:
                 f"case {other.number}'s input has it in {address_in(other.input, there)}, where "
                 f"this case's has {shown(case.input.value(there))}; no cell of this input has it"
             )
-            # A number can be a sum that happens to be there; a name cannot.
+            # A number may equal a value in another input by chance, a name may not.
             named = any(isinstance(case.answer.get(address), str) for address in left)
             certainty = Certainty.SURE if named else Certainty.LIKELY
         else:
@@ -162,10 +162,14 @@ class Leftover:
         others = [_rows_apart(other, copied) for other in material.cases if other is not case]
         mine = _rows_apart(case, copied)
         total = mine.total + sum(column.total for column in others)
-        apart = len(mine.apart) + sum(len(column.apart) for column in others)
-        if not mine.apart or total - apart < MIN_COPIED or apart > total * (1 - SHARE_COPIED):
+        differing = len(mine.differing) + sum(len(column.differing) for column in others)
+        if (
+            not mine.differing
+            or total - differing < MIN_COPIED
+            or differing > total * (1 - SHARE_COPIED)
+        ):
             return
-        first = mine.apart[0]
+        first = mine.differing[0]
         values = ", ".join(shown(case.answer[address]) for address in first[:3])
         yield suspect(
             material,
@@ -173,12 +177,12 @@ class Leftover:
             self,
             Certainty.POSSIBLE,
             f"no row of the input has what the gold's row {first[0].row} has "
-            f"({values}){and_more(len(mine.apart))}",
-            f"{counted(total - apart, 'row')} of the answers of all cases are rows of their "
+            f"({values}){and_more(len(mine.differing))}",
+            f"{counted(total - differing, 'row')} of the answers of all cases are rows of their "
             "input; this one mixes several",
             [
                 evidence(EvidenceFile.GOLD, address, found=case.answer[address])
-                for row in mine.apart
+                for row in mine.differing
                 for address in row
             ],
         )
@@ -191,16 +195,16 @@ MAX_KEPT_SHARE = 0.2
 def kept_places(
     cases: Sequence[CaseMaterial],
 ) -> dict[int, dict[CellAddress, CaseMaterial]]:
-    """Cells of answers that hold what the input of another case has there, and not their own.
+    """Finds answer cells with the value that another case's input, not their own, has there.
 
     Only columns count in which answers otherwise keep the values of their inputs, so that a
-    right answer holds the input's own value.
+    right answer would have the value of its own input.
 
     Returns:
-        Case number -> cell -> the case that it was kept from.
+        Case number -> cell -> the case from which its value comes.
     """
     alone: dict[Column, int] = defaultdict(int)
-    apart: dict[Column, dict[int, list[CellAddress]]] = defaultdict(lambda: defaultdict(list))
+    differing: dict[Column, dict[int, list[CellAddress]]] = defaultdict(lambda: defaultdict(list))
     for case in cases:
         if case.ranges != case.input_ranges or len(case.answer) > MAX_CELLS:
             return {}
@@ -211,9 +215,9 @@ def kept_places(
             if same_constant(case.gold.value(address), case.input.value(address)):
                 alone[column] += 1
             else:
-                apart[column][case.number].append(address)
+                differing[column][case.number].append(address)
     cells: dict[int, dict[CellAddress, CaseMaterial]] = defaultdict(dict)
-    for column, by_case in apart.items():
+    for column, by_case in differing.items():
         changed = sum(map(len, by_case.values()))
         if alone[column] < MIN_LEFT_ALONE or changed > MAX_KEPT_SHARE * alone[column]:
             continue
@@ -243,7 +247,7 @@ def _kept_from(
 
 
 def _is_held(book: Book, value: CellValue) -> bool:
-    """Whether any cell of a workbook holds a value: then it may have been moved from there."""
+    """Returns whether any cell of a workbook has a value, which may have been moved from there."""
     return any(
         same_constant(value, held)
         for sheet in book.sheet_names
@@ -273,10 +277,10 @@ def _known(book: Book) -> frozenset[str]:
 
 
 def _copied(traced: Sequence[_Traced]) -> Iterator[Column]:
-    """Columns whose values come from the inputs."""
+    """Finds columns whose values come from the inputs."""
     for column in {column for case in traced for column in case.columns}:
         pairs = [
-            (value, value in case.known)
+            (value, value in case.input_traces)
             for case in traced
             for value in case.columns.get(column, {}).values()
         ]
@@ -287,13 +291,13 @@ def _copied(traced: Sequence[_Traced]) -> Iterator[Column]:
 
 
 def _in_every_case(traced: Sequence[_Traced]) -> frozenset[tuple[Column, str]]:
-    """Values that each answer has in a column and no input has: headings, words of the question."""
+    """Finds values that every answer but no input has in a column, such as headings."""
     sets = [
         {
             (column, value)
             for column, addresses in case.columns.items()
             for value in addresses.values()
-            if value not in case.known
+            if value not in case.input_traces
         }
         for case in traced
     ]
@@ -303,7 +307,7 @@ def _in_every_case(traced: Sequence[_Traced]) -> frozenset[tuple[Column, str]]:
 def _sources(
     material: TaskMaterial, case: CaseMaterial
 ) -> dict[str, tuple[CaseMaterial, CellAddress]]:
-    """Where the inputs of other cases have values that can be recognized."""
+    """Locates recognizable values in the inputs of other cases."""
     sources: dict[str, tuple[CaseMaterial, CellAddress]] = {}
     for other in material.cases:
         if other is case:
@@ -336,15 +340,15 @@ def _of(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of an answer, compared with those of its input.
+    """The rows of an answer, compared with those of its input.
 
     Attributes:
-        total: rows with at least two values that can be recognized.
-        apart: the cells of those that the input does not have.
+        total: how many rows have at least two recognizable values.
+        differing: the cells of those of these rows that the input does not have.
     """
 
     total: int
-    apart: tuple[tuple[CellAddress, ...], ...]
+    differing: tuple[tuple[CellAddress, ...], ...]
 
 
 def _rows_apart(case: CaseMaterial, copied: set[Column]) -> _Rows:
@@ -364,14 +368,14 @@ def _rows_apart(case: CaseMaterial, copied: set[Column]) -> _Rows:
             traced = trace(value)
             if traced is not None:
                 where[traced].add((sheet, key >> COLUMN_BITS))
-    apart = []
+    differing = []
     for addresses in several.values():
         held = sorted(
             (where.get(trace(case.answer[address]) or "", set()) for address in addresses), key=len
         )
         if not set.intersection(*held):
-            apart.append(tuple(sorted(addresses)))
-    return _Rows(len(several), tuple(sorted(apart)))
+            differing.append(tuple(sorted(addresses)))
+    return _Rows(len(several), tuple(sorted(differing)))
 
 
 SIGN = Leftover()

@@ -1,7 +1,7 @@
-"""Values of an answer in rows in which nothing else stands.
+"""Finds values of an answer in rows that are otherwise blank.
 
-A gold that fills a column next to a table has a value for each row of the table. One in a row that
-is otherwise blank, among the rows or below them, answers for data that are not there.
+A gold that fills a column next to a table has one value for each row of the table. A value in an
+otherwise blank row, in or below the table, belongs to data that do not exist.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from judge.suspects.signs.odd_formula import rule_of_column
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK
 
 MIN_ROWS = 5
-"""Rows that the gold fills before they make a table."""
+"""How many rows a gold must fill for them to count as a table."""
 
 SHARE = 0.75
-"""Share of these rows in which a column has to hold something to belong to the table."""
+"""Share of these rows in which a column must be filled to belong to the table."""
 
 FEW = 0.1
-"""Share of the rows that are a slip rather than a rule."""
+"""Largest share of the rows that looks like a slip rather than a rule."""
 
 
 class LoneValue:
@@ -33,13 +33,13 @@ class LoneValue:
     title = "the answer has a value in a row whose other cells are blank"
     about = About.GOLD
     blind_spots = (
-        "a table is taken to be what the filled rows have in common, to the left and to the right",
+        "the columns that most of the filled rows share are taken to be the table",
         "a string that no other row has is taken for a heading, and a sum for a total",
-        "where every case has them in the same rows, they may be part of the task",
+        "if every case has such values in the same rows, they may be part of the task",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case with such values."""
+        """Yields one suspect for each case with such values."""
         lone_by_case = {case.number: list(_lone(case)) for case in material.cases}
         for case in material.cases:
             lone = lone_by_case[case.number]
@@ -68,7 +68,7 @@ class LoneValue:
             Certainty.LIKELY if is_own and few else Certainty.POSSIBLE,
             f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, and "
             f"the rest of row {first.row} is blank{and_more(len(lone))}",
-            f"the answer's other rows ({len(rows) - len(lone):,}) belong to rows of a table",
+            f"the answer's other {len(rows) - len(lone):,} rows are next to rows of a table",
             [
                 evidence(
                     EvidenceFile.GOLD,
@@ -82,7 +82,7 @@ class LoneValue:
 
 
 def _lone(case: CaseMaterial) -> Iterator[CellAddress]:
-    """Values of the answer in rows in which the table's other columns are blank."""
+    """Finds values of the answer in rows in which the table's other columns are blank."""
     for sheet in dict.fromkeys(area.sheet for area in case.ranges):
         rows: dict[int, set[int]] = defaultdict(set)
         for key in case.gold.values(sheet):
@@ -101,7 +101,7 @@ def _lone_of(
     written: Sequence[CellAddress],
     rows: Mapping[int, set[int]],
 ) -> Iterator[CellAddress]:
-    """The lone ones among the values that the gold wrote in one column."""
+    """Finds the lone values among those that the gold wrote in one column."""
     if len(written) < MIN_ROWS:
         return
     held = Counter(other for address in written for other in rows[address.row] - {column})
@@ -123,7 +123,7 @@ def _lone_of(
 
 
 def _is_written(case: CaseMaterial, address: CellAddress) -> bool:
-    """Whether the gold wrote a cell of the answer."""
+    """Returns whether the gold changed a cell of the answer."""
     return not (
         agree(case.answer[address], case.input.value(address))
         and case.gold.formula(address) == case.input.formula(address)

@@ -1,7 +1,7 @@
-"""Cases that a run fails although it passes other cases of the same task.
+"""Finds cases that a run fails although it passes other cases of the same task.
 
-A program that is right on two cases follows the rule of their golds. Where the third gold wants
-something else, the gold more often follows a rule of its own than the program is wrong.
+A program that is right on two cases follows the rule of their golds. If it fails the third case, it
+is more likely that the third gold follows a different rule than that the program is wrong.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from judge.workbook.cell import CellValue, ErrorValue
 Answer = Mapping[CellAddress, CellValue]
 
 STRONG = 2 / 3
-"""Share of its cases that a run passes if it is worth a vote on a gold by itself."""
+"""Share of its cases that a run must pass for its answer alone to count against a gold."""
 
 FAIR = 1 / 2
-"""Share that it passes if it is worth one where two sister cases bear it out."""
+"""The same share if the run also passes two other cases of the task."""
 
 
 class MixedVerdicts:
@@ -31,18 +31,18 @@ class MixedVerdicts:
     title = "a run passes other cases of the task and fails this one"
     about = About.GOLD
     blind_spots = (
-        "a program that is right by chance on easy cases fails the one that tells it apart",
-        "a case of a task of which the run fails more cases than it passes is only possible",
-        "a case that some run passes is only possible: its gold can be reached",
+        "a program may be right by chance on easy cases, and fail the one that shows it is wrong",
+        "if the run fails more cases of the task than it passes, the case is only possible",
+        "a case that another run passes is only possible: a program can produce its gold",
         (
-            "a run that passes fewer than half of its cases, or has no verdicts on record, makes a "
-            "case only possible; judge score puts verdicts on record"
+            "if a run passes fewer than half of its cases, or has no verdicts on record, the case "
+            "is only listed as possible; judge score records verdicts"
         ),
-        "nothing is reported of tasks with one case, nor of outputs that hold errors",
+        "tasks with one case, and outputs that contain errors, are not reported",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case that a run fails next to cases that it passes."""
+        """Yields one suspect for each case that a run fails although it passes other cases."""
         if len(material.cases) < 2:
             return
         by_run = answers_of(material)
@@ -71,11 +71,11 @@ class MixedVerdicts:
         cells = differences_from(case, loss.answer)
         if any(isinstance(loss.answer.get(address), ErrorValue) for address in cells):
             return
-        # A program that is mostly right, and right on a sister case, has the rule. A weaker one may
-        # be right on a single case by chance, and an answer that is wrong almost everywhere is more
-        # probably its own fault.
+        # A run that is mostly right, and right on another case of the task, knows the rule. A
+        # weaker run may be right on a single case by chance, and if an answer is wrong almost
+        # everywhere, the program is more probably at fault.
         few = len(cells) * 2 <= max(len(case.answer), 2)
-        # One that fails more cases of the task than it passes is as often wrong as the golds are.
+        # A program that fails more cases of the task than it passes is wrong as often as golds.
         if loss.strength >= STRONG:
             certain = loss.sisters >= loss.failed and not is_reached
         else:
@@ -92,7 +92,7 @@ class MixedVerdicts:
             + (
                 f"{loss.strength:.0%} of its cases"
                 if loss.strength
-                else "nothing says how strong it is"
+                else "its share of passed cases is not on record"
             ),
             [
                 evidence(
@@ -108,10 +108,10 @@ class MixedVerdicts:
 
 
 class _Loss(NamedTuple):
-    """A case that a run fails next to cases that it passes.
+    """A case that a run fails although it passes other cases of the task.
 
     Attributes:
-        strength: share of the run's scored cases that it passes; 0 if it is not on record.
+        strength: share of its scored cases that the run passes; 0 if it is not on record.
         sisters: how many other cases of the task it passes.
         run: the run.
         answer: its answer.
@@ -126,7 +126,7 @@ class _Loss(NamedTuple):
 
 
 def answers_of(material: TaskMaterial) -> dict[str, tuple[float | None, dict[int, Answer]]]:
-    """Run -> its strength, and case number -> its answer; the last of several outputs of a case."""
+    """Returns each run's strength, and its answers by case; a case's last output counts."""
     answers: dict[str, tuple[float | None, dict[int, Answer]]] = {}
     for number, outputs in material.outputs.items():
         for read in outputs:
@@ -136,7 +136,7 @@ def answers_of(material: TaskMaterial) -> dict[str, tuple[float | None, dict[int
 
 
 def differences_from(case: CaseMaterial, answer: Answer) -> list[CellAddress]:
-    """Cells in which an answer differs from the gold, in reading order."""
+    """Finds the cells in which an answer differs from the gold, in reading order."""
     return [
         address
         for address in sorted({*case.answer, *answer})

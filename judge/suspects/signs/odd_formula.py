@@ -1,4 +1,4 @@
-"""Cells of an answer that do not follow the formula of their column."""
+"""Finds cells of an answer that do not follow the formula of their column."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriti
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 
 MIN_FORMULAS = 4
-"""Cells of a column that have to share a formula before another one is odd."""
+"""How many cells of a column must share a formula for another formula to be odd."""
 
 SHARE = 0.75
-"""Share of a column's cells that have to share it."""
+"""Share of a column's cells that must have this formula."""
 
 
 class OddFormula:
@@ -29,28 +29,28 @@ class OddFormula:
         "a constant that the input holds in the same column is taken for data",
         ("a column in which fewer than three in four cells share a formula has no rule to break"),
         (
-            "the first and the last cell of a column may follow a rule of their own, such as a "
+            "the first and the last cell of a column may follow a different rule, such as a "
             "total, and are only listed as possible"
         ),
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case with such cells whose value is not the rule's."""
+        """Yields one suspect for each case with such cells, if the formula's value differs."""
         for case in material.cases:
             yield from self._case(material, case)
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
         expected = dict(_by_the_rule(case))
-        apart = apart_by_rewriting(case, expected)
-        if not apart:
+        differing = apart_by_rewriting(case, expected)
+        if not differing:
             return
         ends = {
             address
             for addresses in _columns(case).values()
             for address in (min(addresses), max(addresses))
         }
-        inner = [address for address in apart if address not in ends]
-        first = (inner or list(apart))[0]
+        inner = [address for address in differing if address not in ends]
+        first = (inner or list(differing))[0]
         own = case.gold.formula(first)
         yield suspect(
             material,
@@ -58,8 +58,8 @@ class OddFormula:
             self,
             Certainty.LIKELY if inner else Certainty.POSSIBLE,
             f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, the "
-            f"formula of its column gives {shown(apart[first])}{and_more(len(apart))}",
-            f"{counted(len(apart), 'cell')} of the answer "
+            f"formula of its column gives {shown(differing[first])}{and_more(len(differing))}",
+            f"{counted(len(differing), 'cell')} of the answer "
             + (
                 "holds a constant among formulas"
                 if own is None
@@ -73,7 +73,7 @@ class OddFormula:
                     found=case.answer.get(address),
                     note=f"the column's formula: {expected[address]}",
                 )
-                for address, value in apart.items()
+                for address, value in differing.items()
             ],
         )
 
@@ -86,7 +86,7 @@ def _columns(case: CaseMaterial) -> Mapping[tuple[str, int], list[CellAddress]]:
 
 
 def _by_the_rule(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
-    """Odd cells of the answer's columns, each with the column's formula written for its row."""
+    """Finds odd cells in the answer's columns, each with the column's formula for its row."""
     for addresses in _columns(case).values():
         formulas = {
             address: case.answer_formulas[address]
@@ -107,9 +107,9 @@ class ColumnRule(NamedTuple):
     """A formula that cells of a column share.
 
     Attributes:
-        text: the formula as it reads in one row.
+        text: the formula as written for one row.
         row: that row.
-        cells: the cells that hold it.
+        cells: the cells that have the formula.
     """
 
     text: str
@@ -117,19 +117,19 @@ class ColumnRule(NamedTuple):
     cells: frozenset[CellAddress]
 
     def at(self, row: int) -> str:
-        """The formula as it reads in a row."""
+        """Returns the formula as written for a row."""
         return shift_formula(self.text, row - self.row, 0)
 
 
 def rule_of_column(formulas: Mapping[CellAddress, str]) -> ColumnRule | None:
-    """The formula that most cells of a column share; None if they are fewer than four.
+    """Returns the formula that most cells of a column share; None if fewer than four share one.
 
     Args:
         formulas: the formulas of one column.
     """
     if len(formulas) < MIN_FORMULAS:
         return None
-    # In the last row, no reference of another row is above the sheet.
+    # Written for the last row, no relative reference points above the first row of the sheet.
     anchor = max(address.row for address in formulas)
     cells: dict[str, set[CellAddress]] = defaultdict(set)
     for address, text in formulas.items():

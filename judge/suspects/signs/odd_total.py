@@ -1,7 +1,7 @@
-"""Totals that are not of the kind of their neighbours.
+"""Finds cells among totals that are not totals.
 
-In a row of totals, each cell adds up the numbers above it; in a column of totals, those to its
-left. A cell among them that holds something else was typed, or made with another formula.
+In a row of totals, each cell is the sum of the numbers above it; in a column of totals, of those to
+its left. A cell among them with another value was typed, or has a different formula.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from judge.workbook.address import cell_key
 from judge.workbook.cell import CellValue
 
 MIN_ADDED = 3
-"""Numbers above a cell, or to its left, that make it a total if it is their sum."""
+"""How many numbers above a cell, or to its left, it must be the sum of to be a total."""
 
 SHARE = 0.75
-"""Share of the numbers in a row, or column, that have to be totals."""
+"""Share of the numbers in a row or column that must be totals."""
 
 MIN_TOTALS = 3
 MAX_CELLS = 20_000
@@ -33,16 +33,16 @@ class OddTotal:
     """See :mod:`judge.suspects.signs.odd_total`."""
 
     name = "odd-total"
-    title = "among totals, a cell of the answer that is not one"
+    title = "a cell of the answer is among totals, but is not a total"
     about = About.GOLD
     blind_spots = (
         "only sums of three or more numbers directly above, or to the left, are seen",
         "a price or a share among sums may be an average on purpose; it is only possible",
-        "totals of another sheet, or of criteria, are not followed",
+        "sums over other sheets, or with criteria, are not recognized as totals",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case with such a cell."""
+        """Yields one suspect for each case with such a cell."""
         for case in material.cases:
             odd = list(_odd(case))
             if odd:
@@ -79,10 +79,10 @@ class _Odd(NamedTuple):
 
     Attributes:
         address: the cell.
-        total: what a total would be.
-        kind: what it is instead of a sum, such as an average; None if it is nothing of the kind.
-        line: ``row`` or ``column``: in which the others are totals.
-        totals: how many others there are.
+        total: the value that a total would have.
+        kind: the statistic that the cell is instead of a sum, such as an average; None if none.
+        line: ``row`` or ``column``, in which the other numbers are totals.
+        totals: how many totals the line has.
     """
 
     address: CellAddress
@@ -93,7 +93,7 @@ class _Odd(NamedTuple):
 
 
 def _odd(case: CaseMaterial) -> Iterator[_Odd]:
-    """Numbers of the answer that are not sums, in rows and columns of sums."""
+    """Finds numbers of the answer that are not sums, in rows and columns of sums."""
     if len(case.answer) > MAX_CELLS:
         return
     numbers: dict[str, dict[int, float]] = {
@@ -111,7 +111,7 @@ def _odd(case: CaseMaterial) -> Iterator[_Odd]:
 
 
 def _values(case: CaseMaterial, sheet: str) -> Iterator[tuple[int, CellValue]]:
-    """Values of a sheet of the gold, those of the answer as they are compared."""
+    """Returns the values of a sheet of the gold; those of the answer as they are compared."""
     yield from case.gold.values(sheet).items()
     for address, value in case.answer.items():
         if address.sheet == sheet:
@@ -121,10 +121,10 @@ def _values(case: CaseMaterial, sheet: str) -> Iterator[tuple[int, CellValue]]:
 def _odd_of(
     numbers: Mapping[int, float], addresses: Sequence[CellAddress], line: str
 ) -> Iterator[_Odd]:
-    """The numbers of a row or column of the answer that are not sums, although most of it are."""
+    """Finds the numbers in a row or column of the answer that are not sums, if most of them are."""
     added = {address: _before(numbers, address, line) for address in addresses}
     added = {address: run for address, run in added.items() if len(run) >= MIN_ADDED}
-    # In a row of totals, all columns have as many numbers.
+    # In a row of totals, all columns have the same number of numbers.
     length = max(map(len, added.values()), default=0)
     added = {address: run for address, run in added.items() if len(run) == length}
     totals = {
@@ -141,7 +141,7 @@ def _odd_of(
 
 
 def _before(numbers: Mapping[int, float], address: CellAddress, line: str) -> list[float]:
-    """The unbroken run of numbers above a cell, or to its left."""
+    """Returns the unbroken run of numbers above a cell, or to its left."""
     run: list[float] = []
     row, column = address.row, address.column
     while True:
@@ -158,12 +158,12 @@ def _sum(run: Sequence[float]) -> float:
 
 
 def _is_sum(value: float, run: Sequence[float]) -> bool:
-    """Whether a number is the sum of others, and not by chance: nor zero, nor one of them."""
+    """Returns whether a number is a sum, and not by chance: neither zero nor one of the terms."""
     return sum(map(bool, run)) > 1 and value != 0 and _same(value, _sum(run))
 
 
 def _kind(value: float, run: Sequence[float]) -> str | None:
-    """Which statistic of the others, other than their sum, a number equals; None without one."""
+    """Returns which other statistic (not the sum) of the numbers a number equals; None if none."""
     kinds = {
         "average": math.fsum(run) / len(run),
         "largest": max(run),

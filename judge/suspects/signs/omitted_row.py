@@ -1,4 +1,4 @@
-"""Rows that hold a word which the question quotes, and that one gold leaves out."""
+"""Finds rows with a word that the question quotes, which one gold leaves out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 
 MIN_ROWS = 4
-"""Rows that a gold has to fill in."""
+"""How many rows a gold must fill in."""
 
 MAX_OMITTED = 2
 MAX_ROWS = 5_000
@@ -26,7 +26,7 @@ _QUOTED = re.compile(
 
 @dataclass(frozen=True)
 class _Rule:
-    """A column of the answer that golds fill in where another column holds a quoted word."""
+    """A column of the answer that golds fill in if another column has a quoted word."""
 
     word: str
     sheet: str
@@ -42,12 +42,12 @@ class OmittedRow:
     about = About.GOLD
     blind_spots = (
         "a rule counts only if another case's gold fills in exactly the rows with the word",
-        "words in other letters than those of the question, and conditions of two words",
-        "a question that names a second condition, which the row does not meet",
+        "words in a different letter case than in the question, and conditions with two words",
+        "a question with a second condition, which the row does not meet",
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """One suspect for each case whose gold leaves out one or two rows of such a rule."""
+        """Yields one suspect for each case whose gold leaves out one or two rows of such a rule."""
         words = {
             word.strip().casefold()
             for words in _QUOTED.findall(material.task.instruction)
@@ -80,7 +80,7 @@ class OmittedRow:
             case.number,
             self,
             Certainty.LIKELY,
-            f"the gold leaves {address_in(case.gold, cells[0])} as it is{and_more(len(cells))}, "
+            f"the gold does not change {address_in(case.gold, cells[0])}{and_more(len(cells))}, "
             f"next to {shown(case.input.value(texts[0]))}",
             f"the question quotes {rule.word!r}, and the gold of another case fills in exactly "
             "the rows that hold it",
@@ -97,7 +97,7 @@ class OmittedRow:
 def _rows_by_rule(
     case: CaseMaterial, words: set[str]
 ) -> Mapping[_Rule, tuple[frozenset[int], frozenset[int]]]:
-    """For each rule: the rows that the gold fills in or changes, and those that hold the word."""
+    """Returns for each rule the rows that the gold fills in or changes, and those with the word."""
     rules: dict[_Rule, tuple[frozenset[int], frozenset[int]]] = {}
     for area in case.ranges:
         if area.sheet not in case.input or area.max_row - area.min_row >= MAX_ROWS:

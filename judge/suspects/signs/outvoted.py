@@ -1,4 +1,4 @@
-"""Golds that several independent submissions outvote: they agree with each other, cell by cell."""
+"""Finds golds that are outvoted: independent submissions agree on different cell values."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Outvoted:
         ),
         (
             "two submissions can agree on a wrong answer, above all on a blank one; blank cells "
-            "do not vote against a gold that holds something"
+            "do not count against a gold that is not blank"
         ),
-        "nothing is reported where fewer than two submissions wrote a readable output",
+        "nothing is reported if fewer than two submissions wrote a readable output",
         (
-            "outputs of the same program, or that are the same file, are one voter; a program that "
-            "was copied with changes is another"
+            "outputs of the same program, or equal files, count as one vote; a program that was "
+            "copied and changed counts as another voter"
         ),
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case that is outvoted."""
+        """Yields one suspect for each case that is outvoted."""
         for case in material.cases:
             voters = _one_of_each_program(material.outputs[case.number])
             if len(voters) > 1:
@@ -55,7 +55,7 @@ class Outvoted:
         if not against:
             return
         all_of_them = [address for address, (_, votes) in against.items() if votes == len(answers)]
-        # A gold that some submission gives in full is at least one reasonable reading.
+        # If a submission has the gold's whole answer, the gold is at least a reasonable reading.
         accepted = sum(
             all(agree(case.answer.get(address), answer.get(address)) for address in addresses)
             for answer in answers
@@ -93,7 +93,7 @@ class Outvoted:
 
 
 def _one_of_each_program(outputs: Sequence[ReadOutput]) -> list[ReadOutput]:
-    """Outputs of one case, of which each program has one."""
+    """Selects outputs of one case, only one for each program."""
     voters: dict[str, ReadOutput] = {}
     for number, read in enumerate(outputs):
         voters.setdefault(read.output.program or str(number), read)
@@ -101,7 +101,7 @@ def _one_of_each_program(outputs: Sequence[ReadOutput]) -> list[ReadOutput]:
 
 
 def _majority(values: Sequence[CellValue]) -> tuple[CellValue, int]:
-    """The value that most submissions have, and how many."""
+    """Returns the value that most submissions have, and how many have it."""
     groups: list[tuple[CellValue, int]] = []
     for value in values:
         for index, (other, votes) in enumerate(groups):

@@ -1,4 +1,4 @@
-"""Ranges in a gold's formulas that move with the row, or end before the data do."""
+"""Finds ranges in a gold's formulas that move with the row, or end before the data do."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import CellRange, CellValue
 
 MIN_ROWS = 3
-"""Rows of a range that count as a table."""
+"""How many rows a range must have to count as a table."""
 
 MAX_MISSED = 10_000
 LOOKUPS = frozenset(
     {"VLOOKUP", "HLOOKUP", "LOOKUP", "MATCH", "INDEX", "XLOOKUP", "XMATCH"}
     | {"COUNTIF", "COUNTIFS", "SUMIF", "SUMIFS", "AVERAGEIF", "AVERAGEIFS", "MAXIFS", "MINIFS"}
 )
-"""Functions whose ranges are tables, not windows that are meant to move."""
+"""Functions whose ranges are lookup tables, not windows that should move with the row."""
 
 
 class MovingRange:
@@ -35,32 +35,37 @@ class MovingRange:
     blind_spots = (
         "only references of the form A1:B9 are followed, not names, tables or OFFSET",
         (
-            "a range may end early on purpose; it is a suspect only if the rest of the data would "
+            "a range may end early on purpose; it is reported only if the rest of the data would "
             "change the answer"
         ),
-        "windows of SUM or AVERAGE are taken to move on purpose",
+        "moving windows of SUM or AVERAGE are assumed to be intended",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case with such ranges, if they change the answer."""
+        """Yields one suspect for each case with such ranges, if they change the answer."""
         for case in material.cases:
             yield from self._case(material, case)
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
         moving = dict(_held_in_place(case))
-        apart = apart_by_rewriting(case, moving)
-        if apart:
-            yield self._suspect(
-                material, case, apart, moving, "with the range of the first row", Certainty.LIKELY
-            )
-            return
-        longer = dict(_lengthened(case))
-        apart = apart_by_rewriting(case, longer)
-        if apart:
+        differing = apart_by_rewriting(case, moving)
+        if differing:
             yield self._suspect(
                 material,
                 case,
-                apart,
+                differing,
+                moving,
+                "with the range of the first row",
+                Certainty.LIKELY,
+            )
+            return
+        longer = dict(_lengthened(case))
+        differing = apart_by_rewriting(case, longer)
+        if differing:
+            yield self._suspect(
+                material,
+                case,
+                differing,
                 longer,
                 "with its range down to the last row of the data",
                 Certainty.POSSIBLE,
@@ -70,20 +75,20 @@ class MovingRange:
         self,
         material: TaskMaterial,
         case: CaseMaterial,
-        apart: Mapping[CellAddress, CellValue],
+        differing: Mapping[CellAddress, CellValue],
         formulas: Mapping[CellAddress, str],
         how: str,
         certainty: Certainty,
     ) -> Suspect:
-        first = next(iter(apart))
+        first = next(iter(differing))
         return suspect(
             material,
             case.number,
             self,
             certainty,
             f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, {how} "
-            f"its formula gives {shown(apart[first])}{and_more(len(apart))}",
-            f"{counted(len(apart), 'cell')} of the answer read only a part of the table: "
+            f"its formula gives {shown(differing[first])}{and_more(len(differing))}",
+            f"{counted(len(differing), 'cell')} of the answer read only a part of the table: "
             f"{case.gold.formula(first)}",
             [
                 evidence(
@@ -93,13 +98,13 @@ class MovingRange:
                     found=case.answer.get(address),
                     note=f"expected {how}: {formulas[address]}",
                 )
-                for address, value in apart.items()
+                for address, value in differing.items()
             ],
         )
 
 
 def _held_in_place(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
-    """Formulas that were filled down, with their tables held where the first row has them."""
+    """Returns the formulas that were filled down, with their tables fixed as in the first row."""
     by_column: dict[tuple[str, int], list[CellAddress]] = {}
     for address in case.answer_formulas:
         by_column.setdefault((address.sheet, address.column), []).append(address)
@@ -128,7 +133,7 @@ def _with_fixed_rows(formula: str, area: Area) -> str:
 
 
 def _lengthened(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
-    """Formulas whose tables end before the data, with the rest of the data in them."""
+    """Returns the formulas whose tables end before the data, extended to the end of the data."""
     seen: dict[Reference, int] = {}
     runs: dict[tuple[str, int], Mapping[int, int]] = {}
     for address, text in case.answer_formulas.items():
@@ -162,7 +167,7 @@ def _with_last_row(formula: str, old: int, new: int) -> str:
 
 
 def _last_row(case: CaseMaterial, sheet: str, reference: Reference, runs: Mapping[int, int]) -> int:
-    """The last row of the table that a range begins in, if it goes on directly below."""
+    """Returns the last row of the table, if it continues directly below the range."""
     row = reference.max_row
     last = min(runs.get(row, row), row + MAX_MISSED)
     column = reference.min_column
@@ -174,7 +179,7 @@ def _last_row(case: CaseMaterial, sheet: str, reference: Reference, runs: Mappin
 
 
 def _runs(book: Book, sheet: str, column: int) -> Mapping[int, int]:
-    """Row of a column -> the last row down to which it holds cells of the same sort."""
+    """Maps each row of a column to the last row of its run of cells of the same type."""
     values, formulas = book.values(sheet), book.formulas(sheet)
     sorts = {
         key >> COLUMN_BITS: (key in formulas, isinstance(value, str))
@@ -189,7 +194,7 @@ def _runs(book: Book, sheet: str, column: int) -> Mapping[int, int]:
 
 
 def goes_on(book: Book, sheet: str, reference: Reference, row: int) -> bool:
-    """Whether a row holds, in a range's first column, what the last row of the range holds."""
+    """Returns whether a row's cell in the range's first column resembles that of its last row."""
     values, formulas = book.values(sheet), book.formulas(sheet)
     above = cell_key(reference.max_row, reference.min_column)
     key = cell_key(row, reference.min_column)

@@ -1,4 +1,4 @@
-"""Two tasks that ask the same of the same input, and do not accept each other's golds."""
+"""Finds tasks with the same question and input that do not accept each other's golds."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class SameQuestion:
     """See :mod:`judge.suspects.signs.same_question`."""
 
     name = "same-question"
-    title = "another task asks the same of the same input, and has another gold"
+    title = "another task has the same question and input, but a different gold"
     about = About.GOLD
     blind_spots = (
-        "which of the two is wrong; if the question leaves it open, neither is",
+        "which of the two golds is wrong; if the question leaves it open, neither is",
         "questions that say the same in other words, and inputs that differ in any byte",
-        "tasks that are judged by other options, such as another answer position",
+        "tasks that are judged with different options, such as another answer position",
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """One suspect for each case that refuses all golds of another task's case."""
+        """Yields one suspect for each case that refuses all golds of another task's case."""
         for case in material.task.cases:
             for other, twin in _twins(material, case):
                 try:
@@ -39,7 +39,7 @@ class SameQuestion:
                     case.number,
                     self,
                     Certainty.LIKELY,
-                    f"task {other.id} asks the same of the same input, and its gold is refused "
+                    f"task {other.id} has the same question and input, but its gold is refused "
                     f"here: {refused[0]}",
                     "one of the two golds is wrong, or the question leaves the answer open",
                     [Evidence(EvidenceFile.OTHER_CASE, note=f"task {other.id}: {refused[0]}")],

@@ -1,4 +1,4 @@
-"""Cases that any program passes, or that repeat another case."""
+"""Finds cases that any program passes, or that repeat another case."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class SaysNothing:
             "checker compares styles"
         ),
         (
-            "a case that passes most wrong programs, but not the untouched input, is not seen; "
+            "a case that accepts most wrong programs, but not the untouched input, is not seen; "
             "`judge annotate strength` measures that"
         ),
         (
-            "a case that repeats another's answer from other data still kills programs that read "
-            "the data wrongly; it is listed as possible"
+            "a case with the same answer as another case, but different data, still rejects "
+            "programs that read the data wrongly; it is listed as possible"
         ),
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case that says nothing."""
+        """Yields one suspect for each case that tests nothing."""
         for check in material.checks:
             yield from self._whole_answer(material, check)
         if material.task.checker.options.get("style"):
@@ -46,7 +46,7 @@ class SaysNothing:
             yield from self._case(material, case)
 
     def _whole_answer(self, material: TaskMaterial, check: CaseCheck) -> Iterator[Suspect]:
-        """A case whose answer is not a range of cells."""
+        """Examines a case whose answer is not a range of cells."""
         notes: tuple[str, ...]
         if check.untouched_accepted:
             summary, why = (
@@ -117,16 +117,16 @@ class SaysNothing:
         summary = f"the answer is that of case {other.number}"
         if not outside and not same_looks(case.input, other.input):
             certainty = Certainty.POSSIBLE
-            why = "the inputs differ in the looks of their cells, and no cell of the answer follows"
+            why = "the inputs differ in the looks of their cells, but the answer is the same"
         elif not outside:
-            certainty, why = Certainty.SURE, "so is the input: the case adds nothing"
+            certainty, why = Certainty.SURE, "the input is the same too: the case adds nothing"
         else:
             first = outside[0]
             certainty = Certainty.POSSIBLE
             why = (
                 f"the inputs differ in {counted(len(outside), 'cell')} "
                 f"({address_in(case.input, first)} is {shown(case.input.value(first))}, not "
-                f"{shown(other.input.value(first))}), and no cell of the answer follows"
+                f"{shown(other.input.value(first))}), but the answer is the same"
             )
         return suspect(
             material,
@@ -149,7 +149,7 @@ class SaysNothing:
 
 
 def input_answer(case: CaseMaterial) -> Mapping[CellAddress, CellValue]:
-    """Values of the input in the answer range, at the addresses of the gold."""
+    """Returns the values of the input in the answer range, at the addresses of the gold."""
     values: dict[CellAddress, CellValue] = {}
     pairs = [
         (gold, given)
@@ -193,7 +193,7 @@ def _repeats(case: CaseMaterial, other: CaseMaterial) -> bool:
 
 
 def input_changes(first: CaseMaterial, second: CaseMaterial) -> list[CellAddress]:
-    """Cells in which the inputs of two cases differ, formulas by text."""
+    """Finds cells in which the inputs of two cases differ; formulas are compared as text."""
     changes: list[CellAddress] = []
     for sheet in second.input.sheet_names:
         if sheet in first.input:
@@ -204,7 +204,7 @@ def input_changes(first: CaseMaterial, second: CaseMaterial) -> list[CellAddress
 
 
 def same_input(first: CaseMaterial, second: CaseMaterial) -> bool:
-    """Whether two cases have the same input: its cells, and how they look."""
+    """Returns whether two cases have the same input, including the looks of its cells."""
     return not input_changes(first, second) and same_looks(first.input, second.input)
 
 
@@ -213,7 +213,7 @@ def _in_input_answer(case: CaseMaterial, address: CellAddress) -> bool:
 
 
 def _changes(case: CaseMaterial) -> Iterator[Evidence]:
-    """Where the gold differs from the input, outside the answer."""
+    """Makes evidence of where the gold differs from the input outside the answer."""
     for address in case.differences:
         yield evidence(
             EvidenceFile.GOLD,

@@ -1,4 +1,4 @@
-"""Golds whose stored values are not what their own formulas give over their own cells."""
+"""Finds golds whose stored values differ from what their formulas compute now."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ class Stale:
     """See :mod:`judge.suspects.signs.stale`."""
 
     name = "stale-gold"
-    title = "the gold's stored values are not what its own formulas give over its own cells"
+    title = "the gold's stored values differ from what its own formulas compute from its own cells"
     about = About.GOLD
     blind_spots = (
         "a gold of constants has no formulas that could be computed",
         (
-            "where the calculation engines are wrong in the same way, or share a gap of Excel's, "
-            "the gold is suspected without reason; a cell that only one engine computes is never "
-            "sure"
+            "if the calculation engines share an error, or differ from Excel in the same way, the "
+            "gold is suspected without reason; a cell that only one engine computes is never sure"
         ),
-        "where the input shows a stored value as an example, the sign is only possible",
-        "golds that a library wrote hold no values that could be out of date",
+        "if the input shows a stored value as an example, the suspect is only possible",
+        "golds that a library wrote have no stored values that could be out of date",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case with such cells."""
+        """Yields one suspect for each case with such cells."""
         for case in material.cases:
             yield from self._case(material, case)
 
@@ -46,10 +45,10 @@ class Stale:
         now = case.recomputed
         total = len(case.answer_formulas)
         first = cells[0]
-        # If everything differs, the engines more probably lack something than the whole gold is
-        # out of date; a few cells among many that agree are another matter.
+        # If everything differs, an engine probably lacks a feature; it is less probable that the
+        # whole gold is out of date. If only a few cells differ, the gold is suspect.
         few = len(cells) * 2 <= total
-        # Where the input shows the stored value as an example, the engines are wrong.
+        # If the input shows the stored value as an example, the engines are wrong.
         shown_before = any(
             case.input.formula(address) is None
             and case.input.value(address) is not None
@@ -70,7 +69,7 @@ class Stale:
 
 
 def stale_cells(case: CaseMaterial) -> list[CellAddress]:
-    """Cells of the answer whose stored value is not what is computed now."""
+    """Finds the cells of the answer whose stored value differs from the computed one."""
     if not case.recomputed:
         return []
     return [
@@ -81,7 +80,7 @@ def stale_cells(case: CaseMaterial) -> list[CellAddress]:
 
 
 def alike(answer: Mapping[CellAddress, CellValue], address: CellAddress, value: CellValue) -> bool:
-    """Whether a computed value is the answer's; strings of spaces are blank."""
+    """Returns whether a computed value equals the answer's; strings of spaces count as blank."""
     stored = answer.get(address)
     if isinstance(value, str) and not value.strip():
         value = None

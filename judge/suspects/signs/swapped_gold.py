@@ -1,4 +1,4 @@
-"""Golds whose rows are those of another case's input."""
+"""Finds golds whose rows are those of another case's input."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from judge.workbook.cell import CellRange, CellValue
 
 MIN_ROWS = 5
 SHARE = 0.75
-"""Share of the gold's rows that its own input has, so that it is made of the rows of an input."""
+"""If the input has this share of the gold's rows, the gold is taken to be made of input rows."""
 
 MIN_COLUMNS = 2
 
 Row = tuple[tuple[int, CellValue], ...]
-"""Column and value of each cell of a row that is not blank."""
+"""A row: column and value of each of its non-blank cells."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class SwappedGold:
     title = "the rows of the gold are those of another case's input"
     about = About.GOLD
     blind_spots = (
-        "answers that compute anything: only golds count whose rows are all in an input",
+        "answers with computed values: only golds whose rows are all in one input count",
         "two cases whose inputs have the same rows",
-        "which of two golds belongs where: the other one may be in the wrong case as well",
+        "to which case each gold belongs: the other gold may be in the wrong case as well",
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """One suspect for each case whose rows are in another case's input, and not in its own."""
+        """Yields one suspect for each case whose rows are in the input of another case instead."""
         tables = [table for case in material.cases if (table := _table(case)) is not None]
         for own in tables:
             foreign = own.gold - own.given
@@ -67,8 +67,8 @@ class SwappedGold:
             own.case.number,
             self,
             Certainty.LIKELY,
-            f"{counted(foreign.total(), 'row')} of the gold not in this input, all "
-            f"{own.gold.total():,} in that of case {number}",
+            f"not in this input: {counted(foreign.total(), 'row')} of the gold; all "
+            f"{own.gold.total():,} are in the input of case {number}",
             f"the gold seems to belong to another case, such as case {number}",
             [
                 evidence(
@@ -85,7 +85,7 @@ class SwappedGold:
 
 
 def _table(case: CaseMaterial) -> _Table | None:
-    """The rows of a case whose answer is one table of constants; None if it is anything else."""
+    """Returns the rows of a case if its answer is one table of constants; otherwise None."""
     if len(case.ranges) != 1 or None in case.input_ranges or case.answer_formulas:
         return None
     (area,) = case.ranges
@@ -105,7 +105,7 @@ def _table(case: CaseMaterial) -> _Table | None:
 
 
 def _rows(book: Book, sheet: str, area: CellRange) -> dict[int, Row]:
-    """The rows of a sheet in the columns of an area, as far as they hold two cells or more."""
+    """Returns the rows of a sheet, in an area's columns, with at least two non-blank cells."""
     rows: dict[int, list[tuple[int, CellValue]]] = defaultdict(list)
     for key, value in book.values(sheet).items():
         column = key & COLUMN_MASK

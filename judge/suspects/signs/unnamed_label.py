@@ -1,7 +1,7 @@
-"""Words of an answer that nothing a program is given contains.
+"""Finds words in an answer that neither the question nor the input contains.
 
-A program can compute a number that nobody has given it. It cannot guess which word the author of
-the gold chose for a result, unless the question, or the input, has the word.
+A program can compute a number, but it cannot guess which word the author of the gold chose for a
+result, unless the question or the input has the word.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, Suspect
 
 CUSTOMARY = frozenset({"yes", "no", "true", "false", "n/a", "na", "error", "total", "grand total"})
-"""Words that people expect without being named."""
+"""Words that people expect even if no question names them."""
 
 MIN_LETTERS = 2
 STEM = 4
-"""Letters that a word and its other forms begin with."""
+"""How many first letters a word shares with its other forms."""
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -32,13 +32,13 @@ class UnnamedLabel:
     title = "the answer holds a word that neither the question nor the input has"
     about = About.GOLD
     blind_spots = (
-        "where the gold has formulas, only words that they write whole into a cell count",
+        "if the gold has formulas, a word counts only if a formula writes it as a whole cell",
         f"customary words are left out: {', '.join(sorted(CUSTOMARY))}",
-        "a question in a language other than its workbook's may name the word in its own",
+        "a question in a language other than its workbook's may name the word in its language",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case whose answer has words that the program is not given."""
+        """Yields one suspect for each case whose answer has words that a program cannot know."""
         given = _words(material.task.instruction)
         for case in material.cases:
             given |= _words_of(case)
@@ -66,13 +66,13 @@ class UnnamedLabel:
 
 
 def _is_unnamed(case: CaseMaterial, address: CellAddress, given: frozenset[str]) -> bool:
-    """Whether the author of the gold wrote a word into a cell that nothing else contains."""
+    """Returns whether a word of the gold occurs nowhere else, so that its author chose it."""
     value, formula = case.answer[address], case.gold.formula(address)
     if not isinstance(value, str) or value.strip().casefold() in CUSTOMARY:
         return False
     if sum(character.isalpha() for character in value) < MIN_LETTERS:
         return False
-    # A word with digits is a code or an identifier, which programs put together.
+    # A word with digits is a code or an identifier, which programs can construct.
     words = frozenset(word for word in _words(value) if word.isalpha())
     if words <= given:
         return False
@@ -82,12 +82,12 @@ def _is_unnamed(case: CaseMaterial, address: CellAddress, given: frozenset[str])
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of some text, each by the letters that its other forms begin with as well."""
+    """Returns the words of a string, each shortened to the letters that its other forms share."""
     return frozenset(match[0].casefold()[:STEM] for match in _WORD.finditer(text))
 
 
 def _words_of(case: CaseMaterial) -> frozenset[str]:
-    """The words in the cells, formulas and sheet names of an input."""
+    """Returns the words in the cells, formulas and sheet names of an input."""
     texts = list(case.input.sheet_names)
     for sheet in case.input.sheet_names:
         texts += [value for value in case.input.values(sheet).values() if isinstance(value, str)]

@@ -1,4 +1,4 @@
-"""Answers that depend on the day on which the gold was saved."""
+"""Finds answers that depend on the day on which the gold was saved."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Volatile:
     about = About.GOLD
     blind_spots = (
         (
-            "a gold of constants that somebody computed on the day of saving holds no such "
-            "function; only dates that nothing in the input explains betray it"
+            "a gold of constants that were computed on the day of saving has no such function; "
+            "only dates that the input does not explain would reveal it"
         ),
         "a random choice that the question itself requires is listed as well",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case whose answer changes by itself."""
+        """Yields one suspect for each case whose answer changes by itself."""
         for case in material.cases:
             yield from self._case(material, case)
 
@@ -90,9 +90,9 @@ def _functions(case: CaseMaterial, address: CellAddress) -> str:
 
 
 def another_day(case: CaseMaterial) -> list[CellAddress]:
-    """Cells of the answer that have another value tomorrow, in some weeks, or next year.
+    """Finds cells of the answer that will have another value tomorrow, in some weeks or next year.
 
-    Only dates move: what depends on chance alone is left out.
+    Only the date is varied: cells that depend on chance alone are left out.
     """
     formulas = {
         CellRef(sheet, key >> COLUMN_BITS, key & COLUMN_MASK): text.removeprefix("=")

@@ -1,4 +1,4 @@
-"""Strings of an answer that the question writes in other letters."""
+"""Finds strings in an answer that the question writes in a different letter case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 
 MIN_LETTERS = 2
 
-# Longer strings in quotes are sentences, not what a cell is to hold.
+# Longer quoted strings are sentences, not contents of a cell.
 _QUOTED = re.compile(
     r"\"([^\"\n]{1,60})\"|\u201c([^\u201d\n]{1,60})\u201d|\u2018([^\u2019\n]{1,60})\u2019"
     r"|(?<![\w'])'([^'\n]{1,60})'(?![\w'])"
@@ -23,33 +23,33 @@ class Wording:
     """See :mod:`judge.suspects.signs.wording`."""
 
     name = "wording"
-    title = "the answer holds a word that the question writes in other letters"
+    title = "the answer has a word that the question writes in a different letter case"
     about = About.GOLD
     blind_spots = (
-        "only what the question has in quotation marks is compared",
+        "only words that the question has in quotation marks are compared",
         (
-            "a word that the input or the question also writes as the gold does is left out, and "
-            "so is one that merely has other spaces"
+            "words that the input or the question also writes as the gold does are left out, and "
+            "so are words that differ only in spaces"
         ),
-        "the question may name what the input holds, and not what is to be written",
+        "the question may quote a word of the input, and not one that the answer must contain",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case whose answer has such words."""
+        """Yields one suspect for each case whose answer has such words."""
         question = material.task.instruction
-        asked = _quoted(question)
-        if asked:
+        quoted = _quoted(question)
+        if quoted:
             for case in material.cases:
-                yield from self._case(material, case, asked, question)
+                yield from self._case(material, case, quoted, question)
 
     def _case(
-        self, material: TaskMaterial, case: CaseMaterial, asked: Mapping[str, str], question: str
+        self, material: TaskMaterial, case: CaseMaterial, quoted: Mapping[str, str], question: str
     ) -> Iterator[Suspect]:
         by_text: dict[str, list[CellAddress]] = {}
         for address, value in case.answer.items():
             if not isinstance(value, str):
                 continue
-            if asked.get(value.strip().casefold(), value.strip()) != value.strip():
+            if quoted.get(value.strip().casefold(), value.strip()) != value.strip():
                 by_text.setdefault(value, []).append(address)
         input_strings = _strings(case) if by_text else frozenset()
         by_text = {
@@ -67,16 +67,16 @@ class Wording:
             self,
             Certainty.LIKELY,
             f"the gold's {address_in(case.gold, addresses[0])} is {shown(text)}, "
-            f"the question asks for {shown(asked[text.strip().casefold()])}",
+            f"the question asks for {shown(quoted[text.strip().casefold()])}",
             f"letter case counts: {counted(len(cells), 'cell')} would reject what the question has "
             "in quotation marks",
             [
                 evidence(
                     EvidenceFile.GOLD,
                     address,
-                    expected=asked[text.strip().casefold()],
+                    expected=quoted[text.strip().casefold()],
                     found=text,
-                    note="expected as the question writes it",
+                    note="expected in the letter case of the question",
                 )
                 for text, address in cells
             ],
@@ -84,7 +84,7 @@ class Wording:
 
 
 def _quoted(question: str) -> dict[str, str]:
-    """Quotations in a question, in folded case; without words that it writes in two ways."""
+    """Returns the quotations in a question, case-folded, without words it writes in two ways."""
     quoted: dict[str, set[str]] = {}
     for match in _QUOTED.finditer(question):
         text = next(group for group in match.groups() if group is not None).strip().rstrip(".,;")
@@ -94,7 +94,7 @@ def _quoted(question: str) -> dict[str, str]:
 
 
 def _strings(case: CaseMaterial) -> frozenset[str]:
-    """Every string of the input."""
+    """Returns every string of the input."""
     return frozenset(
         value
         for sheet in case.input.sheet_names
@@ -104,7 +104,7 @@ def _strings(case: CaseMaterial) -> frozenset[str]:
 
 
 def _has_word(question: str, text: str) -> bool:
-    """Whether a question writes a word in just these letters, in quotation marks or not."""
+    """Returns whether a question has a word in exactly this letter case, quoted or not."""
     return re.search(rf"(?<!\w){re.escape(text)}(?!\w)", question) is not None
 
 

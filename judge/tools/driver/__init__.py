@@ -1,8 +1,8 @@
-"""Programs that run *inside* the sandbox and do the calls of an agent: not trusted outside.
+"""Programs that run *inside* the sandbox and execute an agent's calls; nothing trusts them outside.
 
 The driver is process 1 of its root. It starts a Python interpreter, a shell, a program that draws
 workbooks, and MCP servers, each when it is first needed, and relays between them and the judge.
-Whatever it reads of them is bounded here, before anything is parsed.
+The driver limits what it reads from them, before anything is parsed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _OWN = "judge.tools.driver"
 
 
 def driver_text() -> str:
-    """The driver, ready for ``Sandbox.service``."""
+    """Returns the text of the driver, for ``Sandbox.service``."""
     return program_text(*_DRIVER)
 
 
 @functools.cache
 def helper_texts() -> dict[str, str]:
-    """The programs that the driver starts, by name."""
+    """Returns the source text of the programs that the driver starts, by name."""
     return {
         "python": program_text(f"{_OWN}.interpreter"),
         "drawing": program_text(*_DRAWING),
@@ -46,6 +46,6 @@ def helper_texts() -> dict[str, str]:
 
 @functools.cache
 def driver_digest() -> str:
-    """Changes whenever what runs inside does."""
+    """Returns a hash of the programs that run inside."""
     text = json.dumps([driver_text(), helper_texts()])
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""A process that the driver starts, and what of its output is kept."""
+"""Processes that the driver starts: their input, output and end."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import time
 from collections.abc import Mapping, Sequence
 
 TAIL_BYTES = 64 * 1024
-"""How much of a standard error is kept: its end."""
+"""How much of the end of standard error is kept, in bytes."""
 
 _CHUNK_BYTES = 64 * 1024
 _DRAIN_PAUSE_S = 0.01
-"""After each chunk of a standard error: a flood waits, the driver does not."""
+"""Pause after each chunk of standard error; it slows down a flood, but not the driver."""
 _END_S = 2.0
 
 
@@ -26,17 +26,17 @@ class EndedError(Exception):
 
 
 class TooLongError(Exception):
-    """A line, or a frame, is longer than any may be."""
+    """A line, or a frame, is longer than the limit."""
 
 
 class Child:
-    """A process with pipes, in a session of its own.
+    """A child process with pipes, in a new session.
 
     Args:
-        command: it and its arguments.
-        environment: all of it.
-        folder: where it starts.
-        data_bytes: the most memory of its own that it may hold.
+        command: the command and its arguments.
+        environment: the whole environment.
+        folder: the working directory.
+        data_bytes: most private memory that the process may allocate.
     """
 
     def __init__(
@@ -77,10 +77,10 @@ class Child:
         self._draining.start()
 
     def wait(self, limit_s: float) -> int | None:
-        """Waits for its end, and for that of its standard error, for so long each.
+        """Waits for the end of the process, and of its standard error, up to the limit for each.
 
         Returns:
-            Its exit code; None if it still runs.
+            The exit code; None if the process still runs.
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(limit_s)
@@ -89,20 +89,20 @@ class Child:
 
     @property
     def complaint(self) -> str:
-        """The end of its standard error."""
+        """The end of the process's standard error."""
         return self._tail.decode("utf-8", "replace")
 
     @property
     def complained_bytes(self) -> int:
-        """How much it wrote to standard error."""
+        """How many bytes the process wrote to standard error."""
         return self._complaints
 
     def send(self, data: bytes, deadline: float) -> None:
-        """Sends everything.
+        """Sends all of the data.
 
         Raises:
-            TimeoutError: it does not read.
-            EndedError: it has ended.
+            TimeoutError: the process does not read it in time.
+            EndedError: the process has ended.
         """
         view = memoryview(data)
         while view:
@@ -120,45 +120,47 @@ class Child:
                 raise EndedError from error
 
     def lines(self, deadline: float, most_bytes: int, most_lines: int) -> list[bytes]:
-        """At least one whole line, without its end, and those that have arrived.
+        """Waits for a whole line; returns it with further lines that have arrived.
+
+        The lines are returned without line breaks.
 
         Args:
-            deadline: by the monotonic clock.
-            most_bytes: the most bytes of a line, and of all together after the first.
-            most_lines: how many are returned.
+            deadline: time limit, by the monotonic clock.
+            most_bytes: most bytes of a line, and of all lines together after the first.
+            most_lines: how many lines are returned at most.
 
         Raises:
-            TimeoutError: no whole line in time.
-            EndedError: there is none, and none will come.
-            TooLongError: a line has more bytes.
+            TimeoutError: no whole line came in time.
+            EndedError: the output has ended, without a whole line.
+            TooLongError: a line is longer.
         """
-        found: list[bytes] = []
+        lines: list[bytes] = []
         size = 0
         searched = 0
         while True:
-            while len(found) < most_lines:
+            while len(lines) < most_lines:
                 end = self._buffer.find(b"\n", searched)
-                if end < 0 or (found and size + end > most_bytes):
+                if end < 0 or (lines and size + end > most_bytes):
                     break
                 if end > most_bytes:
                     raise TooLongError
-                found.append(bytes(self._buffer[:end]))
+                lines.append(bytes(self._buffer[:end]))
                 del self._buffer[: end + 1]
                 size += end
                 searched = 0
-            if found:
-                return found
+            if lines:
+                return lines
             if len(self._buffer) > most_bytes:
                 raise TooLongError
             searched = len(self._buffer)
             self._fill(deadline)
 
     def exactly(self, count: int, deadline: float) -> bytes:
-        """So many bytes.
+        """Reads exactly ``count`` bytes.
 
         Raises:
-            TimeoutError: not in time.
-            EndedError: it has ended before.
+            TimeoutError: they did not come in time.
+            EndedError: the output ended before.
         """
         while len(self._buffer) < count:
             self._fill(deadline)
@@ -167,11 +169,11 @@ class Child:
         return data
 
     def frame(self, deadline: float, most_bytes: int) -> bytes:
-        """The payload of one length-prefixed frame.
+        """Reads the payload of one length-prefixed frame.
 
         Raises:
-            TimeoutError, EndedError: as :meth:`exactly`.
-            TooLongError: it has more bytes.
+            TimeoutError, EndedError: as in :meth:`exactly`.
+            TooLongError: the payload is longer.
         """
         length = int.from_bytes(self.exactly(4, deadline), "big")
         if length > most_bytes:
@@ -204,12 +206,12 @@ class Child:
                 time.sleep(_DRAIN_PAUSE_S)
 
     def interrupt(self) -> None:
-        """Sends it what ctrl+c would."""
+        """Sends SIGINT to the process, as Ctrl-C does."""
         with contextlib.suppress(OSError):
             os.kill(self.process.pid, signal.SIGINT)
 
     def end(self) -> None:
-        """Ends it: closes its input, waits, then asks, then kills its whole group."""
+        """Ends the process: closes its input, waits, sends SIGTERM, then kills its whole group."""
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             self.process.stdin.close()
@@ -223,7 +225,7 @@ class Child:
         self.kill()
 
     def kill(self) -> None:
-        """Kills its whole group at once."""
+        """Kills the whole process group immediately."""
         with contextlib.suppress(OSError):
             os.killpg(self.process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -235,7 +237,7 @@ class Child:
 
 
 def stats(*, ended: bool = False) -> dict[int, int]:
-    """Every process that runs, or has ended and is not noted yet -> its parent."""
+    """Returns process -> parent, of running processes, or of ended ones that are not reaped yet."""
     parents = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -249,7 +251,7 @@ def stats(*, ended: bool = False) -> dict[int, int]:
 
 
 def descendants(root: int) -> list[int]:
-    """Every process below another one."""
+    """Returns all descendants of a process."""
     parents = stats()
     below: list[int] = []
     for pid in parents:
@@ -263,7 +265,7 @@ def descendants(root: int) -> list[int]:
 
 
 def reap(ours: set[int]) -> None:
-    """Takes note of the end of orphans, which come to process 1."""
+    """Reaps orphans that have ended, which process 1 inherits."""
     for pid, parent in stats(ended=True).items():
         if parent == os.getpid() and pid not in ours:
             with contextlib.suppress(OSError):
@@ -271,7 +273,7 @@ def reap(ours: set[int]) -> None:
 
 
 def memory_bytes() -> int:
-    """Proportional memory of everything in this namespace, the driver included."""
+    """Returns the proportional memory (PSS) of all processes in this namespace, driver included."""
     total = 0
     for pid in stats():
         with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup") as file:

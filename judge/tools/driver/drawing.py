@@ -1,7 +1,7 @@
 """Draws a range of a workbook: LibreOffice makes a page of it, poppler a picture of the page.
 
 Runs inside the root for agents, together with the judge's LibreOffice service. One process is kept
-warm.
+running.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from judge.recalc.services.office import SCRIPTING, Office
 from judge.sandbox.service_frames import serve
 
 SIDE = 1568
-"""Longest side of a picture in pixels."""
+"""Longest side of a picture, in pixels."""
 
 _PIXELS_PER_INCH = 110
 _ROW_HEADS = 1400
 _COLUMN_HEADS = 700
-"""Room for the heads of rows and columns, in hundredths of a millimetre."""
+"""Room for row and column headers, in hundredths of a millimetre."""
 
 _LEAST, _MOST = 1000, 1_000_000
 _INCH = 2540
 
 
 def main() -> None:
-    """Answers frames until there are no more."""
+    """Answers requests until there are no more."""
     office = Office()
 
     def answer_to(frame: dict[str, Any]) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _load_charts(context: Any) -> None:
-    """Has embedded objects loaded, which charts are; the settings for formulas leave them out."""
+    """Lets embedded objects be loaded, such as charts; the settings for formulas disable this."""
     import uno  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
 
     manager = context.ServiceManager
@@ -110,7 +110,7 @@ def _draw(office: Office, path: str, sheet: str, area: str, picture: str) -> dic
 
 
 def _named(sheet: str, names: Sequence[str]) -> str | None:
-    """The name that LibreOffice gives a sheet; it makes SHEET1 of a file SHEET1_2."""
+    """Returns the name that LibreOffice gives to a sheet; it may rename SHEET1 to SHEET1_2."""
     if sheet in names:
         return sheet
     alike = [name for name in names if name.casefold() == sheet.casefold()]
@@ -119,7 +119,7 @@ def _named(sheet: str, names: Sequence[str]) -> str | None:
 
 
 def _set_page(book: Any, sheet: Any, cells: Any) -> None:
-    """One page of the size of the range, without margins, with the heads of rows and columns."""
+    """Sets up one page of the size of the range, without margins, with row and column headers."""
     style = book.StyleFamilies.getByName("PageStyles").getByName(sheet.PageStyle)
     size = cells.Size
     style.IsLandscape = size.Width > size.Height
@@ -135,7 +135,7 @@ def _set_page(book: Any, sheet: Any, cells: Any) -> None:
 
 
 def _size_of(page: str) -> list[str]:
-    """The resolution at which a page has at most :data:`SIDE` pixels."""
+    """Returns the resolution at which no side of a page has more than :data:`SIDE` pixels."""
     done = subprocess.run(
         ["pdfinfo", page], check=True, timeout=60, stdin=subprocess.DEVNULL, capture_output=True
     )

@@ -1,9 +1,9 @@
 """A Python interpreter that lives for one task: the program of a sandbox service.
 
 The judge never imports this file: its text is sent into the sandbox and runs there, isolated,
-with only the standard library. What it executes can do anything to this process, so nothing that it
-answers is trusted with more than the conversation of its own task: no verdict and no score depends
-on it.
+with only the standard library. The programs that it executes can do anything to this process. So
+its answers are used only in the conversation of its own task: no verdict and no score depends on
+them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PROGRAM = "/tmp/data/solution.py"  # noqa: S108  a name in tracebacks, inside th
 
 
 class Capture:
-    """Text written to a descriptor while it is open: the beginning, and the length of all."""
+    """Captures text written to a descriptor: keeps its beginning, and counts its length."""
 
     def __init__(self, descriptor: int, limit: int) -> None:
         self._descriptor = descriptor
@@ -57,7 +57,7 @@ class Capture:
 
 
 def place(frame: dict[str, Any]) -> dict[str, Any]:
-    """Writes files, makes folders, and moves to the one where programs work, if one is named."""
+    """Writes files, makes folders, and changes to the working folder, if one is named."""
     for path, data in frame["files"].items():
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
@@ -70,7 +70,7 @@ def place(frame: dict[str, Any]) -> dict[str, Any]:
 
 
 def execute(frame: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
-    """Runs a program among the names of those before it."""
+    """Runs a program, which sees the names that earlier programs defined."""
     started = time.monotonic()
     before = state_of(frame["output_path"])
     drawing = frame.get("pictures")
@@ -78,11 +78,11 @@ def execute(frame: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
     error = None
     limit = frame["console_bytes"]
     code = frame["code"]
-    # Tracebacks quote the lines of a program where they can find them.
+    # Allows tracebacks to quote the lines of the program.
     linecache.cache[PROGRAM] = (len(code), None, code.splitlines(keepends=True), PROGRAM)
     with Capture(1, limit) as out, Capture(2, limit):
         try:
-            exec(compile(code, PROGRAM, "exec"), names)  # noqa: S102  what it is for
+            exec(compile(code, PROGRAM, "exec"), names)  # noqa: S102  this is its purpose
         except SystemExit as stop:
             error = None if stop.code in {None, 0} else f"SystemExit: {stop.code}"
         except BaseException as failure:  # noqa: BLE001  every end of a program is an answer
@@ -95,14 +95,14 @@ def execute(frame: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
         "error": error,
         "stdout": out.kept.decode("utf-8", "replace"),
         "seconds": time.monotonic() - started,
-        # A workbook of an earlier round is not this program's doing.
+        # A workbook left by an earlier round does not count.
         "output_exists": state_of(frame["output_path"]) not in {None, before},
         "pictures": drawn(drawing, pictures_before),
     }
 
 
 def picture_files(drawing: dict[str, Any] | None) -> dict[str, tuple[int, int, int] | None]:
-    """The pictures in the folder where programs work, with what changes when one is written."""
+    """Returns the pictures in the working folder, each with a fingerprint of its file."""
     if not drawing:
         return {}
     folder = drawing["folder"]
@@ -110,14 +110,14 @@ def picture_files(drawing: dict[str, Any] | None) -> dict[str, tuple[int, int, i
         names = sorted(os.listdir(folder))
     except OSError:
         return {}
-    found = [name for name in names if name.lower().endswith(tuple(drawing["suffixes"]))]
-    return {name: state_of(os.path.join(folder, name)) for name in found}
+    pictures = [name for name in names if name.lower().endswith(tuple(drawing["suffixes"]))]
+    return {name: state_of(os.path.join(folder, name)) for name in pictures}
 
 
 def drawn(
     drawing: dict[str, Any] | None, before: dict[str, tuple[int, int, int] | None]
 ) -> list[dict[str, str]]:
-    """The pictures that a program made: files that it wrote, or else the figures left open."""
+    """Returns the pictures that a program made: files that it wrote, or else open figures."""
     if not drawing:
         return []
     made: list[dict[str, str]] = []
@@ -143,16 +143,16 @@ def drawn(
 def add_picture(
     drawing: dict[str, Any], made: list[dict[str, str]], name: str, data: bytes
 ) -> None:
-    """Adds a picture, within the bounds."""
+    """Adds a picture, unless a limit is exceeded."""
     if data and len(made) < drawing["most"] and len(data) <= drawing["most_bytes"]:
         made.append({"name": name, "data": base64.b64encode(data).decode("ascii")})
 
 
 def state_of(path: str | None) -> tuple[int, int, int] | None:
-    """Fingerprint that changes when a file is written; None where there is no file.
+    """Returns a fingerprint that changes when a file is written; None if there is no file.
 
-    Of a folder, which ends with a slash, it is that of its newest file, and changes with their
-    number.
+    For a folder, whose path ends with a slash, it consists of the number of files and the
+    fingerprint of the newest one.
     """
     if path is None:
         return None
@@ -161,15 +161,15 @@ def state_of(path: str | None) -> tuple[int, int, int] | None:
         states = [state for state in map(state_of, below) if state is not None]
         return (len(states), *max((state[1], state[2]) for state in states)) if states else None
     try:
-        found = os.stat(path)
+        facts = os.stat(path)
     except OSError:
         return None
-    return (found.st_ino, found.st_mtime_ns, found.st_size)
+    return (facts.st_ino, facts.st_mtime_ns, facts.st_size)
 
 
 def main() -> None:
-    """Answers frames until there are no more."""
-    # The frames' descriptors are moved away from 0 and 1, where programs read and write.
+    """Answers requests until there are no more."""
+    # Requests and answers use other descriptors than 0 and 1, which programs read and write.
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)

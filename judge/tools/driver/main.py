@@ -1,8 +1,8 @@
-"""The driver's main program: answers the judge's requests, one frame each.
+"""The driver's main program: answers the judge's requests, each of which is one frame.
 
-A request is a message of ``judge.sandbox.warden.frames`` with ``op`` in its header. The answer has
-``fault`` in it if the request cannot be fulfilled, with ``kind`` where that is the fault of a
-program: ``timeout``, ``died``, ``too-long``.
+A request is a message of ``judge.sandbox.warden.frames`` with ``op`` in its header. If the request
+cannot be fulfilled, the answer has a ``fault``; if that is the fault of a program, also its
+``kind``: ``timeout``, ``died``, ``too-long``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FaultError(Exception):
 
 
 class Driver:
-    """What runs for one episode."""
+    """The programs that run for one episode."""
 
     def __init__(self) -> None:
         self._helpers: dict[str, Child] = {}
@@ -77,7 +77,7 @@ class Driver:
         }
 
     def answer(self, header: dict[str, Any], blobs: list[bytes]) -> Answer:
-        """The answer to a request."""
+        """Returns the answer to a request."""
         try:
             return self._ops[header["op"]](header, blobs)
         except FaultError as error:
@@ -132,11 +132,11 @@ class Driver:
         return {"sha256": None if data is None else hashlib.sha256(data).hexdigest()}, []
 
     def _manifest(self, _header: dict[str, Any], _: list[bytes]) -> Answer:
-        """Path -> SHA-256 of every regular file in the home folder."""
+        """Returns path -> SHA-256 of every regular file in the home folder."""
         hashes: dict[str, str] = {}
         size = 0
         for root, folders, names in os.walk(HOME, followlinks=False):
-            folders[:] = sorted(each for each in folders if not each.startswith("."))
+            folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
             for name in sorted(names):
                 path = os.path.join(root, name)
                 with contextlib.suppress(OSError):
@@ -157,7 +157,7 @@ class Driver:
     # -- programs of the agent --------------------------------------------------------------------
 
     def _helper(self, name: str) -> tuple[Child, bool]:
-        """A helper that answers frames, and whether it has just been started."""
+        """Returns a helper that answers requests, and whether it has just been started."""
         child = self._helpers.get(name)
         if child is not None and child.process.poll() is None:
             return child, False
@@ -167,10 +167,10 @@ class Driver:
         return child, True
 
     def _ask(self, name: str, frame: dict[str, Any], limit_s: float) -> dict[str, Any]:
-        """Has a helper answer.
+        """Sends a request to a helper, and returns the answer.
 
         Raises:
-            FaultError: it did not.
+            FaultError: the helper did not answer.
         """
         child, _ = self._helper(name)
         payload = json.dumps(frame).encode()
@@ -269,7 +269,7 @@ class Driver:
         return {}, []
 
     def _receive(self, header: dict[str, Any], _: list[bytes]) -> Answer:
-        """Whole lines of a server, at least one of them."""
+        """Returns at least one whole line of a server's output."""
         child = self._server(header)
         try:
             lines = child.lines(time.monotonic() + header["limit_s"], MAX_LINE_BYTES, MAX_LINES)
@@ -288,12 +288,12 @@ class Driver:
         if code is not None and code < 0:
             how = f"it was ended by signal {-code}"
         lines = child.complaint.strip().splitlines()
-        # Lines of a stack trace are indented in all languages; frames are no words.
+        # Lines of a stack trace are indented in all languages; they do not help as a message.
         words = [line for line in lines if re.search(r"^\S.*\w\w", line)] or lines
         return FaultError(f"{how}: {words[-1][:300]}" if words else how, "died")
 
     def _close(self, header: dict[str, Any], _: list[bytes]) -> Answer:
-        """Ends a server; says whether it did so by itself, and what it complained about."""
+        """Ends a server; returns how many seconds it took, and the end of its standard error."""
         return self._end_server(header["server"]), []
 
     def _end_server(self, name: str) -> dict[str, Any]:
@@ -306,10 +306,10 @@ class Driver:
 
 
 def _inside(path: str) -> str:
-    """The path, if it is below the home folder.
+    """Returns a path that is below the home folder.
 
     Raises:
-        FaultError: it leads elsewhere.
+        FaultError: the path leads elsewhere.
     """
     whole = os.path.normpath(os.path.join(HOME, path))
     if not whole.startswith(f"{HOME}/") or "\0" in path:

@@ -1,7 +1,7 @@
 """A shell that keeps its state from one command to the next.
 
-Commands come by way of a file each, and the shell says on a descriptor of its own when one has
-ended: no text that a command prints can be taken for that.
+Each command is passed to the shell in a file. The shell reports on a separate descriptor when the
+command has ended, so that no output of a command can be mistaken for this report.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from judge.tools.driver.children import descendants
 
 HEAD_BYTES = TAIL_BYTES = 128 * 1024
-"""How much of a command's output is kept: its beginning, and its end."""
+"""How many bytes of a command's output are kept, of the beginning and of the end."""
 
 _LOOP = """\
 {functions}
@@ -32,7 +32,7 @@ _STATUS_BYTES = 8192
 
 
 class Output:
-    """The beginning and the end of an output, and its length."""
+    """Keeps the beginning and the end of an output, and its length."""
 
     def __init__(self) -> None:
         self._head = bytearray()
@@ -40,7 +40,7 @@ class Output:
         self.total = 0
 
     def add(self, chunk: bytes) -> None:
-        """Adds what was read."""
+        """Adds a chunk of the output."""
         self.total += len(chunk)
         room = HEAD_BYTES - len(self._head)
         self._head += chunk[:room]
@@ -49,21 +49,21 @@ class Output:
 
     @property
     def text(self) -> str:
-        """Both, with a note on what is left out between them."""
+        """Beginning and end of the output, with a note on what is left out between them."""
         left_out = self.total - len(self._head) - len(self._tail)
         between = f"\n… {left_out} bytes are left out …\n".encode() if left_out else b""
         return (bytes(self._head) + between + bytes(self._tail)).decode("utf-8", "replace")
 
 
 class Shell:
-    """A bash.
+    """A bash process.
 
     Args:
         environment: the environment of the shell.
-        folder: where it starts.
-        own: a folder for its commands.
-        functions: text that it reads first.
-        data_bytes: the most memory of its own that a process of it may hold.
+        folder: the working directory at the start.
+        own: the folder for the files of commands.
+        functions: text that the shell reads when it starts.
+        data_bytes: most private memory that one of its processes may allocate.
     """
 
     def __init__(
@@ -104,8 +104,8 @@ class Shell:
         """Runs one command.
 
         Returns:
-            ``text``, ``bytes`` (of all its output), ``code`` (None if it did not end by itself),
-            ``folder``, ``timeout``, and ``lost`` (whether the shell ended).
+            ``text``, ``bytes`` (length of the whole output), ``code`` (None if the command was
+            stopped), ``folder``, ``timeout``, and ``lost`` (whether the shell ended).
         """
         output = Output()
         self._count += 1
@@ -145,7 +145,7 @@ class Shell:
         }
 
     def kill(self) -> None:
-        """Ends it and everything that it started."""
+        """Ends the shell and everything that it started."""
         below = descendants(self.process.pid)
         for pid in (self.process.pid, *below):
             with contextlib.suppress(OSError):
@@ -154,13 +154,13 @@ class Shell:
             self.process.wait(1.0)
 
     def close(self) -> None:
-        """Closes what leads to it, once it has ended."""
+        """Closes the descriptors to the shell, once it has ended."""
         for descriptor in (self._orders, self._reports, self._printed):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
 
     def _stop(self, output: Output) -> bytes:
-        """Stops a command that takes too long; empty if the shell itself has to end for it."""
+        """Stops a command that takes too long; returns its status, empty if that does not work."""
         for number in (signal.SIGINT, signal.SIGKILL):
             below = descendants(self.process.pid)
             if not below:
@@ -174,7 +174,7 @@ class Shell:
         return b""
 
     def _await(self, output: Output, deadline: float) -> bytes | None:
-        """The status of a command; None if it takes too long, empty if the shell has ended."""
+        """Returns the status of a command; None on timeout, empty if the shell has ended."""
         status = b""
         watched = [self._reports, self._printed]
         while True:
@@ -199,7 +199,7 @@ class Shell:
         return bool(chunk)
 
     def _take(self, output: Output) -> None:
-        """Takes what has been printed by now; of a flood that goes on, not more than a few MB."""
+        """Reads what has been printed so far, but at most a few MB of an endless flood."""
         for _ in range(64):
             before = output.total
             with contextlib.suppress(OSError):

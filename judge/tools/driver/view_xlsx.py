@@ -13,14 +13,14 @@ _BLOCK = 100
 
 
 def main() -> None:
-    """Prints what the arguments ask for: ``FILE [MODE [SHEET [START [END]]]]``."""
+    """Runs the viewer; the arguments are ``FILE [MODE [SHEET [START [END]]]]``."""
     arguments = sys.argv[1:]
     if not arguments:
         print("Error: a file path is needed")
         sys.exit(1)
     try:
         _view(*arguments[:5])
-    except Exception as error:  # noqa: BLE001 - the agent reads what went wrong
+    except Exception as error:  # noqa: BLE001 - the agent reads the error
         print(f"Error: {error}")
         sys.exit(1)
 
@@ -29,7 +29,7 @@ def _view(path: str, mode: str = "", sheet: str = "", start: str = "", end: str 
     import openpyxl  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
 
     book = openpyxl.load_workbook(path, data_only=False)
-    visible = [each.title for each in book.worksheets if each.sheet_state == "visible"]
+    visible = [sheet.title for sheet in book.worksheets if sheet.sheet_state == "visible"]
     if mode == "list":
         print(visible)
         return
@@ -43,9 +43,9 @@ def _view(path: str, mode: str = "", sheet: str = "", start: str = "", end: str 
 
 
 def _sheet_of(book: Any, name: str) -> Any:
-    for each in book.worksheets:
-        if each.title == name or each.title.strip() == name.strip():
-            return each
+    for sheet in book.worksheets:
+        if sheet.title == name or sheet.title.strip() == name.strip():
+            return sheet
     return None
 
 

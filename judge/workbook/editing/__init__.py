@@ -1,1 +1,1 @@
-"""Editing workbooks so that nothing else in them changes: cells are set, parts replaced."""
+"""Edits workbooks: sets cells and replaces parts, and changes nothing else."""

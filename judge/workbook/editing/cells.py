@@ -1,4 +1,4 @@
-"""Sets cells of a workbook: only what that requires is rewritten, all else is copied as it is.
+"""Sets cells of a workbook: rewrites only what that requires, and copies everything else as it is.
 
 New cell formats are added at the end of the style sheet, so that the existing ones keep their
 numbers. Cells that lose their formula are taken out of the calculation chain, Excel's list of
@@ -35,7 +35,7 @@ _ENTRY = re.compile(rb"<(?:\w+:)?c\b" + QUOTED + rb"/>")
 
 
 def without_cells(xml: bytes, sheet_id: str, cells: Collection[tuple[int, int]]) -> bytes | None:
-    """The chain without some cells.
+    """Removes some cells from the calculation chain.
 
     Args:
         xml: the part.
@@ -65,13 +65,13 @@ def without_cells(xml: bytes, sheet_id: str, cells: Collection[tuple[int, int]])
 
 
 DATE_FORMAT, TIME_FORMAT, DATE_TIME_FORMAT = 14, 21, 22
-"""Ids of built-in number formats: a date, a time of day, both."""
+"""Ids of built-in number formats: for a date, a time of day, and both."""
 
 _XF = re.compile(rb"<(?:\w+:)?xf\b" + QUOTED + rb"(?:/>|(?<!/)>.*?</(?:\w+:)?xf\s*>)", re.DOTALL)
 
 
 class StylesXml:
-    """The XML of a style sheet.
+    """The XML of a style sheet, to which cell formats can be added.
 
     Args:
         xml: the part.
@@ -141,7 +141,7 @@ class StylesXml:
         return count
 
     def _list(self, group: str) -> tuple[int, int, str]:
-        """Where the members of a list are, and the prefix of its elements."""
+        """The position of a list's members, and the prefix of its elements."""
         match = re.search(
             rb"<(?P<prefix>\w+:)?" + group.encode() + rb"\b" + QUOTED + rb">", self.xml
         )
@@ -155,13 +155,13 @@ class StylesXml:
 
 
 def set_cells(data: bytes, edits: Sequence[SetCell]) -> bytes:
-    """A copy of a workbook with some cells set; the values of formulas stay as they were.
+    """A copy of a workbook with some cells set; the cached values of formulas do not change.
 
-    Of several edits of one cell the last counts.
+    If a cell is edited several times, the last edit counts.
 
     Raises:
-        WorkbookError: a cell cannot be set: no such sheet, covered by a merged range, part of an
-            array formula, a table's heading.
+        WorkbookError: a cell cannot be set: its sheet does not exist, or it is covered by a merged
+            range, part of an array formula, or a table's heading.
     """
     if not edits:
         return data
@@ -212,7 +212,7 @@ def _known_cells(
 
 
 def _style(edit: SetCell, existing: Cell | None, styles: StylesXml) -> int | None:
-    """The cell format that an edit needs; None if the cell's own will do."""
+    """The cell format that an edit needs; None if the cell's own format is sufficient."""
     style = edit.style
     base = style if style is not None else existing.style if existing is not None else 0
     shows_dates = existing is not None and style is None and is_date_format(existing.number_format)

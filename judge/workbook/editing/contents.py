@@ -1,4 +1,4 @@
-"""Contents of a cell as data: a value or a formula, as JSON, and the edit that sets it."""
+"""The content of a cell as data: a value or a formula, its JSON form, and the edit that sets it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ERROR_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A formula as the content of a cell; ``text`` comes without its leading ``=``."""
+    """A formula as the content of a cell; ``text`` has no leading ``=``."""
 
     text: str
 
@@ -27,7 +27,7 @@ CellContent = CellValue | Formula
 
 @dataclass(frozen=True, slots=True)
 class SetCell:
-    """Puts something into one cell.
+    """An edit of one cell: its content, its format, or both.
 
     Attributes:
         ref: the cell; the sheet by its real name.
@@ -43,13 +43,13 @@ class SetCell:
 
 
 def address(ref: CellRef) -> str:
-    """A cell with its sheet, quoted as in a formula."""
+    """The address of a cell with its sheet, quoted as in a formula."""
     name = ref.sheet.replace("'", "''")
     return f"'{name}'!{cell_name(ref.row, ref.column)}"
 
 
 def content_to_json(content: CellContent) -> Any:
-    """A cell's content as plain data, its type kept."""
+    """Converts a cell's content to plain data for JSON that keeps its type."""
     match content:
         case Formula():
             return {"formula": content.text}
@@ -66,10 +66,10 @@ def content_to_json(content: CellContent) -> Any:
 
 
 def content_from_json(value: Any) -> CellContent:
-    """Reads a cell's content back.
+    """Reads a cell's content from the JSON form.
 
     Raises:
-        UsageError: the value is not content of a cell.
+        UsageError: the value is not the content of a cell.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value

@@ -1,4 +1,4 @@
-"""The package of a workbook as parts: some are replaced, all others are copied byte for byte."""
+"""Replaces some parts of a workbook's package; all others are copied byte for byte."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.workbook.workbook_parts import main_part, read_workbook_part
 from judge.workbook.xml_parts import relationships, scan_part
 
 QUOTED = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*?"""
-"""The inside of a tag: attributes, which may hold ``>`` in quotes, but never ``<``."""
+"""Pattern of a tag's attributes, which may hold ``>`` in quotes, but never ``<``."""
 
 CONTENT_TYPES = "[Content_Types].xml"
 
@@ -48,7 +48,7 @@ def copy_package(data: bytes, replaced: Mapping[str, bytes | None]) -> bytes:
 
 
 def styles_part(workbook: Workbook) -> str | None:
-    """Name of the part with the cell formats, where there is one."""
+    """Name of the part with the cell formats; None if there is none."""
     return read_workbook_part(workbook.package).styles
 
 
@@ -62,7 +62,7 @@ def linked_part(workbook: Workbook, kind: str) -> str | None:
 
 
 def without_part(package: Package, name: str) -> dict[str, bytes | None]:
-    """Replacements that remove a part: itself, its content type, references to it."""
+    """The replacements that remove a part, its content type and the references to it."""
     folder, _, file = main_part(package).rpartition("/")
     links = f"{folder}/_rels/{file}.rels"
     leaf = re.escape(name.rpartition("/")[2]).encode()
@@ -100,7 +100,7 @@ _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&
 
 
 def attribute(tag: bytes, name: str) -> str | None:
-    """An attribute of a tag, entities resolved."""
+    """The value of a tag's attribute, with entities resolved."""
     match = re.search(rb"(?<![\w:])" + name.encode() + rb"\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
     if match is None:
         return None
@@ -111,7 +111,7 @@ def attribute(tag: bytes, name: str) -> str | None:
 
 
 def with_attribute(tag: bytes, name: str, value: str) -> bytes:
-    """A start tag with an attribute set; all others stay as they are."""
+    """Sets one attribute of a start tag; all others stay as they are."""
     written = f'{name}="{escape_attribute(value)}"'.encode()
     pattern = re.compile(rb"(?<![\w:])" + name.encode() + rb"\s*=\s*(?:\"[^\"]*\"|'[^']*')")
     if pattern.search(tag):
@@ -130,10 +130,10 @@ def without_attributes(attributes: bytes, *names: str) -> bytes:
 
 
 def escape_attribute(text: str) -> str:
-    """Text for an attribute in double quotes."""
+    """Escapes text for an attribute in double quotes."""
     return escape_text(text).replace('"', "&quot;")
 
 
 def escape_text(text: str) -> str:
-    """Text for XML."""
+    """Escapes text for the content of an element."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""The XML of one worksheet, of which single cells are rewritten and the rest stays as it is."""
+"""Rewrites single cells in the XML of a worksheet; the rest stays as it is."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NewContent:
 
     Attributes:
         content: value or formula; None empties the cell.
-        style: index of its cell format; None keeps its own.
+        style: index of its cell format; None keeps its current format.
     """
 
     content: CellContent
@@ -75,7 +75,7 @@ class SheetXml:
         date_1904: whether the workbook counts its days from 1904.
 
     Raises:
-        WorkbookError: the part has no list of cells, or it cannot be followed.
+        WorkbookError: the part has no list of cells, or the list is not well-formed.
     """
 
     def __init__(self, xml: bytes, name: str, *, date_1904: bool = False) -> None:
@@ -154,7 +154,7 @@ class SheetXml:
         copied = self._data.end()
         for row in self.rows():
             while waiting and waiting[0] < row.number:
-                # Rows that the sheet does not store yet go in before the next stored one.
+                # Rows that the sheet does not store yet are inserted before the next stored row.
                 pieces += [self._xml[copied : row.tag[0]], self._new_row(by_row, waiting.pop(0))]
                 copied = row.tag[0]
             touched = by_row.get(row.number, {})
@@ -213,7 +213,7 @@ class SheetXml:
 
     @staticmethod
     def _spanning(tag: bytes, touched: Mapping[int, NewContent]) -> bytes:
-        """A row's start tag whose ``spans`` covers the new cells, where it has one."""
+        """A row's start tag; its ``spans``, if it has one, is extended to the new cells."""
         spans = attribute(tag, "spans")
         if not touched or spans is None or not re.fullmatch(r"\d+:\d+", spans):
             return tag
@@ -232,7 +232,7 @@ class SheetXml:
         return b"<" + tag + f' r="{number}">'.encode() + cells + b"</" + tag + b">"
 
     def _written(self, row: int, column: int, new: NewContent, attributes: bytes) -> bytes:
-        # cm and vm describe what an array formula or a rich value left: no longer true.
+        # cm and vm describe an array formula or a rich value that the cell no longer holds.
         kept = without_attributes(attributes, "t", "cm", "vm")
         if new.style is not None:
             kept = without_attributes(kept, "s") + f' s="{new.style}"'.encode()
@@ -292,7 +292,7 @@ class SheetXml:
     def _promoted(
         self, cells: Mapping[tuple[int, int], NewContent]
     ) -> dict[tuple[int, int], bytes]:
-        """Formula elements of cells that take over a shared formula whose first cell goes."""
+        """Formula elements of cells that inherit a shared formula whose first cell is replaced."""
         if b"shared" not in self._xml:
             return {}
         groups: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -327,7 +327,7 @@ class SheetXml:
 
     @staticmethod
     def _grown(xml: bytes, cells: Mapping[tuple[int, int], NewContent]) -> bytes:
-        """The XML whose declared dimension covers the new cells."""
+        """Extends the declared dimension to the new cells."""
         match = _DIMENSION.search(xml)
         area = parse_window(attribute(match[0], "ref") or "") if match else None
         places = [position for position, new in cells.items() if new.content is not None]

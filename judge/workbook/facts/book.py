@@ -1,4 +1,4 @@
-"""Facts of a whole workbook, each part read when it is first needed.
+"""Facts about a whole workbook; each part is read when it is first needed.
 
 The attributes of rows are read here as well; the cells of the rows are skipped.
 """
@@ -48,18 +48,19 @@ _MAX_KNOWN = 100_000
 def read_row_lines(
     package: Package, part: str, around: Callable[[], TreeListener] | None
 ) -> tuple[dict[int, Mapping[str, str]], Element | None]:
-    """The attributes of rows beyond number and extent, and the worksheet around the rows.
+    """The attributes of rows other than number and extent, and the elements around the rows.
 
-    Both are read in one pass: a sheet may have a million rows.
+    Both are read in one pass, since a sheet may have a million rows.
 
     Args:
         package: the workbook.
         part: name of the worksheet's part.
-        around: makes the listener that keeps what is around the rows; None if that is known.
+        around: makes the listener that keeps the elements around the rows; None if these are
+            already known.
 
     Returns:
-        Row number -> its attributes without the number; rows with equal attributes share them. And
-        the worksheet without its rows, unless that is known.
+        Row number -> its attributes without the number, shared by rows with equal attributes; and
+        the worksheet without its rows, if ``around`` was given.
 
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
@@ -94,7 +95,7 @@ class _Rows(SheetScanner):
 
 
 class _RowLines:
-    """Hears the rows of a worksheet."""
+    """Collects the attributes of the rows of a worksheet."""
 
     def __init__(self, package: Package) -> None:
         self.rows: dict[int, Mapping[str, str]] = {}
@@ -110,7 +111,7 @@ class _RowLines:
             self.rows[row] = written
 
     def hear_plain(self, row: int, attributes: bytes) -> None:
-        """The same for a row whose tag was not parsed: what is written after its number."""
+        """Called for a row whose tag was not parsed, with the text after the row's number."""
         if not attributes:
             return
         parsed = self._known.get(attributes)
@@ -137,13 +138,13 @@ _LOOKS = ("fill", "font_color", "bold", "italic", "underline", "number_format")
 
 
 class BookFacts:
-    """Facts of a workbook.
+    """Facts about a workbook.
 
-    A chart, a pivot table or a table that cannot be read leaves the others readable: it is named in
-    :attr:`SheetFacts.problems`. A broken worksheet, and a limit that is reached, is an error.
+    A chart, a pivot table or a table that cannot be read does not affect the others: it is listed
+    in :attr:`SheetFacts.problems`. A broken worksheet or an exceeded limit is an error.
 
     Args:
-        workbook: the workbook, whose limits count.
+        workbook: the workbook; its limits apply.
     """
 
     def __init__(self, workbook: Workbook) -> None:
@@ -164,7 +165,7 @@ class BookFacts:
         return self.workbook.tabs
 
     def tab(self, name: str) -> Tab | None:
-        """The first sheet of a name; None without."""
+        """The first sheet with the given name; None if there is none."""
         return self._by_name.get(name)
 
     @cached_property
@@ -188,7 +189,7 @@ class BookFacts:
         return cached
 
     def row_attributes(self, tab: Tab) -> Mapping[int, Mapping[str, str]]:
-        """Attributes of the rows that say more than their number, as written.
+        """Row number -> its attributes other than the number, as written.
 
         Raises:
             WorkbookError: the part is missing, broken or over a limit.
@@ -207,7 +208,7 @@ class BookFacts:
         return lambda: TreeListener(self._package, tab.part, MAX_ELEMENTS)
 
     def links(self, tab: Tab) -> Mapping[str, Relationship]:
-        """Links of a sheet's part to others.
+        """The relationships of a sheet's part to other parts.
 
         Raises:
             WorkbookError: the relationships cannot be read.
@@ -242,7 +243,7 @@ class BookFacts:
         return tuple(self._read_tables(tab)[0])
 
     def unread(self, tab: Tab) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Why drawings with charts, and pivot tables, of a sheet cannot be read: a line each.
+        """Why charts and pivot tables of a sheet cannot be read, one line for each problem.
 
         Raises:
             WorkbookError: a limit of the workbook was reached.
@@ -295,14 +296,14 @@ class BookFacts:
         return tables, problems
 
     def _problem(self, error: WorkbookError) -> str:
-        """The message of an error that concerns one part; a limit concerns the whole workbook."""
+        """The message of an error in one part; an exceeded limit is raised again."""
         self._package.budget.check()
         return error.message
 
     # -- whole sheets ----------------------------------------------------------------------------
 
     def sheet(self, tab: Tab) -> SheetFacts:
-        """Everything about a sheet but its cells.
+        """Everything about a sheet except its cells.
 
         Raises:
             WorkbookError: the sheet is broken, or a limit of the workbook was reached.
@@ -349,7 +350,7 @@ class BookFacts:
 
     @cached_property
     def looks(self) -> tuple[tuple[tuple[str, str], ...], ...]:
-        """Effects of the workbook's conditional looks, by index."""
+        """What each conditional look of the workbook changes, by index."""
         return tuple(map(_look, self.workbook.style_sheet.conditional))
 
     @cached_property
@@ -359,7 +360,7 @@ class BookFacts:
 
     @property
     def iterates(self) -> bool:
-        """Whether formulas may depend on themselves: they are then computed again and again.
+        """Whether circular references are allowed, which are then computed repeatedly.
 
         Raises:
             WorkbookError: the main part is broken or over a limit.

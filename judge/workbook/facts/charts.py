@@ -1,4 +1,4 @@
-"""Charts of a sheet: what a chart holds, and how it is read.
+"""Charts of a sheet: their contents, and how they are read.
 
 Attributes that a file leaves out have the default of the format. Sources: ECMA-376 part 1, chapter
 21.2 (charts) and 20.5 (anchors).
@@ -30,7 +30,7 @@ class Source:
 
     Attributes:
         reference: the cells, as the file writes them (``Sheet1!$B$2:$B$5``); empty for literals.
-        cached: what the chart keeps of them, as text; None for points that have no value.
+        cached: the values that the chart caches, as text; None for points without a value.
         kind: name of the element: ``numRef``, ``strRef``, ``multiLvlStrRef``, ``numLit`` …
     """
 
@@ -48,7 +48,7 @@ class Trendline:
         order: the order of a polynomial.
         period: the period of a moving average.
         equation, r_squared: whether they are shown.
-        name: the name that was given to it.
+        name: its name, if a user gave it one.
     """
 
     kind: str
@@ -64,7 +64,8 @@ class Labels:
     """Data labels of a chart or a series: what they show.
 
     Attributes:
-        shows: of ``value``, ``category``, ``series``, ``percent``, ``legend_key``, ``bubble_size``.
+        shows: some of ``value``, ``category``, ``series``, ``percent``, ``legend_key`` and
+            ``bubble_size``.
         position: ``outEnd``, ``ctr`` …; None for the default.
     """
 
@@ -78,11 +79,11 @@ class Series:
 
     Attributes:
         name: the title of the series: its cell, or a literal text.
-        values: the values; those of the y axis of a scatter chart.
-        categories: the categories; the x values of a scatter chart.
+        values: the values; in a scatter chart, the y values.
+        categories: the categories; in a scatter chart, the x values.
         sizes: sizes of bubbles.
         trendlines: its trend lines.
-        labels: its data labels; None without its own.
+        labels: its data labels; None if it has none of its own.
         colour: six hexadecimal digits, or the name of a theme colour; None if it is automatic.
         marker: ``none``, ``circle``, ``square`` …; None for the default.
         smooth: whether its line is smoothed; None if the file does not say.
@@ -105,12 +106,12 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One of the kinds of drawing that a chart is made of; a combined chart has several.
+    """A plot of a chart, such as its bars or its lines; a combined chart has several.
 
     Attributes:
         kind: name of the element: ``barChart``, ``lineChart``, ``scatterChart`` …
         direction: ``col`` or ``bar`` for bars.
-        grouping: ``clustered``, ``stacked``, ``percentStacked``, ``standard``; None without.
+        grouping: ``clustered``, ``stacked``, ``percentStacked``, ``standard``; None if not given.
         style: ``lineMarker`` … of scatter charts, ``filled`` … of radar charts.
         series: its data series.
         labels: data labels of all its series.
@@ -134,9 +135,9 @@ class Title:
 
     Attributes:
         text: the whole text as it is shown; empty for a title that the program makes itself.
-        reference: the cell that it is linked to; empty without one.
-        runs: the text in pieces of one format each.
-        first_run: the first plain piece of the first paragraph; None if it has none.
+        reference: the cell that it is linked to; empty if there is none.
+        runs: the text, cut into pieces with a single format.
+        first_run: the first plain piece of the first paragraph; None if there is none.
     """
 
     text: str
@@ -151,13 +152,13 @@ class Axis:
 
     Attributes:
         kind: ``catAx``, ``valAx``, ``dateAx`` or ``serAx``.
-        identifier: what plots refer to.
+        identifier: the id by which plots refer to it.
         position: ``b``, ``l``, ``r`` or ``t``.
         title: its title.
         deleted: whether it is not shown.
-        minimum, maximum: of the scale, if they are set.
+        minimum, maximum: the bounds of the scale, if they are set.
         logarithm: base of a logarithmic scale.
-        number_format: code of the numbers along it.
+        number_format: format code of its numbers.
         gridlines: whether it has major grid lines.
     """
 
@@ -180,13 +181,13 @@ class Anchor:
     Attributes:
         kind: ``twoCell``, ``oneCell`` or ``absolute``.
         edit_as: how a two-cell anchor moves with the cells; None if the file does not say.
-        start: column and row of the upper left corner, from 0; None for an absolute place.
-        end: those of the lower right corner, for two-cell anchors.
+        start: column and row of the upper left corner, from 0; None for an absolute anchor.
+        end: column and row of the lower right corner, for two-cell anchors.
         offsets: how far the corners are inside their cells, in EMU: right and down for the upper
             left corner, then for the lower right one.
         extent: width and height in EMU; None for two-cell anchors.
-        plain: whether the object is directly at the place, and not part of a group or of what only
-            newer programs show.
+        plain: whether the object itself has this anchor; False if it is in a group, or in
+            alternate content for newer programs.
     """
 
     kind: str
@@ -204,13 +205,13 @@ class Chart:
 
     Attributes:
         plots: what it draws, in the order of the file.
-        title: its title; None without.
-        legend: ``r``, ``b``, ``l``, ``t`` or ``tr``; None without a legend.
+        title: its title; None if it has none.
+        legend: ``r``, ``b``, ``l``, ``t`` or ``tr``; None if it has no legend.
         axes: its axes, in the order of the file.
         anchor: its place; None on a chart sheet.
         part: name of its part.
-        pivot: the pivot table that it shows, as ``[file]sheet!name``; None without.
-        automatic_title: whether a chart without a title may be given one by the program.
+        pivot: the pivot table that it shows, as ``[file]sheet!name``; None if it shows none.
+        automatic_title: whether a program may add a title if the chart has none.
         dropped_by_openpyxl: whether openpyxl 3.1.5 leaves it out when it reads the workbook.
     """
 
@@ -226,7 +227,7 @@ class Chart:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of its plots, each once, in order."""
+        """The kinds of its plots in order, without repetition."""
         return tuple(dict.fromkeys(plot.kind for plot in self.plots))
 
 
@@ -275,7 +276,7 @@ def read_charts(package: Package, drawing: str) -> list[Chart]:
 
 
 def _size(chart: Chart) -> int:
-    """How many points and series a chart that is shown once more adds to what there is."""
+    """How many points and series a chart adds to the total when it is shown once more."""
     return sum(
         1
         + sum(
@@ -289,7 +290,7 @@ def _size(chart: Chart) -> int:
 
 
 def _frames(root: Element) -> Iterator[tuple[Anchor, Element]]:
-    """The references to charts, with their places. What only older programs show is left out."""
+    """The references to charts with their anchors, without fallbacks for older programs."""
     for holder in root.children:
         inner = holder
         if holder.name == "AlternateContent":
@@ -386,10 +387,10 @@ _HOLDERS = {"cat", "val", "xVal", "yVal", "bubbleSize", "plus", "minus"}
 
 
 def _is_dropped_by_openpyxl(space: Element) -> bool:
-    """Whether openpyxl raises a TypeError over the data of a chart, and leaves the chart out.
+    """Whether openpyxl raises a TypeError while it reads a chart's data, and leaves the chart out.
 
-    It does over text in a number cache (LibreOffice 7.4 writes dates there as text), over
-    points without a number, and over categories without a source.
+    It fails on text in a number cache (LibreOffice 7.4 writes dates there as text), on points
+    without a number, and on categories without a source.
 
     Source: openpyxl 3.1.5, ``reader/drawings.py`` and ``chart/data_source.py``.
     """
@@ -408,7 +409,7 @@ def _is_dropped_by_openpyxl(space: Element) -> bool:
 
 
 def _is_odd(points: Element) -> bool:
-    """Whether a cache or a literal has a count, a point or a number that Python does not read."""
+    """Whether a cache or a literal has a count, point or number that Python cannot read."""
     numbers = points.name.startswith("num")
     expected = {"idx", "v", "formatCode"} if numbers else {"idx", "v"}
     counts = [count.attributes.get("val", "0") for count in points.all("ptCount")]
@@ -433,10 +434,10 @@ def _converts(kind: type[int | float], text: str) -> bool:
 
 
 def _has_unread_freeform(drawing: Element) -> bool:
-    """Whether openpyxl raises a TypeError over a freeform shape, and drops the whole drawing.
+    """Whether openpyxl raises a TypeError on a freeform shape, and drops the whole drawing.
 
-    Excel names the places where lines may end (``connsiteX0``), and openpyxl reads them as whole
-    numbers. It does not read the shapes of groups.
+    Excel names the points where connectors may end (``connsiteX0``), and openpyxl reads these names
+    as whole numbers. It does not read shapes in groups.
 
     Source: openpyxl 3.1.5, ``reader/drawings.py`` and ``drawing/geometry.py``.
     """
@@ -499,7 +500,7 @@ def _series(element: Element) -> Series:
 
 
 def _source(element: Element | None) -> Source | None:
-    """Where values come from: a reference with its cache, or literals."""
+    """Reads the source of values: a reference with its cache, or literals."""
     if element is None:
         return None
     literal = element.child("v")

@@ -1,6 +1,6 @@
-"""Pivot tables of a sheet: what a pivot table holds, and how it is read.
+"""Pivot tables of a sheet: their contents, and how they are read.
 
-Attributes that a file leaves out have the default of the format. Source: ECMA-376 part 1, chapter
+Attributes that a file leaves out have the format's default. Source: ECMA-376 part 1, chapter
 18.10.
 """
 
@@ -81,8 +81,8 @@ class Pivot:
         rows, columns: indices of the fields on the axes; -2 stands for the values.
         pages: indices of the fields that filter the whole table.
         data: what is summarised.
-        location: what the definition says about its place, as written.
-        attributes: what else it says (layout, totals), as written.
+        location: the attributes of the definition's ``location``, as written.
+        attributes: its other attributes (layout, totals), as written.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Pivot:
     attributes: tuple[tuple[str, str], ...] = ()
 
     def names_of(self, indices: tuple[int, ...]) -> tuple[str, ...]:
-        """Headings of fields by index; ``Values`` for -2."""
+        """The headings of some fields, given by index; ``Values`` for -2."""
         return tuple(
             "Values"
             if index == -2
@@ -116,7 +116,7 @@ _SHARED = {"s", "n", "b", "d", "e", "m"}
 
 @dataclass(frozen=True, slots=True)
 class _Cache:
-    """The source of pivot tables: where it is, and its columns with their distinct values."""
+    """A pivot cache: where the source is, and its columns with their distinct values."""
 
     type: str
     sheet: str | None
@@ -170,7 +170,7 @@ class PivotReader:
         )
 
     def _cache(self, part: str, root: Element) -> _Cache:
-        """The cache that a pivot table names by its number, or points to."""
+        """The cache that a pivot table names by number, or that it points to."""
         if self._parts is None:
             self._parts = self._cache_parts()
         target = self._parts.get(root.attributes.get("cacheId", ""))
@@ -203,11 +203,11 @@ class PivotReader:
 
 
 def refreshed_windows(package: Package, part: str) -> list[Window]:
-    """The rectangles of the pivot tables of a worksheet that Excel refreshes as it opens the file.
+    """The rectangles of a worksheet's pivot tables that Excel refreshes when it opens the file.
 
-    It does so if the cache says ``refreshOnLoad``; what the file stores in these cells is not what
-    it shows. If a cache of the workbook says so, all pivot tables count as refreshed: which of them
-    belongs to it is written in two places, which may differ.
+    Excel does so if the cache says ``refreshOnLoad``; it then does not show the values in the file.
+    If any cache of the workbook says so, all pivot tables count as refreshed: the file states in
+    two places which table belongs to which cache, and these may differ.
 
     Args:
         package: the workbook.
@@ -238,11 +238,11 @@ def refreshed_windows(package: Package, part: str) -> list[Window]:
 
 
 class _RootReadError(Exception):
-    """The start tag of the root has been read."""
+    """Raised to stop the parser once the start tag of the root has been read."""
 
 
 def _root_of(package: Package, part: str) -> dict[str, str]:
-    """The attributes of a part's root; what follows its start tag is not read."""
+    """The attributes of a part's root element; nothing after its start tag is read."""
     by_id: dict[str, str] = {}
 
     def on_start(_: str, attributes: dict[str, str]) -> None:

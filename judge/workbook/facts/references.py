@@ -1,4 +1,4 @@
-"""The values that a chart's reference means now, in place of those that the chart keeps."""
+"""Reads the current values of the cells that a chart refers to, instead of the chart's cache."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AREA = re.compile(
     r"(?::\$?(?P<last_column>[A-Za-z]{0,3})\$?(?P<last_row>[0-9]{0,7}))?"
 )
 MAX_VALUES = 100_000
-"""Values of one reference that are read."""
+"""Most values that are read for one reference."""
 
 
 def areas_of(reference: str) -> tuple[CellRange, ...] | None:
@@ -71,15 +71,15 @@ def _area(match: re.Match[str]) -> CellRange | None:
 
 
 def read_reference(workbook: Workbook, reference: str) -> tuple[CellValue, ...] | None:
-    """The values of a reference's cells, row by row, up to the last one, None if blank.
+    """The values of a reference's cells, row by row, up to the last used one; None for blank ones.
 
     Args:
-        workbook: where the cells are.
-        reference: what a series refers to.
+        workbook: the workbook with the cells.
+        reference: the reference of a series.
 
     Returns:
-        At most :data:`MAX_VALUES` values; None if the reference is not one to cells of the
-        workbook, or the cells in use are more than that.
+        At most :data:`MAX_VALUES` values; None if the reference does not name cells of the
+        workbook, or if more cells are in use.
 
     Raises:
         WorkbookError: a sheet is broken or over a limit.

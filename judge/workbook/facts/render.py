@@ -1,4 +1,4 @@
-"""Facts of a workbook for machines and for people."""
+"""Writes the facts about a workbook for machines and for people."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from judge.workbook.facts.sheets import Line, SheetFacts
 
 _LINE = tuple(field.name for field in dataclasses.fields(Line))
 _SHOWN = 12
-"""Lines of one kind that people see."""
+"""How many lines of one kind are shown to people."""
 
 
 def facts_to_json(book: BookFacts) -> dict[str, Any]:
     """All facts as JSON: fields as in :mod:`judge.workbook.facts.sheets`.
 
-    A source of a chart has, in addition, the ``values`` that its cells hold now, None if it does
-    not refer to cells of the workbook.
+    The source of a chart's values also has ``values``, the values that its cells hold now; None if
+    it does not refer to cells of the workbook.
 
     Raises:
         WorkbookError: a part is broken or over a limit.
@@ -65,7 +65,7 @@ def _plain(value: Any, book: BookFacts) -> Any:
 
 
 def json_value(value: CellValue) -> object:
-    """A value of a cell as JSON: dates as ISO text, errors labelled."""
+    """Converts a cell value for JSON: dates to ISO text, errors to objects."""
     if isinstance(value, ErrorValue):
         return {"error": value.code}
     if isinstance(value, dt.datetime | dt.date | dt.time):
@@ -76,7 +76,7 @@ def json_value(value: CellValue) -> object:
 
 
 def facts_to_lines(book: BookFacts) -> Iterator[str]:
-    """The facts for people: a line each, indented below their sheet.
+    """Writes the facts for people: one line for each fact, indented below its sheet.
 
     Raises:
         WorkbookError: a part is broken or over a limit.
@@ -162,7 +162,7 @@ def _line_lines(sheet: SheetFacts) -> Iterator[str]:
 
 
 def chart_lines(chart: Chart) -> Iterator[str]:
-    """A chart for people: itself, then what it draws, indented."""
+    """Describes a chart for people: a line for the chart, then indented lines for its plots."""
     title = f" {chart.title.text!r}" if chart.title is not None else ""
     start = chart.anchor.start if chart.anchor is not None else None
     start_text = f" at column {start[0] + 1}, row {start[1] + 1}" if start is not None else ""
@@ -190,7 +190,7 @@ def _said(source: Source | None) -> str:
 
 
 def pivot_lines(pivot: Pivot) -> Iterator[str]:
-    """A pivot table for people: itself, then its fields, indented."""
+    """Describes a pivot table for people: a line for the table, then indented lines for fields."""
     source = pivot.source_name or f"{pivot.source_sheet}!{pivot.source_range}"
     yield f"pivot table {pivot.name!r} at {pivot.place}, of {source}"
     for what, fields in (

@@ -1,4 +1,4 @@
-"""Facts of a worksheet apart from its cells, and how they are read from what surrounds its rows.
+"""Facts about a worksheet other than its cells, read from the elements around its rows.
 
 Attributes that a file leaves out have the default of the format. Source: ECMA-376 part 1, chapter
 18.3.
@@ -24,10 +24,10 @@ class FilterColumn:
         column: counted from 0, within the range of the filter.
         kind: ``filters``, ``customFilters``, ``top10``, ``dynamicFilter``, ``colorFilter``,
             ``iconFilter``, or empty if the column has no condition.
-        values: values that are shown; for custom filters the operator and the value.
+        values: the values that are shown; for custom filters, pairs of operator and value.
         blanks: whether blank cells are shown.
         joined_by_and: whether both custom filters have to hold.
-        terms: attributes of other kinds.
+        terms: attributes of the other kinds of filters.
         hidden_button, show_button: how the button is shown.
     """
 
@@ -43,7 +43,7 @@ class FilterColumn:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """How rows are sorted: the range, and (cells of the key, descending) one after the other."""
+    """How rows are sorted: the range, and the keys in order as (cells of the key, descending)."""
 
     place: str
     keys: tuple[tuple[str, bool], ...]
@@ -73,7 +73,7 @@ class TableFact:
         place: its cells.
         columns: its headings.
         filter: its filter.
-        style: name of its look.
+        style: name of its table style.
         totals: whether it has a row of totals.
     """
 
@@ -91,8 +91,9 @@ class Pane:
 
     Attributes:
         frozen: whether parts are frozen, or only split.
-        columns, rows: frozen columns and rows; for a split its place in twentieths of a point.
-        top_left: upper left cell of what is scrolled.
+        columns, rows: number of frozen columns and rows; for a split, its position in twentieths of
+            a point.
+        top_left: upper left cell of the part that scrolls.
     """
 
     frozen: bool
@@ -106,8 +107,8 @@ class View:
     """How a sheet is shown.
 
     Attributes:
-        zoom: in percent.
-        pane: how it is divided; None if it is not.
+        zoom: the zoom in percent.
+        pane: how it is divided; None if it is not divided.
         gridlines, headings: whether they are shown.
     """
 
@@ -126,8 +127,8 @@ class Validation:
         kind: ``list``, ``whole`` …; None if anything is allowed.
         operator: ``between`` and others.
         formulas: its formulas.
-        attributes: what else it says, as written.
-        extension: whether it is in the extension part, where rules about other sheets are.
+        attributes: its other attributes, as written.
+        extension: whether it is in the extension part, which holds rules about other sheets.
     """
 
     places: tuple[str, ...]
@@ -145,10 +146,10 @@ class FormatRule:
     Attributes:
         places: the cells, rectangle by rectangle.
         kind: ``expression``, ``cellIs``, ``colorScale`` …
-        operator: the operator of the condition; None without.
+        operator: the operator of the condition; None if there is none.
         formulas: its formulas.
-        attributes: what else it says, as written.
-        look: what it does to cells, attribute by attribute.
+        attributes: its other attributes, as written.
+        look: what it changes in the look of cells, attribute by attribute.
         extension: whether it is in the extension part.
     """
 
@@ -163,7 +164,7 @@ class FormatRule:
 
 @dataclass(frozen=True, slots=True)
 class LinkFact:
-    """A hyperlink: its cells, the address or place in the workbook, and the tip."""
+    """A hyperlink: its cells, its target (an address or a place in the workbook), and its tip."""
 
     place: str
     target: str
@@ -211,7 +212,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class SheetFacts:
-    """Everything about a sheet but its cells.
+    """Everything about a sheet except its cells.
 
     Attributes:
         name: its name.
@@ -219,10 +220,10 @@ class SheetFacts:
         kind: ``worksheet`` or ``chartsheet``.
         tab_colour: six hexadecimal digits, or the name of a theme colour.
         view: how it is shown.
-        rows, columns: those with properties of their own.
+        rows, columns: rows and columns with their own properties.
         merges: merged cells.
         charts, pivots, tables, filter, sort, validations, formats, links, sparklines: its objects.
-        problems: parts that could not be read, a line each.
+        problems: the parts that could not be read, one line for each.
     """
 
     name: str
@@ -294,7 +295,7 @@ def row_lines_of(rows: Mapping[int, Mapping[str, str]]) -> tuple[Line, ...]:
     by_attributes: dict[int, tuple[bool, float | None, int, bool]] = {}
     row_facts = []
     for row, attributes in rows.items():
-        # Rows with equal attributes share them, so that they are looked at once.
+        # Rows with equal attributes share one mapping, so each mapping is checked only once.
         parsed = by_attributes.get(id(attributes))
         if parsed is None:
             parsed = by_attributes[id(attributes)] = _said(attributes, "ht")
@@ -340,7 +341,7 @@ def merges_of(root: Element) -> tuple[str, ...]:
 
 
 def filter_of(element: Element | None) -> Filter | None:
-    """A filter out of its element."""
+    """Reads a filter from its element."""
     if element is None:
         return None
     return Filter(
@@ -397,7 +398,7 @@ def sort_of(element: Element | None) -> Sort | None:
 
 
 def table_of(root: Element) -> TableFact:
-    """A table out of its part."""
+    """Reads a table from its part."""
     holder = root.child("tableColumns")
     style = root.child("tableStyleInfo")
     return TableFact(
@@ -416,7 +417,7 @@ def table_of(root: Element) -> TableFact:
 
 
 def validations_of(root: Element) -> tuple[Validation, ...]:
-    """Data validations, those of the extension part last."""
+    """Data validations; those in the extension part come last."""
     return tuple(
         _validation(node, extension=node.child("xm:sqref") is not None)
         for node in root.walk()
@@ -450,7 +451,7 @@ def _places(element: Element) -> tuple[str, ...]:
 
 
 def _formulas(element: Element, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Formulas; those of the extension part are one element further in."""
+    """The formulas of a rule; in the extension part, each is nested one element deeper."""
     validations = []
     for child in element.children:
         if child.name.rpartition(":")[2] in names:
@@ -465,8 +466,8 @@ def formats_of(
     """Rules of conditional formats, those of the extension part last.
 
     Args:
-        root: what is around the rows.
-        looks: what each conditional look of the workbook does, by index.
+        root: the worksheet without its rows.
+        looks: what each conditional look of the workbook changes, by index.
     """
     formats = []
     for holder in root.walk():
@@ -499,7 +500,7 @@ def formats_of(
 
 
 def _drawn(rule: Element) -> tuple[tuple[str, str], ...]:
-    """Drawings of colour scales, data bars and icon sets."""
+    """How colour scales, data bars and icon sets are drawn."""
     drawings = []
     for scale in rule.children:
         if scale.name.removeprefix("x14:") in {"colorScale", "dataBar", "iconSet"}:

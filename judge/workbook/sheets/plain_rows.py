@@ -1,15 +1,14 @@
-"""Rows as programs usually write them, read with regular expressions instead of an XML parser.
+"""Reads rows in the usual form with regular expressions instead of an XML parser.
 
 A cell in its usual form (``<c r="B7" s="3" t="s"><v>12</v></c>`` and the like) needs no parser, and
 reading thousands of them this way takes a fraction of the time. Nothing is guessed: rows are only
 read if every requested cell among them is written in one of the known ways, and if there is no
 comment, CDATA section or processing instruction between them. All others are left to the parser.
 
-In large ranges, rows that look alike are read first, whole rows at a time. The columns, cell
-formats and types of one row make a *shape*, a regular expression whose only groups are the row's
-number and the values. All rows of that shape are taken out of the markup in one pass, column by
-column; what remains is read cell by cell. A shape can therefore never read a cell differently from
-the reader of single cells: it only saves time.
+In large ranges, rows that look alike are read first, as whole rows. The columns, cell formats and
+types of one row make a *shape*, a regular expression whose only groups are the row's number and the
+values. All rows of that shape are taken out of the markup in one pass; the rest is read cell by
+cell. A shape never reads a cell differently from the reader of single cells: it only saves time.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from judge.workbook.sheets.shared_formulas import (
 from judge.workbook.sheets.sheet_cells import SheetCells
 
 MARK = "<\0"
-"""Marks where a run of cells was taken out: no part of a cell matches across it."""
+"""Replaces a run of cells that was taken out, so that no cell matches across the gap."""
 
 _MAX_CELLS = 64
 _MIN_ALIKE_ROWS = 8
@@ -59,7 +58,7 @@ class ShapeCell:
     Attributes:
         letters: letters of its column.
         attributes: everything between its address and the end of its tag.
-        value: how its content begins: ``v``, ``is``, or nothing for a cell without content.
+        value: how its content begins: ``v``, ``is``, or an empty string if it has no content.
     """
 
     letters: str
@@ -83,12 +82,12 @@ class Taken:
 
 
 class RowShapes:
-    """The shapes of the rows of a worksheet, learned while they are read.
+    """The shapes of the rows of a worksheet, which are learned while rows are read.
 
     Args:
         cell: the expression that reads one cell: groups for letters, digits, attributes, formula,
             value and inline text.
-        start: the expression that finds where a wanted cell begins.
+        start: the expression that finds where a requested cell begins.
     """
 
     def __init__(self, cell: re.Pattern[str], start: re.Pattern[str]) -> None:
@@ -101,7 +100,7 @@ class RowShapes:
         """Takes the rows of known and of new shapes out of some markup.
 
         Returns:
-            What is left of the markup, and what was taken out of it.
+            The rest of the markup, and the rows that were taken out.
         """
         taken: list[Taken] = []
         for shape in self._known:
@@ -118,7 +117,7 @@ class RowShapes:
         return rows, taken
 
     def _shape_of(self, rows: str) -> tuple[ShapeCell, ...] | None:
-        """The shape of a row in the middle of some markup; None if it has none."""
+        """The shape of a row in the middle of some markup; None if the row has no shape."""
         middle = self._start.search(rows, len(rows) // 2)
         if middle is None:
             return None
@@ -191,7 +190,7 @@ _KINDS = {"n": _NUMBER, "s": _SHARED, "inlineStr": _INLINE}
 
 
 class _UnusualError(Exception):
-    """Something is written in a way that only the parser reads."""
+    """Something is written in a way that only the parser can read."""
 
 
 def _leave_to_parser(_: str) -> NoReturn:
@@ -199,7 +198,7 @@ def _leave_to_parser(_: str) -> NoReturn:
 
 
 class _Rows(dict[str, int]):
-    """Text of a row number -> the number as the upper part of a key; made as it is needed."""
+    """Text of a row number -> the number as the upper part of a key; filled when needed."""
 
     def __init__(self, first: int, last: int) -> None:
         super().__init__()
@@ -208,7 +207,7 @@ class _Rows(dict[str, int]):
 
     def __missing__(self, digits: str) -> int:
         row = int(digits)
-        # A cell whose address is not that of its row is left to the parser.
+        # A cell whose address names a different row is left to the parser.
         if not self._first <= row <= self._last:
             raise _UnusualError
         self[digits] = row << COLUMN_BITS
@@ -224,7 +223,7 @@ class _Columns(dict[str, int]):
 
 
 class _Dates(dict[str, CellValue]):
-    """Text of a number -> the date that it is under one cell format."""
+    """Text of a number -> the date that it means in one cell format."""
 
     def __init__(self, read: Callable[[str, int], CellValue], style: int) -> None:
         super().__init__()
@@ -239,13 +238,13 @@ class _Dates(dict[str, CellValue]):
 
 
 class PlainRows:
-    """Reads rows of a worksheet that are written as usual.
+    """Reads rows of a worksheet that are in the usual form.
 
     Args:
         windows: the rectangles whose cells are kept; at least one.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
-        blanks: also keep stored cells without value and formula, and all cell formats; without it,
+        blanks: also keep stored cells without value and formula, and all cell formats; otherwise
             only the cell formats of formulas are kept.
     """
 
@@ -258,7 +257,7 @@ class PlainRows:
         blanks: bool,
     ) -> None:
         self._windows = tuple(windows)
-        # For a single rectangle, the first and last row and column say everything.
+        # For a single rectangle, its first and last row and column are sufficient.
         self._several = len(windows) > 1
         self._blanks = blanks
         self._reader = ValueReader(formats, date_1904=date_1904, fail=_leave_to_parser)
@@ -275,12 +274,12 @@ class PlainRows:
         self._dates: dict[int, _Dates] = {}
 
     def take(self, rows: str, cells: SheetCells) -> int | None:
-        """Adds the wanted cells of some rows to those already read.
+        """Adds the requested cells of some rows to those already read.
 
         Args:
-            rows: complete rows, the first and the last of them wanted, without any comment, CDATA
-                section or processing instruction.
-            cells: where the cells go.
+            rows: complete rows, of which the first and the last are requested, without any comment,
+                CDATA section or processing instruction.
+            cells: the cells are added here.
 
         Returns:
             How many characters of strings and formulas were kept; None if the rows must be left to
@@ -306,12 +305,12 @@ class PlainRows:
     # -- rows that look alike --------------------------------------------------------------------
 
     def _take_alike(self, rows: str, read: SheetCells, *, entities: bool) -> int | None:
-        """Reads the rows that look like others at once, and the rest cell by cell.
+        """Reads rows that look alike together, and the rest cell by cell.
 
         Returns:
             How many characters were kept; None if everything is to be read cell by cell.
         """
-        # Learning how rows look costs more than it saves before there are many of them.
+        # Learning shapes saves time only if there are many rows.
         if self._several or self._chars < _MIN_CHARS:
             return None
         rest, taken = self._shapes.take(rows)
@@ -373,7 +372,7 @@ class PlainRows:
     ) -> Iterable[CellValue]:
         """The values of the cells of one column."""
         if (kind is _INLINE) is (cell.value == "v"):
-            # The type says where the value is, but it is not there.
+            # The value is not in the element that the type requires.
             raise _UnusualError
         if kind is _INLINE:
             return map(read_string, texts)
@@ -486,7 +485,7 @@ class PlainRows:
 
 
 def _check_markup(rows: str) -> None:
-    """Leaves cells whose address is not their first attribute, and unknown formulas, to others."""
+    """Raises an error for unknown formulas, and for cells that do not begin with their address."""
     if rows.count("<c") != rows.count('<c r="'):
         raise _UnusualError
     if "<f " in rows and _ODD_FORMULA.search(rows) is not None:
@@ -494,7 +493,7 @@ def _check_markup(rows: str) -> None:
 
 
 def _check_texts(numbers: Sequence[str], indices: Sequence[str]) -> None:
-    """Leaves what Python takes for a number, and a workbook does not, to the parser."""
+    """Raises an error for text that is a number to Python, but not in a workbook."""
     if ODD_NUMBER.search("\0".join(numbers)) or _NOT_DIGITS.search("\0".join(indices)):
         raise _UnusualError
 
@@ -508,7 +507,7 @@ def _columns_pattern(windows: Sequence[Window]) -> str:
     rows = sum(window.rows for window in windows)
     column_count = sum(max(0, window.columns) for window in windows)
     if rows < _MIN_ROWS_TO_COMPILE or not 0 < column_count <= _MAX_NAMED_COLUMNS:
-        # Compiling an expression takes longer than reading the other columns of a few rows.
+        # For few rows, reading the other columns takes less time than compiling an expression.
         return "[A-Z]{1,3}"
     columns = {
         column for window in windows for column in range(window.min_column, window.max_column + 1)
@@ -524,8 +523,8 @@ def _patterns(columns: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Patter
     """Expressions for the cells that are read.
 
     Returns:
-        One that finds where such a cell begins; one that finds all of them, with empty groups for
-        those in an unusual form; and one that reads a cell in its usual form.
+        An expression that finds where such a cell begins; one that finds all of them, with empty
+        groups for cells in an unusual form; and one that reads a cell in the usual form.
     """
     start = f'<c r="(?:{columns}[0-9]|[^A-Z])'
     cell = _CELL.replace("{columns}", columns)

@@ -1,11 +1,11 @@
-"""Formulas as a worksheet has them, those included that are written once and shared by many cells.
+"""Formulas as a worksheet has them, including those that are written once and shared by many cells.
 
 A program may write a formula in one cell, the master, and let other cells refer to it by an index.
 The formula of a cell is taken from the cells that were read, whatever window they were read with.
-Only if its master is not among them, the whole worksheet is searched, once: rows are skipped as
-text, and only shared formulas are read. That is exact if each of them is written as programs
-usually write it, and if there is no comment, CDATA section or processing instruction between them.
-Anything else is left to the parser.
+Only if its master is not among them is the whole worksheet searched, and only once: rows are
+skipped as text, and only shared formulas are read. That is exact if all of them are written as
+programs usually write them, and if there is no comment, CDATA section or processing instruction
+between them. Anything else is left to the parser.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ UNUSUAL_ENTITY = re.compile("&(?!(?:amp|lt|gt|quot|apos);)")
 
 
 def unescape(text: str) -> str:
-    """Text in which the five named entities are replaced by their characters."""
+    """Replaces the five named entities in text by their characters."""
     return _ENTITY.sub(lambda match: _ENTITIES[match[1]], text) if "&" in text else text
 
 
@@ -119,11 +119,12 @@ class RawFormula:
 
     @property
     def computed_window(self) -> Window | None:
-        """The part of a data table that LibreOffice computes; None if it computes nothing of it.
+        """The part of a data table that LibreOffice computes; None if it computes none of it.
 
-        The table must name the cells that its inputs replace: Excel shows ``#REF!`` where such a
-        cell was deleted, LibreOffice what is stored. There must be a row above it and a column left
-        of it. Of a table with one input, LibreOffice computes two columns, or two rows.
+        The table must name the cells that its inputs replace: if such a cell was deleted, Excel
+        shows ``#REF!``, but LibreOffice shows the stored value. There must be a row above the table
+        and a column to the left of it. In a table with one input, LibreOffice computes only two
+        columns, or two rows.
         """
         self._parse()
         given = self._attributes
@@ -163,10 +164,10 @@ Formulas = Mapping[int, RawFormula]
 
 @dataclass(frozen=True, slots=True)
 class _Master:
-    """A cell that writes a shared formula out.
+    """The master of a shared formula, which contains its text.
 
     Attributes:
-        key: the cell.
+        key: key of the cell.
         text: the formula without its leading ``=``.
     """
 
@@ -178,15 +179,15 @@ class SharedFormulas:
     """The formulas of the cells of one worksheet that share them.
 
     Every index has one master, which comes before the cells that use it and is in the range that it
-    names; scanning a worksheet makes sure of that, as far as masters are concerned
-    (:meth:`~judge.workbook.sheets.sheet_cells.CellCollector.note_master`). Programs differ in what
-    they read of anything else.
+    names. The scan of a worksheet checks this for masters
+    (:meth:`~judge.workbook.sheets.sheet_cells.CellCollector.note_master`), since programs read
+    anything else differently.
 
     Args:
-        read_all: gives all formulas of the worksheet that others may share, including those under
+        read_all: returns all formulas of the worksheet that others may share, including those under
             merged ranges.
-        count: called with the number of characters before they are written out; it raises if they
-            are too many.
+        count: called with the number of characters before a formula is written out; it raises an
+            error if there are too many.
 
     Source: ECMA-376 part 1, 18.3.1.40.
     """
@@ -199,19 +200,20 @@ class SharedFormulas:
         self._complete = False
 
     def add(self, formulas: Formulas) -> None:
-        """Takes note of formulas that were read; they are not parsed before they are needed."""
+        """Records formulas that were read; they are parsed only when they are needed."""
         if formulas and not self._complete:
             self._unseen.append(formulas)
 
     def written_out(self, key: int, index: str) -> str:
-        """The formula of a cell that shares one, without its leading ``=``.
+        """The formula of a cell with a shared formula, without its leading ``=``.
 
         Args:
             key: the cell.
             index: the index of its shared formula.
 
         Raises:
-            WorkbookError: no cell before it writes it out, or it is broken or over a limit.
+            WorkbookError: the shared formula has no master before the cell, is broken, or exceeds
+                a limit.
         """
         while self._unseen:
             self._note(self._unseen.pop())
@@ -243,7 +245,7 @@ _MAX_BLOCK_BYTES = 4 << 20
 
 
 def find_masters(package: Package, part: str) -> dict[int, RawFormula] | None:
-    """The cells of a worksheet that write a shared formula out.
+    """The masters of the shared formulas of a worksheet.
 
     Args:
         package: the workbook.
@@ -286,7 +288,7 @@ def find_masters(package: Package, part: str) -> dict[int, RawFormula] | None:
 
 
 def _take(block: bytes, formulas: dict[int, RawFormula]) -> bool:
-    """Adds the masters of some whole rows; false if the parser must read them."""
+    """Adds the masters in some whole rows; returns False if the parser must read the rows."""
     if b"<!" in block or b"<?" in block or b"\r" in block:
         return False
     if b"&" in block and _FORMULA_WITH_ENTITY.search(block):

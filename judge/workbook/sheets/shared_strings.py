@@ -30,7 +30,7 @@ _PLAIN = re.compile(f"\\s*{_TEXT}{_REST}")
 _RUN = re.compile(f"\\s*<r>\\s*(?:<rPr>(?:\\s*<[^<>]*>)*?\\s*</rPr>)?\\s*{_TEXT}\\s*</r>")
 _END = re.compile(_REST)
 
-# The same as bytes, for strings that are only passed over: what is read is among what matches.
+# The same as bytes, for strings that are only skipped; it matches every string that is read.
 _ANY_TEXT = rb'\s*+<t(?: xml:space="preserve")?+(?:/>|>[^<]*+</t>)'
 _FORMAT = rb"<rPr>(?:\s*+<[A-Za-z]++%b ?/>)*+\s*+</rPr>" % attributes_once(b"look")
 _ANY_RUN = rb"\s*+<r>\s*+(?:%b)?+%b\s*+</r>" % (_FORMAT, _ANY_TEXT)
@@ -50,7 +50,7 @@ _DEFAULT_NAMESPACE = re.compile(rb' xmlns="([^"]*)"')
 
 
 def plain_strings(chunks: Iterable[bytes], indexes: AbstractSet[int]) -> dict[int, str] | None:
-    """The strings at some indices of a table of shared strings, which is read to its end.
+    """Reads the strings at some indices of a table of shared strings; reads the table to its end.
 
     Args:
         chunks: the table's part.
@@ -199,7 +199,7 @@ class SharedStrings:
 
 
 class _StringCollector:
-    """Hears the table; what is not a string where strings are is an error."""
+    """Handlers for the table; anything but a string among the strings is an error."""
 
     def __init__(self, indexes: set[int], max_chars: int, part: str, parser: PartParser) -> None:
         self.strings: dict[int, str] = {}

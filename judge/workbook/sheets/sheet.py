@@ -67,7 +67,7 @@ class Sheet:
     # -- reading ---------------------------------------------------------------------------------
 
     def load(self, windows: Sequence[Window], *, blanks: bool = False) -> None:
-        """Reads what has not been read of some windows, in one pass.
+        """Reads the cells of some windows that were not read before, in one pass.
 
         Args:
             windows: the windows.
@@ -93,7 +93,7 @@ class Sheet:
         )
         if read.strings:
             strings = self._strings.load(read.strings.values())
-            # Every cell is compared, however often its string is shared.
+            # Every cell counts, however many cells share its string.
             self._package.budget.take_chars(
                 sum(len(strings[string]) for string in read.strings.values())
             )
@@ -113,7 +113,7 @@ class Sheet:
         if blanks:
             self._loaded_blanks.extend(windows)
 
-    # -- asking ----------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------
 
     def values(self, window: Window) -> Mapping[int, CellValue]:
         """Values of the cells of a window, by key; callers must not change the mapping.
@@ -126,7 +126,7 @@ class Sheet:
         return _within(self._cells.values, window)
 
     def styles(self, window: Window) -> Mapping[int, int]:
-        """Cell formats of all stored cells of a window whose format is not the first one."""
+        """Key -> cell format, for stored cells of a window whose format is not the first one."""
         self.load([window], blanks=True)
         return _within(self._cells.styles, window)
 
@@ -148,13 +148,13 @@ class Sheet:
 
     @property
     def fills(self) -> bool:
-        """Whether a formula may give values to other cells than its own; False if none does."""
+        """Whether a formula of the worksheet may fill other cells; False if certainly none does."""
         if not self._loaded:
             self.load([Window(1, 1, 1, 1)])
         return self._cells.fills
 
     def last_filled_keys(self) -> list[int]:
-        """The last cell of each range that a formula gives values to, stored or not."""
+        """The last cell of each range that a formula fills, stored or not."""
         if not self.fills:
             return []
         self.load([WHOLE_SHEET])
@@ -168,7 +168,7 @@ class Sheet:
         ]
 
     def used_window(self) -> Window | None:
-        """The rectangle around all cells that hold a value, or get one from a formula."""
+        """The rectangle around all cells that hold a value, or that a formula fills."""
         self.load([WHOLE_SHEET])
         keys = [key for key, value in self._cells.values.items() if value is not None]
         keys.extend(self._cells.formulas)
@@ -198,14 +198,14 @@ class Sheet:
             number_format=self._formats.code(style) if self._formats.ids else GENERAL,
         )
         if raw is not None:
-            # Asked for by whoever wants its value and by whoever follows what values rest on.
+            # Cached, since it is requested for the value and again when dependencies are followed.
             self._with_formulas[key] = cell
         return cell
 
     # -- formulas --------------------------------------------------------------------------------
 
     def formula(self, key: int) -> str | None:
-        """The formula of a cell with its leading ``=``, shared ones written out.
+        """The formula of a cell with its leading ``=``; a shared formula is written out.
 
         Raises:
             WorkbookError: writing the formula out exceeds the limit of the workbook.

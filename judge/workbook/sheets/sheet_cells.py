@@ -47,8 +47,7 @@ _PARENTS: Mapping[str, frozenset[str]] = {
     "autoFilter": _ROOTS | {"customSheetView"},
     "filterColumn": frozenset({"autoFilter"}),
 }
-"""Elements around the rows that are read, and what they must be in: elsewhere, programs differ in
-whether they read them."""
+"""Element around the rows -> its only parent; elsewhere, only some programs read the element."""
 
 _OWN_ATTRIBUTES = frozenset({"r", "s", "t", "si", "ref"})
 
@@ -66,7 +65,7 @@ _COLUMN_NUMBERS = {
 """Attributes that are numbers: Excel and openpyxl refuse anything else."""
 
 _MAX_MASTERS = 500_000
-"""Most shared formulas of a worksheet; their cells are kept, wanted or not."""
+"""Most shared formulas of a worksheet; their masters are kept even if they are not requested."""
 
 _ONCE = frozenset({"sheetData", "dimension", "mergeCells", "hyperlinks", "dataValidations"})
 
@@ -76,10 +75,10 @@ class SheetCells:
     """The data that was read from a worksheet.
 
     Attributes:
-        values: stored cells by key; blank ones only if they were requested.
-        styles: index of the cell format, by key, of cells whose format is not the first one; if
-            blank cells were not requested, perhaps only of cells with formulas.
-        formulas: formulas by key.
+        values: key -> value of a stored cell; blank cells only if they were requested.
+        styles: key -> index of the cell format, for cells whose format is not the first one; if
+            blank cells were not requested, perhaps only for cells with formulas.
+        formulas: key -> formula.
         strings: key of a cell whose value is not known yet -> index into the shared strings.
         fills: whether a formula anywhere in the worksheet gives values to cells other than its own;
             also True if a string in the worksheet only looks like such a formula.
@@ -96,7 +95,7 @@ class SheetCells:
     tail: SheetTail = field(default_factory=SheetTail)
 
     def add(self, other: SheetCells) -> None:
-        """Adds other cells that were read separately from the same worksheet."""
+        """Adds cells that were read separately from the same worksheet."""
         if self.strings:
             for key in other.values.keys() & self.strings.keys():
                 del self.strings[key]
@@ -133,19 +132,18 @@ class CellCollector:
     An unexpected element among the rows is an error, whatever its namespace: other programs may
     take it for a row, a cell or a value, or leave out a row within it.
 
-    The handlers run several times per cell, which is why they look their tags up in attributes,
-    share one text buffer, and leave rare elements to other methods.
+    The handlers run several times per cell. For speed, they look tags up in attributes, share one
+    text buffer, and leave rare elements to other methods.
 
     Args:
         windows: the rectangles.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: also keep stored cells without a value or formula, for their styles.
         part: name of the part, for messages.
         limits: bounds on what reading may cost.
-        listener: is called for the elements around the rows; None to collect them in the ``tail``
-            of what was read.
-        row_listener: is called with the number and the attributes of each row.
+        listener: called for the elements around the rows; None to collect them in ``tail``.
+        row_listener: called with the number and the attributes of each row.
     """
 
     def __init__(
@@ -350,10 +348,10 @@ class CellCollector:
         self._text.clear()
 
     def note_master(self, key: int, index: str | None, reference: str | None) -> None:
-        """Takes the cell that holds the text of a shared formula, whether the cell is read or not.
+        """Records the master of a shared formula, whether its cell is requested or not.
 
         Raises:
-            WorkbookError: another cell holds the same one, or the cell is outside of its range.
+            WorkbookError: the formula has another master, or the cell is outside of its range.
         """
         number = whole_number(index)
         window = parse_window(reference or "")
@@ -397,14 +395,14 @@ class CellCollector:
         """Called with the attributes of rows, at least once for each combination of them.
 
         Raises:
-            WorkbookError: a height or a format is not a number, or there is no such format.
+            WorkbookError: a height or a format is not a number, or the format does not exist.
         """
         _check_numbers(attributes, _ROW_NUMBERS, self._malformed)
         if self._has_formats and "s" in attributes:
             self._style_number(attributes["s"])
 
     def _check_names(self, attributes: dict[str, str]) -> None:
-        """Refuses attributes of other namespaces that are called like those of rows and cells."""
+        """Refuses attributes in other namespaces with the names of row and cell attributes."""
         for name in attributes:
             if SEPARATOR in name:
                 self._parser.check_compatibility(attributes)

@@ -1,13 +1,13 @@
-"""One pass over a worksheet's XML: to the requested rows, through them, and past the others.
+"""Reads the requested rows of a worksheet in one pass over its XML, and skips the others.
 
 Rows in their plain form are skipped, or read as text, which is several times faster than parsing
 them. What surrounds them is parsed. If anything in a worksheet is not plain, the whole part is
 parsed, by namespaces.
 
-Rows are skipped only where nothing in them can be read in two ways. A row in the plain form
-consists of nothing but cells, a cell of nothing but a formula and a value, each with the attributes
-that programs write; every cell is in the row that its address names, and every row follows the one
-before. Namespaces cannot matter here, since no element has a prefix and none declares one.
+Rows are skipped only if nothing in them can be read in two ways. A row in the plain form consists
+only of cells, and a cell only of a formula and a value, with the attributes that programs usually
+write; every cell is in the row that its address names, and the rows are in order. Namespaces cannot
+matter here, since no element has a prefix or declares one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SPACE = rb'(?: xml:space="preserve")?+'
 
 
 def attributes_once(group: bytes) -> bytes:
-    """An expression for the attributes of an element, each of them once.
+    """A regular expression for the attributes of an element, each of which occurs at most once.
 
     Args:
         group: name of the group that holds the name of an attribute.
@@ -89,11 +89,11 @@ _MAX_KNOWN = 10_000
 
 
 class NotPlainError(Exception):
-    """Rows are written in a way that only the parser reads."""
+    """Rows are written in a way that only the parser can read."""
 
 
 class RowGrammar:
-    """Takes the rows of one worksheet, one piece of it after the other.
+    """Finds the rows of one worksheet, whose bytes come in pieces.
 
     Args:
         check: called with the attributes of rows, once for each combination of them.
@@ -108,10 +108,10 @@ class RowGrammar:
         self._known_columns: set[bytes] = set()
 
     def rows(self, data: bytes) -> Iterator[tuple[int, bytes, int, int]]:
-        """The whole rows at the beginning of some bytes.
+        """Finds the complete rows at the beginning of some bytes.
 
-        What follows the last of them is left: the rest of a row, the end of the rows, or something
-        that is not a row in its plain form.
+        Bytes after the last one are left: part of a row, the end of the rows, or something that is
+        not a row in the plain form.
 
         Returns:
             For each row: its number, the rest of its tag, and its start and end among the bytes.
@@ -147,12 +147,12 @@ class RowGrammar:
             self._known_attributes.add(attributes)
 
     def check_columns(self, rows: bytes) -> None:
-        """Makes sure that the cells of whole rows in plain form are in ascending order.
+        """Makes sure that the cells of complete rows in plain form are in ascending order.
 
         Raises:
-            NotPlainError: they are not, or one is outside of the sheet.
+            NotPlainError: they are not, or a cell is outside of the sheet.
         """
-        # The tag of a row has no letters, so two commas separate the cells of two rows.
+        # The tag of a row yields no letters, so two commas separate the cells of two rows.
         columns_of_rows = b",".join(_LETTERS.findall(rows)).split(b",,")
         for columns in {*columns_of_rows} - self._known_columns:
             numbers = [column_number(column.decode()) for column in columns.split(b",") if column]
@@ -165,10 +165,10 @@ class RowGrammar:
 
 
 def check_characters(data: bytes) -> None:
-    """Makes sure that bytes that were taken as rows are well-formed text without declarations.
+    """Makes sure that the bytes of rows are well-formed text without declarations.
 
     Raises:
-        NotPlainError: they hold a character or an entity that XML does not know, end a CDATA
+        NotPlainError: they hold a character or an entity that XML does not allow, end a CDATA
             section, declare a namespace, or are not UTF-8.
     """
     if (
@@ -203,7 +203,7 @@ _MASTER = re.compile(
 )
 _MAINS = frozenset({MAIN.encode(), STRICT_MAIN.encode()})
 MAX_PASSED_BYTES = 16 << 20
-"""Inflated size of a worksheet up to which a reader of its first rows skips through the others."""
+"""Largest worksheet, in inflated bytes, of which a reader of first rows also skips the others."""
 
 _MAX_HEAD_BYTES = 4 << 20
 _MAX_ROW_BYTES = 1 << 20
@@ -218,13 +218,13 @@ def scan_sheet(
     date_1904: bool,
     blanks: bool,
 ) -> SheetCells:
-    """The stored cells of some rectangles of a worksheet, its merged ranges and hyperlinks.
+    """Reads the stored cells of some rectangles of a worksheet, its merged ranges and hyperlinks.
 
     Args:
         package: the workbook.
         part: name of the worksheet's part.
         windows: the rectangles.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: keep stored cells without value and formula too, for their looks.
 
@@ -241,20 +241,22 @@ def scan_sheet(
 def scan_first_rows(
     package: Package, part: str, rows: int, formats: NumberFormats, *, date_1904: bool
 ) -> SheetCells:
-    """The stored cells of the first rows of a worksheet, and what precedes and follows its rows.
+    """Reads the stored cells of the first rows of a worksheet, and the elements around its rows.
 
-    Rows below are inflated but not read, and not even inflated if the worksheet is longer than
-    :data:`MAX_PASSED_BYTES`: then its merged ranges and hyperlinks are not known.
+    The rows below are inflated but not read. If the worksheet is longer than
+    :data:`MAX_PASSED_BYTES`, they are not even inflated; then its merged ranges and hyperlinks are
+    not known.
 
     Args:
         package: the workbook.
         part: name of the worksheet's part.
         rows: how many rows, counted from row 1.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
 
     Raises:
-        WorkbookError: the worksheet is missing, broken as far as it is read, or over a limit.
+        WorkbookError: the worksheet is missing, the part that is read is broken, or a limit is
+            exceeded.
     """
     windows = [Window(1, 1, rows, COLUMN_MASK)]
     scanner = SheetScanner(package, part, windows, formats, date_1904=date_1904, blanks=False)
@@ -267,13 +269,13 @@ def scan_first_rows(
 
 
 class SheetScanner:
-    """One pass over a worksheet, skipping what is not wanted; see the functions above.
+    """One pass over a worksheet that skips rows which are not requested; see the functions above.
 
     Args:
         package: the workbook.
         part: name of the worksheet's part.
         windows: the rectangles whose cells are kept.
-        formats: number formats, which decide what is a date.
+        formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: keep stored cells without value and formula too, for their looks.
     """
@@ -298,7 +300,7 @@ class SheetScanner:
         self._last_row = max((window.max_row for window in windows), default=0)
 
     def collector(self) -> CellCollector:
-        """Collector of the pass; a new one for each attempt."""
+        """Makes the collector of the pass; every attempt needs a new one."""
         return CellCollector(
             self._windows,
             self._formats,
@@ -311,11 +313,11 @@ class SheetScanner:
         )
 
     def listener(self) -> TailListener | None:
-        """Listener for the elements around the rows, in place of the usual collector."""
+        """The listener for the elements around the rows, instead of the usual collector."""
         return None
 
     def row_listener(self) -> RowListener | None:
-        """Listener for the tags of the rows."""
+        """The listener for the tags of the rows."""
         return None
 
     # -- parsing everything ----------------------------------------------------------------------
@@ -335,18 +337,18 @@ class SheetScanner:
         collector.install(parser)
         return parser
 
-    # -- parsing what is wanted ------------------------------------------------------------------
+    # -- parsing only the requested rows ---------------------------------------------------------
 
     def scan_skipping(self, *, below: bool = True, tail: bool = True) -> SheetCells:
-        """Reads the wanted rows as text, and parses what precedes and follows the rows.
+        """Reads the requested rows as text, and parses the elements around the rows.
 
         Args:
-            below: make sure that the rows below the wanted ones are in their plain form: they
-                could hold wanted cells otherwise.
-            tail: read what follows the rows; without it, rows below are not even inflated.
+            below: make sure that the rows below the requested ones are in the plain form, since
+                they could otherwise hold requested cells.
+            tail: read the elements after the rows; otherwise the rows below are not even inflated.
 
         Raises:
-            NotPlainError: something is not in its plain form.
+            NotPlainError: something is not in the plain form.
         """
         chunks = self._package.chunks(self._part)
         root, before, rest = self._read_head(chunks)
@@ -365,7 +367,7 @@ class SheetScanner:
         return collector.finish()
 
     def _read_head(self, chunks: Iterator[bytes]) -> tuple[bytes, bytes, bytes]:
-        """The root's start tag, the bytes behind it, and those from ``sheetData`` on."""
+        """The root's start tag, the bytes after it, and the bytes from ``sheetData`` on."""
         head = b""
         for chunk in chunks:
             head += chunk
@@ -392,7 +394,7 @@ class SheetScanner:
         *,
         below: bool,
     ) -> bytes:
-        """Reads all rows, or those that are wanted, and returns the bytes that follow them."""
+        """Reads all rows, or only the requested ones, and returns the bytes that follow them."""
         plain = (
             PlainRows(self._windows, self._formats, date_1904=self._date_1904, blanks=self._blanks)
             if self._windows
@@ -430,7 +432,7 @@ class SheetScanner:
             pending += chunk
 
     def _pass_rows_below(self, chunks: Iterator[bytes], pending: bytes) -> bytes:
-        """Passes over the rest of the rows and returns the bytes after their end tag."""
+        """Skips the rest of the rows and returns the bytes after their end tag."""
         while True:
             end = _END_OF_ROWS.search(pending)
             _check_plain(pending[: end.start()] if end else pending)
@@ -449,7 +451,7 @@ class SheetScanner:
         plain: PlainRows,
         collector: CellCollector,
     ) -> None:
-        """Reads wanted rows, of which the last has the number ``last``."""
+        """Reads requested rows, the last of which has the number ``last``."""
         kept = plain.take(rows.decode(), collector.cells)
         if kept is None:
             parser = self._parser(collector)
@@ -469,7 +471,7 @@ class SheetScanner:
         *,
         whole: bool,
     ) -> None:
-        """Parses what precedes and follows the rows, as a document without them."""
+        """Parses the elements before and after the rows, as a document without rows."""
         parser = self._parser(collector)
         parser.feed(root + before + b"<sheetData/>")
         if not whole:
@@ -483,7 +485,7 @@ class SheetScanner:
 
 
 def _note_formulas(rows: bytes, collector: CellCollector) -> None:
-    """Takes note of formulas that concern other cells than their own, in rows in plain form."""
+    """Records formulas in plain rows that other cells share or that fill other cells."""
     if not collector.cells.fills and any(mark in rows for mark in _FILLING):
         collector.cells.fills = True
     if b'"shared"' in rows:
@@ -506,13 +508,13 @@ def _check_root(declaration: bytes, root: bytes) -> None:
 
 def _check_plain(data: bytes) -> None:
     """Makes sure that no comment, CDATA section or processing instruction begins among bytes."""
-    # The second characters are rare, and single ones are found many times as fast as pairs.
+    # Searching for the second characters alone is many times as fast, and they are rare.
     if (b"!" in data and b"<!" in data) or (b"?" in data and b"<?" in data):
         raise NotPlainError
 
 
 def _is_other(pending: bytes) -> bool:
-    """Whether bytes that are not rows in their plain form cannot become some by what follows."""
+    """Whether bytes that are not plain rows cannot become plain rows, whatever bytes follow."""
     return b"</row>" in pending or b"</sheetData" in pending or b"<!" in pending
 
 
@@ -529,7 +531,7 @@ def scan_surroundings(package: Package, part: str, listener: Callable[[], _Liste
             time with a new listener.
 
     Returns:
-        The listener that heard the whole part.
+        The listener that was called for the whole part.
 
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.

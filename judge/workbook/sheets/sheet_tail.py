@@ -22,10 +22,10 @@ _TERMS = {
 }
 
 _DRAWN = {"cfvo", "color", "dataBar", "iconSet"}
-"""Elements of colour scales, data bars and icon sets that say what they draw."""
+"""Elements of colour scales, data bars and icon sets that determine how these are drawn."""
 
 _MAX_DRAWN = 16
-"""How many elements of a rule are kept: an icon set of five has six, and no rule has more."""
+"""How many of these elements are kept for a rule: an icon set of five has six, no rule has more."""
 
 _ON = {"1", "true"}
 
@@ -37,7 +37,7 @@ class Link:
     Attributes:
         window: the cells that carry it.
         relationship: id of the relationship that holds its address, or None.
-        location: its place in the workbook, or None.
+        location: its target in the workbook, or None.
     """
 
     window: Window
@@ -56,8 +56,8 @@ class ConditionalRule:
         terms: the rest of the condition: operator, text, rank …
         formulas: its formulas.
         style: index of its look, or None.
-        priority: rules of lower numbers come first.
-        stops: whether rules after this one are ignored where it holds.
+        priority: rules with lower numbers come first.
+        stops: whether later rules are ignored in cells where this one holds.
         drawn: name and attributes of the elements of a colour scale, a data bar or an icon set.
     """
 
@@ -77,7 +77,7 @@ class SheetTail:
 
     Attributes:
         dimension: the rectangle that the worksheet says its cells fill; None if it does not say,
-            and if only what follows the rows was read.
+            or if only the elements after the rows were read.
         merges: rectangles whose cells are merged.
         links: hyperlinks.
         rules: rules of conditional formats.
@@ -90,7 +90,7 @@ class SheetTail:
 
     @property
     def size(self) -> int:
-        """How much was found, to be counted against the limits."""
+        """How many elements were read, for the limits."""
         return len(self.merges) + len(self.links) + len(self.rules)
 
 
@@ -110,7 +110,7 @@ class TailCollector:
     """Handlers for the elements around the rows.
 
     Args:
-        tail: where what is found goes.
+        tail: the contents are added here.
         part: name of the part, for messages.
     """
 
@@ -129,7 +129,7 @@ class TailCollector:
         elif tag == "hyperlink":
             self._add_link(attributes)
         elif tag == "dimension":
-            # It does not decide what is read, so the cells are correct even if it is wrong.
+            # It does not affect what is read, so the cells are correct even if it is wrong.
             self._tail.dimension = parse_window(attributes.get("ref", ""))
         elif tag == "conditionalFormatting":
             self._windows = tuple(map(self._area, attributes.get("sqref", "").split()))
@@ -174,7 +174,7 @@ class TailCollector:
         return self._checked(parse_window(reference), reference)
 
     def _area(self, reference: str) -> Window:
-        """A range that changes no value: libraries write those of whole columns in short."""
+        """Reads a range that affects no value; libraries abbreviate whole columns."""
         return self._checked(parse_area(reference), reference)
 
     def _checked(self, window: Window | None, reference: str) -> Window:

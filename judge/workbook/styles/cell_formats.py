@@ -39,7 +39,7 @@ _ODD_END = re.compile(rb"/>(?!\s*<|\s*\Z)")
 _SECTIONS = frozenset({"numFmts", "fonts", "fills", "borders", "cellStyleXfs", "cellXfs", "dxfs"})
 
 _LISTS = {"numFmts": "numFmt", "cellXfs": "xf"}
-"""The lists of formats that decide which cells hold dates, and what alone may be in them."""
+"""List of formats that decides which cells hold dates -> the only element that it may contain."""
 
 _PARENTS = {"numFmt": {"numFmts", "dxf"}, "xf": {"cellXfs", "cellStyleXfs"}}
 
@@ -56,7 +56,7 @@ def read_number_formats(package: Package, part: str | None) -> NumberFormats:
     plain = _read_plainly(data)
     if plain is None:
         return _parse(package, part)
-    # Only the formats were looked at: a fault elsewhere makes the part unreadable all the same.
+    # Only the formats were checked, but a fault elsewhere also makes the part unreadable.
     PartParser(package, part).feed(data, final=True)
     return plain
 
@@ -155,7 +155,7 @@ def _parse(package: Package, part: str) -> NumberFormats:
 
 
 class _FormatReader:
-    """Hears a style sheet; a format is read as a child of its own list alone.
+    """Handlers for a style sheet; a format is only read as a child of its own list.
 
     Attributes:
         parser: the parser that calls it.
@@ -199,7 +199,7 @@ class _FormatReader:
         misplaced = local in _LISTS and len(path) != 1
         misplaced = misplaced or (local in _PARENTS and above not in _PARENTS[local])
         if len(path) == 1 and local in _SECTIONS:
-            # openpyxl reads them whatever their namespace is.
+            # openpyxl reads these elements in any namespace.
             misplaced = misplaced or name != local or name in self._seen
             self._seen.add(name)
         elif len(path) == 2 and above in _SECTIONS:

@@ -39,7 +39,7 @@ _CHARS_PER_WORK = 1
 
 
 class RuleWork:
-    """Counts the cost of comparing the rules of a range, which a hostile file could drive up."""
+    """Limits the cost of comparing the rules of a range, which a hostile file could drive up."""
 
     def __init__(self) -> None:
         self._left = _MAX_WORK
@@ -48,7 +48,7 @@ class RuleWork:
         """Counts steps.
 
         Raises:
-            WorkbookError: there are too many.
+            WorkbookError: there are too many steps.
         """
         self._left -= count
         if self._left < 0:
@@ -61,7 +61,7 @@ class SpokenRule:
     Args:
         rule: the rule.
         styles: the workbook's looks.
-        work: what is counted.
+        work: counts the steps.
     """
 
     def __init__(self, rule: ConditionalRule, styles: StyleSheet, work: RuleWork) -> None:
@@ -105,7 +105,8 @@ class SpokenRule:
         Args:
             row: its row.
             column: its column.
-            with_ranges: whether the ranges of a rule that looks at all of them belong to it.
+            with_ranges: whether the text includes the ranges of a rule that depends on all their
+                cells.
         """
         self._work.take(1)
         rule = self.rule
@@ -118,7 +119,7 @@ class SpokenRule:
 def spoken_rules(
     rules: Iterable[ConditionalRule], styles: StyleSheet, names: Sequence[str], work: RuleWork
 ) -> list[SpokenRule]:
-    """The rules that matter for some attributes, in their order; none where none sets one."""
+    """The rules that matter for some attributes, in order; empty if no rule sets one of these."""
     spoken = [SpokenRule(rule, styles, work) for rule in rules if rule.windows]
     deciding = [rule for rule in spoken if rule.rule.stops or any(map(rule.sets, names))]
     if not any(rule.sets(name) for rule in deciding for name in names):
@@ -156,7 +157,7 @@ def segments(
     moved_rows: Mapping[int, int],
     work: RuleWork,
 ) -> Iterator[Segment]:
-    """The rectangles of a window to which some rule applies.
+    """The rectangles of a window to which at least one rule applies.
 
     Args:
         window: the rectangle that is compared.
@@ -216,7 +217,7 @@ def _bands(
 def _moved_bands(
     window: Window, pieces: Sequence[_Piece], moved_rows: Mapping[int, int], work: RuleWork
 ) -> Iterator[tuple[int, int, int, list[_Piece]]]:
-    """Each row by itself, with the rules that apply to it where the output has it."""
+    """Treats each row separately, with the rules that apply at its position in the output."""
     for row in range(window.min_row, window.max_row + 1):
         work.take(1 + len(pieces))
         places = (row, moved_rows.get(row, row))
@@ -261,7 +262,7 @@ def reads_alike(name: str, segment: Segment) -> bool:
 def same_rules(name: str, segment: Segment) -> bool:
     """Whether both sides set an attribute alike under the same conditions, in any order.
 
-    This decides if it cannot be determined what the rules show.
+    This is used if it cannot be determined what the rules show.
     """
     first = [rule for rule in segment.gold if rule.sets(name)]
     second = [rule for rule in segment.output if rule.sets(name)]

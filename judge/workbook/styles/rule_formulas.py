@@ -1,4 +1,4 @@
-"""Conditions of conditional formats as formulas that do not depend on their cell. Pure.
+"""Writes conditions of conditional formats as formulas that do not depend on their cell. Pure.
 
 Source: ECMA-376 part 1, 18.3.1.10 and 18.18.12, and the formulas that [MS-XLSB] gives for the kinds
 of rules.
@@ -17,7 +17,7 @@ from judge.workbook.address import cell_name
 from judge.workbook.sheets.sheet_tail import ConditionalRule
 
 AGGREGATES = {"duplicateValues", "uniqueValues", "top10", "aboveAverage", "colorScale"}
-"""Kinds of rules that look at all cells of their range at once."""
+"""Kinds of rules that depend on all cells of their range."""
 
 UNDRAWN = {"dataBar", "iconSet"}
 """Kinds of rules that change no fill, font or number format."""
@@ -92,7 +92,7 @@ def origin_of(rule: ConditionalRule) -> tuple[int, int]:
 
 
 def rule_formula(rule: ConditionalRule) -> RuleFormula:
-    """The condition of a rule that looks at its own cell, as a formula."""
+    """The condition of a rule that depends on one cell, as a formula."""
     row, column = origin_of(rule)
     cell = cell_name(row, column)
     terms = dict(rule.terms)
@@ -124,7 +124,7 @@ def _filled(shape: str, cell: str, formulas: list[str]) -> str:
 
 
 def _without_place(formula: str, cell: str) -> str:
-    """``ROW()`` becomes ``ROW(B2)``, since the formula is computed in a different cell."""
+    """Turns ``ROW()`` into ``ROW(B2)``, since the formula is computed in a different cell."""
     words = tokens(formula)
     pieces = []
     asks = filled = False
@@ -149,7 +149,7 @@ _IDLE = re.compile(r"[\s$]+")
 
 
 def canonical(formula: str) -> str:
-    """A condition without spaces and dollar signs, which mean nothing in the cell itself."""
+    """Removes spaces and dollar signs from a condition, which make no difference in its cell."""
     return outside_text(formula, lambda text: _IDLE.sub("", text).upper())
 
 
@@ -160,7 +160,7 @@ def canonical_reader(
 
     Args:
         rule: the rule.
-        on_read: called before its text is read.
+        on_read: called before the text of the rule is read.
     """
     top, left = origin_of(rule)
     cached: dict[tuple[int, int], tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""The style sheet of a workbook: the looks of each cell format and of each conditional one.
+"""The style sheet of a workbook: the look of each cell format and of each conditional format.
 
 A look has its colours resolved, with theme and tint, and its font, number format and alignment.
 """
@@ -18,9 +18,9 @@ from judge.workbook.tree import Element, read_tree
 from judge.workbook.xml_parts import THEME_NAMES, whole_number
 
 AUTOMATIC_FONT = "000000"
-_CHANNEL_TOLERANCE = 3  # Excel computes tints in whole steps of its own
+_CHANNEL_TOLERANCE = 3  # Excel computes tints in its own whole steps
 
-# Colours of the Office theme, for workbooks without one; in the order in which cells count.
+# Colours of the Office theme, for workbooks without one; in the order of their indices.
 OFFICE_THEME: tuple[str, ...] = (
     "FFFFFF",
     "000000",
@@ -57,7 +57,7 @@ class Palette:
     """The palette that a workbook's colours refer to.
 
     Attributes:
-        theme: colours of the theme in the order in which cells count: light 1, dark 1, light 2,
+        theme: colours of the theme in the order of their indices: light 1, dark 1, light 2,
             dark 2, six accents, link, followed link.
         indexed: the indexed colours.
     """
@@ -71,10 +71,10 @@ def resolve_colour(attributes: Mapping[str, str], palette: Palette) -> str | Non
 
     Args:
         attributes: ``rgb``, ``theme``, ``indexed`` or ``auto``, and ``tint``.
-        palette: what the workbook's colours refer to.
+        palette: the palette of the workbook.
 
     Returns:
-        Six hexadecimal digits, or None for an automatic colour or one that refers to nothing.
+        Six hexadecimal digits, or None for an automatic colour or a colour that is not defined.
     """
     colour: str | None = None
     if "rgb" in attributes:
@@ -212,9 +212,9 @@ _ESCAPED = re.compile(r'\\(.)|"([^"]*)"')
 
 @functools.lru_cache(maxsize=4096)
 def canonical_number_format(code: str) -> str:
-    """A number format without what is not visible: locales, kinds of quoting, a section for text.
+    """Removes what is not visible from a number format: locales, quoting, a section for text.
 
-    A string that is too long for a number format is compared as it is.
+    A string that is too long for a number format does not change.
     """
     if len(code) > MAX_CODE_LENGTH:
         return code
@@ -224,7 +224,7 @@ def canonical_number_format(code: str) -> str:
 
 
 _MAX_ELEMENTS = 500_000
-"""Excel has at most 65,490 cell formats, of a few elements each."""
+"""Most elements of a style sheet: Excel allows 65,490 cell formats, with a few elements each."""
 
 _Item = TypeVar("_Item")
 _ON = {"1", "true", "on", "t"}
@@ -257,7 +257,7 @@ class StyleSheet:
     Attributes:
         cells: looks of the cell formats, by index.
         conditional: looks of the conditional formats, by index.
-        palette: what colours refer to, for colours outside the style sheet.
+        palette: the palette, for colours outside of the style sheet.
     """
 
     cells: Sequence[CellStyle] = ()
@@ -323,7 +323,7 @@ class FontColours:
 
     @property
     def first(self) -> Mapping[str, str] | None:
-        """The colour of the first font, which cells have that are not stored."""
+        """The colour of the first font, which applies to cells that are not stored."""
         return self.fonts[0] if self.fonts else None
 
     def of_format(self, index: int) -> Mapping[str, str] | None:

@@ -1,4 +1,4 @@
-# property: an abort is the program's own
+# property: an abort is an error of the program, not of the judge
 # verdict: RE
 import os
 os.abort()

@@ -1,4 +1,4 @@
-# property: the warden's clock is its own
+# property: a program cannot change the warden's clock
 # verdict: TLE
 # limits: cpu_s=0.5 wall_s=60
 # cause: processor time limit

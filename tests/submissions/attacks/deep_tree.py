@@ -1,4 +1,4 @@
-# property: a tree too deep for any path is cleared away
+# property: a folder tree too deep for any path is removed
 # verdict: AC
 # next: look_for_leftovers.py
 import os

@@ -1,4 +1,4 @@
-# property: running out of descriptors is the program's own problem
+# property: running out of descriptors is an error of the program
 # verdict: AC
 import os
 kept = []

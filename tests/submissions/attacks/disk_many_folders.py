@@ -1,4 +1,4 @@
-# property: the number of folders is bounded, and clearing them away works
+# property: the number of folders is bounded, and they can be removed
 # verdict: OLE
 import os
 while True:

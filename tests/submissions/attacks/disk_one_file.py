@@ -1,4 +1,4 @@
-# property: one file cannot fill more than the run may
+# property: a single file cannot exceed the disk limit of the run
 # verdict: OLE
 with open("/tmp/kept", "wb") as file:
     while True:

@@ -1,4 +1,4 @@
-# property: a full disk is seen even where the error is swallowed
+# property: a full disk is noticed even if the program swallows the error
 # verdict: OLE
 try:
     with open("/tmp/kept", "wb") as file:

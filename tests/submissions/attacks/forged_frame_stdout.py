@@ -1,4 +1,4 @@
-# property: a result printed on standard output is text
+# property: a result printed to standard output is only text
 # verdict: NO
 import json, struct, sys
 header = json.dumps({

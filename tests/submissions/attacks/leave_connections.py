@@ -1,4 +1,4 @@
-# property: what the kernel remembers of a network is gone with the case
+# property: traces of a network in the kernel disappear with the case
 # verdict: AC
 # next: look_for_connections.py
 # other: look_for_connections.py

@@ -1,4 +1,4 @@
-# property: nothing that a case leaves is seen by the next case
+# property: the next case sees nothing that a case leaves
 # verdict: AC
 # next: look_for_leftovers.py
 # other: look_for_leftovers.py

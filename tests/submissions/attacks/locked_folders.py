@@ -1,4 +1,4 @@
-# property: folders without permissions are cleared away
+# property: folders without permissions are removed
 # verdict: AC
 # next: look_for_leftovers.py
 import os

@@ -1,4 +1,4 @@
-# property: the counterpart of those that leave connections and counts
+# property: looks for what leave_connections left
 # verdict: AC
 for name in ("tcp", "tcp6", "udp", "udp6", "raw"):
     try:

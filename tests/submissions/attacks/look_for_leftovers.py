@@ -1,4 +1,4 @@
-# property: the counterpart of those that leave something
+# property: looks for what the attacks that leave something left
 # verdict: AC
 import ctypes, os, socket, sys
 for folder in ("/tmp", "/home/solution", "/dev/shm", "/data", "/var/tmp"):

@@ -1,4 +1,4 @@
-# property: the counterpart of those that poison the interpreter
+# property: looks for the effects of the attacks that poison the interpreter
 # verdict: AC
 import os
 if "a".upper() != "A" or 6 * 7 != int("42"):

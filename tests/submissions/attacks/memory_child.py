@@ -1,4 +1,4 @@
-# property: a child killed for memory under a parent that exits 0 is seen
+# property: a kill for memory in a child is noticed even if the parent exits with 0
 # verdict: MLE
 import os
 child = os.fork()

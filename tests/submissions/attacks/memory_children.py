@@ -1,4 +1,4 @@
-# property: memory is that of the whole tree
+# property: the memory limit applies to the whole process tree
 # verdict: MLE
 import os, time
 for _ in range(16):

@@ -1,4 +1,4 @@
-# property: files without a name count as well
+# property: files without a name count too
 # verdict: OLE
 import os, time
 kept = []

@@ -1,4 +1,4 @@
-# property: no local socket of the host can be seen
+# property: no local socket of the host is visible
 # verdict: AC
 import socket
 for line in open("/proc/net/unix").read().splitlines()[1:]:

@@ -1,4 +1,4 @@
-# property: the host's loopback is not this one
+# property: the host's loopback interface cannot be reached
 # verdict: AC
 # limits: cpu_s=30 wall_s=300
 import socket

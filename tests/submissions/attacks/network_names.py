@@ -1,4 +1,4 @@
-# property: no name is resolved
+# property: no host name can be resolved
 # verdict: AC
 import socket
 for name in ("example.org", "host.docker.internal", "metadata.google.internal", "gateway"):

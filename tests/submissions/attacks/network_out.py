@@ -1,4 +1,4 @@
-# property: there is no way out
+# property: no network connection leaves the sandbox
 # verdict: AC
 import socket
 for family, address in (

@@ -1,4 +1,4 @@
-# property: a process cannot hide its time behind a name that reads like numbers
+# property: a process cannot hide its time behind a name that looks like numbers
 # verdict: TLE
 # limits: cpu_s=0.5 wall_s=60
 # cause: processor time limit

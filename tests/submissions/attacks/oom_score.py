@@ -1,4 +1,4 @@
-# property: a program cannot offer the warden to the kernel in its place
+# property: a program cannot make the kernel kill the warden instead of itself
 # verdict: MLE
 import os, subprocess, sys
 def calm():

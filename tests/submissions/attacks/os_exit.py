@@ -1,4 +1,4 @@
-# property: an exit past all handlers is an exit
+# property: an exit that skips all handlers is an exit
 # verdict: NO
 import os
 os._exit(0)

@@ -1,4 +1,4 @@
-# property: the output cannot be swapped after the main process ended
+# property: the output cannot be swapped after the main process has ended
 # verdict: AC
 # survivors: 4
 import os, time

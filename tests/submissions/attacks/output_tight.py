@@ -1,4 +1,4 @@
-# property: an output just within its limit is brought back where memory is short
+# property: an output just within its limit is collected even if memory is short
 # verdict: IW
 # limits: memory_mib=256 output_mib=48
 import os

@@ -1,4 +1,4 @@
-# property: times of the output do not matter
+# property: the times of the output do not matter
 # verdict: AC
 import atexit, os
 path = "/mnt/data/output/1_1_output.xlsx"

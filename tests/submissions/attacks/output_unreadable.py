@@ -1,4 +1,4 @@
-# property: an output without permissions is still the program's
+# property: an output without permissions is still collected
 # verdict: AC
 import atexit, os
 atexit.register(lambda: os.chmod("/mnt/data/output/1_1_output.xlsx", 0))

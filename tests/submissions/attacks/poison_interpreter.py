@@ -1,4 +1,4 @@
-# property: the interpreter of the next case is as it was, whatever is written into this one
+# property: changes to the interpreter of a case do not reach the next case
 # verdict: AC
 # next: look_for_poison.py
 # other: look_for_poison.py

@@ -1,4 +1,4 @@
-# property: modules changed in memory are as before for the next case
+# property: modules changed in memory are unchanged for the next case
 # verdict: AC
 # next: look_for_leftovers.py
 # other: look_for_leftovers.py

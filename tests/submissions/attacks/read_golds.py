@@ -1,4 +1,4 @@
-# property: no workbook but the case's own input can be found
+# property: no workbook except the case's own input can be found
 # verdict: AC
 import os
 for folder, _, names in os.walk("/"):

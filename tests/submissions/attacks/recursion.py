@@ -1,4 +1,4 @@
-# property: recursion to death is the program's own
+# property: a crash by recursion is an error of the program
 # verdict: RE
 import sys
 sys.setrecursionlimit(10**9)

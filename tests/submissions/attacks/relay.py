@@ -1,4 +1,4 @@
-# property: time of processes that pass the work on and end is counted
+# property: time of processes that pass the work on and then end is counted
 # verdict: TLE
 # limits: cpu_s=0.5 wall_s=60
 # cause: processor time limit

@@ -1,4 +1,4 @@
-# property: a segmentation fault is the program's own
+# property: a segmentation fault is an error of the program
 # verdict: RE
 import ctypes
 ctypes.string_at(0)

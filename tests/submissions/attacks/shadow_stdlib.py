@@ -1,4 +1,4 @@
-# property: modules next to the program shadow none of the warden's
+# property: modules next to the program do not shadow the warden's modules
 # verdict: AC
 # next: look_for_leftovers.py
 import os

@@ -1,4 +1,4 @@
-# property: SIGKILL by its own hand is not a kill for memory or time
+# property: SIGKILL that a program sends to itself is not a kill for memory or time
 # verdict: RE
 import os, signal
 os.kill(os.getpid(), signal.SIGKILL)

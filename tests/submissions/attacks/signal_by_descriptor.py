@@ -1,4 +1,4 @@
-# property: the kernel sends the warden no signal on a program's behalf
+# property: a program cannot make the kernel send a signal to the warden
 # verdict: AC
 import fcntl, os, signal, time
 for target in (1, os.getppid(), -1, -os.getpgid(os.getppid())):

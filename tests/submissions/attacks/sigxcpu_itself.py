@@ -1,4 +1,4 @@
-# property: SIGXCPU by its own hand is not the time limit
+# property: SIGXCPU that a program sends to itself is not the time limit
 # verdict: RE
 import os, signal
 os.kill(os.getpid(), signal.SIGXCPU)

@@ -1,4 +1,4 @@
-# property: standard error without end costs bounded memory
+# property: endless standard error takes bounded memory
 # verdict: TLE
 # limits: cpu_s=1 wall_s=2
 import os

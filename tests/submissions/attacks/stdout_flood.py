@@ -1,4 +1,4 @@
-# property: much output is drained, not a deadlock
+# property: a large output is drained without a deadlock
 # verdict: AC
 import sys
 for _ in range(100):

@@ -1,4 +1,4 @@
-# property: there is no terminal to type into
+# property: no terminal can be written to
 # verdict: AC
 import fcntl, os, termios
 for path in ("/dev/tty", "/dev/console", "/dev/tty0", "/dev/pts/0", "/proc/1/fd/0"):

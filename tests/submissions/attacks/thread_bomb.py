@@ -1,4 +1,4 @@
-# property: threads count as processes do
+# property: threads count like processes
 # verdict: RE
 import threading, time
 while True:

@@ -1,4 +1,4 @@
-# property: the warden's limits, priority and processors are not the program's to set
+# property: a program cannot set the warden's limits, priority or processors
 # verdict: AC
 import ctypes, os, resource
 libc = ctypes.CDLL(None)

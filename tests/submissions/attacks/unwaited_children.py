@@ -1,4 +1,4 @@
-# property: time of children that nobody waits for is counted
+# property: time of children that no process waits for is counted
 # verdict: TLE
 # limits: cpu_s=0.5 wall_s=60
 # cause: processor time limit

@@ -1,4 +1,4 @@
-# property: an archive with names that climb out of it is not read
+# property: an archive whose names lead out of it is not read
 # verdict: IW
 import openpyxl, zipfile
 path = "/mnt/data/output/1_1_output.xlsx"

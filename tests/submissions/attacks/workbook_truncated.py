@@ -1,4 +1,4 @@
-# property: half a workbook is not a workbook
+# property: a truncated workbook is not a workbook
 # verdict: IW
 import openpyxl, os
 path = "/mnt/data/output/1_1_output.xlsx"

@@ -1,4 +1,4 @@
-# property: a sheet that claims every cell costs what it holds
+# property: a sheet that claims to use every cell costs only what it holds
 # verdict: AC
 import openpyxl, zipfile
 path = "/mnt/data/output/1_1_output.xlsx"

@@ -1,4 +1,4 @@
-# property: nothing but the case's own folders can be written
+# property: only the case's own folders can be written
 # verdict: AC
 import os, stat
 OWN = ("/tmp", "/mnt", "/home", "/data", "/dev/shm")

@@ -1,4 +1,4 @@
-# property: its own limits cannot be written
+# property: a program cannot write its own limits
 # verdict: AC
 import os
 for root in ("/sys/fs/cgroup", "/run"):

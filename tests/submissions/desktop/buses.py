@@ -1,4 +1,4 @@
-# property: there is no bus but the desktop's own, and what it starts has no more rights than actions
+# property: there is no bus but the desktop's own, and programs that it starts have no more rights than actions
 import os, socket
 from gi.repository import Gio, GLib
 for path in ("/run/dbus/system_bus_socket", "/var/run/dbus/system_bus_socket",

@@ -1,4 +1,4 @@
-# property: there is no display but the desktop's own, and no way to ask the driver through it
+# property: there is no display but the desktop's own, and the driver cannot be controlled through it
 import os, socket
 reached = []
 for number in range(64):

@@ -1,4 +1,4 @@
-# property: the driver outlives every signal, and nothing that it did not start speaks for it
+# property: the driver survives every signal, and no other process can answer for it
 import os, signal
 for number in range(1, signal.NSIG):
     for target in (1, -1):

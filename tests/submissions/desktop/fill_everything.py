@@ -1,4 +1,4 @@
-# property: what a desktop can fill is bounded, and the driver works on
+# property: everything that can fill up is bounded, and the driver keeps working
 import os
 full = 0
 for folder in ("/tmp", "/home/user", "/run", "/dev/shm", "/dev/mqueue"):

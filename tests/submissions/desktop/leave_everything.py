@@ -1,4 +1,4 @@
-# property: nothing that one desktop holds is seen by another, at the same time or later
+# property: no desktop sees anything of another, at the same time or later
 # other: look_around.py
 import os, socket, subprocess, time
 from Xlib import X, Xatom, display

@@ -1,4 +1,4 @@
-# property: the counterpart of leave_everything
+# property: looks for what leave_everything left
 import os, socket, subprocess
 from Xlib import X, Xatom, display
 for folder, _, names in os.walk("/"):

@@ -1,4 +1,4 @@
-# property: a macro that runs, since all are allowed, has no more rights than an action
+# property: a macro that runs, since all macros are allowed, has no more rights than an action
 import os, shutil, subprocess, time
 ALLOWED = """<?xml version="1.0" encoding="UTF-8"?>
 <oor:items xmlns:oor="http://openoffice.org/2001/registry"><item

@@ -1,4 +1,4 @@
-# property: what a macro starts has no more rights than an action
+# property: a program that a macro starts has no more rights than an action
 import os, socket
 said = []
 facts = dict(line.split(":", 1) for line in open("/proc/self/status"))

@@ -1,4 +1,4 @@
-# property: an action reaches the driver of its desktop neither by signals nor through /proc
+# property: an action cannot reach the driver of its desktop, neither by signals nor through /proc
 import ctypes, os, signal, site, sys
 libc = ctypes.CDLL(None, use_errno=True)
 class Piece(ctypes.Structure):

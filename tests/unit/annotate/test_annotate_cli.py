@@ -97,7 +97,7 @@ def test_wrong_use_leaves_nothing_behind(suite: Path) -> None:
         run("add", suite, "7", "nonsense")
     with pytest.raises(UsageError, match="none is given"):
         run("suggest", suite, "7", "--model", "some-model")
-    with pytest.raises(UsageError, match="--accept does not go with --model"):
+    with pytest.raises(UsageError, match="--accept cannot be used with --model"):
         run("suggest", suite, "7", "--model", "m", "--accept", "1", "--submissions", suite)
     with pytest.raises(UsageError, match="no mutator"):
         run("suggest", suite, "7", "--mutator", "magic")
@@ -121,7 +121,7 @@ def test_cases_are_made_changed_and_checked(
     gold = values(case.gold_path.read_bytes())
     assert [gold[row, 2] for row in (2, 3, 4, 5)] == [-18, -16, 6, 8]
     said = run("add", suite, "7", "A2=5", *references[:2], *sandbox, code=1).output
-    assert "only 1 source says so" in said
+    assert "only 1 independent source gives this answer" in said
     draft = next(line.split("\t")[1] for line in run("drafts", suite).stdout.splitlines()[:1])
     said = run("set", suite, "7", draft, "--gold", "B2=10", *references[:2], *sandbox).output
     assert "saved: 5_7_input.xlsx" in said
@@ -164,7 +164,7 @@ def test_suggestions_strength_and_hacks(
     common = [str(suite), "7", str(workbook), "--submissions", str(solutions), *sandbox]
     refused = CliRunner().invoke(hack, [*common, *references[:2]])
     assert refused.exit_code == 1
-    assert "two independent references that agree are required" in refused.output
+    assert "two independent references must agree" in refused.output
     admitted = CliRunner().invoke(hack, [*common, *references, "--json"])
     assert admitted.exit_code == 0, admitted.output
     assert json.loads(admitted.stdout)["trials"][0]["verdict"] == "WA"
@@ -194,7 +194,9 @@ def test_what_kills_a_program_is_suggested_and_decided(
     assert "1. contested, negative" in said
     assert "kills: solutions.jsonl: solution #0 (WA)" in said
     assert "0 sound, 1 contested, each makes a program fail; 0 ideas rejected" in said
-    with pytest.raises(UsageError, match="suggestion 1 is contested: only one source says so"):
+    with pytest.raises(
+        UsageError, match="suggestion 1 is contested: only one source gives this answer"
+    ):
         run("suggest", *common, "--accept", "1")
     with pytest.raises(UsageError, match="there is no suggestion 9"):
         run("suggest", *common, "--accept", "9")

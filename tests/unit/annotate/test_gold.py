@@ -151,7 +151,7 @@ def test_one_source_alone_is_doubted(suite: Path) -> None:
     with Annotator(suite, sandbox=sandbox, recalculator=Recalculator([], mode="never")) as desk:
         draft = desk.book.extend(desk.book.begin("7", "ann"), [put(3, 1, 50)])
         doubts = desk.preview(draft, [program("a"), program("b")]).doubts
-    assert "only 1 source" in doubts[0]
+    assert "only 1 independent source" in doubts[0]
     assert "KeyError" in doubts[1]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.annotate.annotator import Annotator, told_apart
+from judge.annotate.annotator import Annotator, with_unique_names
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import Formula, InsertRows
 from judge.annotate.gold import FORMULAS, SAME_VALUES, GoldMaker
@@ -122,8 +122,8 @@ def test_an_inserted_row_gets_the_formula_of_its_neighbours() -> None:
 def test_references_with_the_same_name_are_told_apart_by_path() -> None:
     names = ["x/one/right.py", "x/two/right.py", "y/other.py"]
     found = [program(Path(each).name) for each in names]
-    told = told_apart(found, [Path(each) for each in names])
-    assert [each.label for each in told] == ["one/right.py", "two/right.py", "other.py"]
+    renamed = with_unique_names(found, [Path(each) for each in names])
+    assert [each.label for each in renamed] == ["one/right.py", "two/right.py", "other.py"]
 
 
 def test_formulas_that_do_not_give_the_gold_s_own_values_are_not_believed() -> None:

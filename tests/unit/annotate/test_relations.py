@@ -137,5 +137,5 @@ def test_the_same_word_or_another_are_both_fine() -> None:
 def test_a_program_that_takes_a_word_for_neither_is_shown() -> None:
     (each,) = judged(lambda word: "Anna" if word != "anna" else "Bob")
     assert each.state == "contested"
-    assert "neither for 'Anna' nor for another word" in each.contested
+    assert "neither as 'Anna' nor as another word" in each.contested
     assert [trial.name for trial in each.kills] == ["mine"]

@@ -41,7 +41,7 @@ def suggestions(
 def test_a_suggestion_has_the_gold_of_the_reference() -> None:
     (each,) = suggestions("negative")
     assert (each.number, each.state) == (1, "contested")
-    assert each.contested == "only one source says so"
+    assert each.contested == "only one source gives this answer"
     assert each.proposal is not None
     assert each.proposal.gold is not None
     after, gold = values(each.proposal.input), values(each.proposal.gold)
@@ -78,7 +78,7 @@ def test_where_right_solutions_may_differ_two_are_asked_for(name: str, why: str)
 
 def test_a_mutant_without_a_sound_answer_is_rejected() -> None:
     (each,) = suggestions("negative", step=CRASHED)
-    assert "nothing says what the answer is" in each.rejected
+    assert "no source gives the answer" in each.rejected
     (each,) = suggestions("negative", step=wrote(BASE.gold))
     assert each.rejected == "no cell of the answer moves"
     blank = RunResult(
@@ -111,7 +111,7 @@ def test_what_the_question_names_is_not_taken_away() -> None:
     maker = GoldMaker(Recalculator([], mode="never"), ScriptedSandbox([]))
     task = replace(TASK, instruction='Mark each row that says "open" in column B.')
     (each,) = suggest(task, texts, maker, references=[program("a")], only=["case"])
-    assert each.rejected == "the question names 'open', which it changes"
+    assert each.rejected == "it changes 'open', which the question names"
 
 
 # -- with programs that are to fail ---------------------------------------------------------------
@@ -187,7 +187,7 @@ def test_an_answer_that_repeats_another_is_worth_having_if_it_kills() -> None:
 
 def test_one_source_against_the_program_is_contested() -> None:
     (each,) = [each for each in killing("a", only=("negative",)) if not each.rejected]
-    assert (each.state, each.contested) == ("contested", "only one source says so")
+    assert (each.state, each.contested) == ("contested", "only one source gives this answer")
 
 
 def test_a_program_that_fails_is_killed_even_if_nobody_knows_the_answer() -> None:
@@ -201,7 +201,7 @@ def test_a_program_that_fails_is_killed_even_if_nobody_knows_the_answer() -> Non
     victims = {"mine": program("victim")}
     (each,) = suggest(TASK, BASE, maker, only=["negative"], victims=victims)
     assert (each.state, each.number) == ("contested", 1)
-    assert each.contested == "nothing says what the answer is; give it by hand"
+    assert each.contested == "no source gives the answer: give it by hand"
     assert each.kills[0].verdict.value == "RE"
 
 

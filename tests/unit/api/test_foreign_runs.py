@@ -158,7 +158,7 @@ def test_what_is_left_out_of_a_folder_is_counted(theirs: Path) -> None:
     found = rejudge(theirs, recalc="never")
     assert found.missing == (
         "1 solutions of submissions.jsonl are not in report.json",
-        "1 cases have no verdict on record",
+        "1 cases have no recorded verdict",
         "2 of 3 tasks of the suite have no result here",
     )
     (theirs / SUBMISSIONS_FILE).write_text("")

@@ -75,7 +75,7 @@ def test_a_job_is_scored_and_resumed(tmp_path: Path, suite: Suite, job: Path) ->
     assert run["layout"] == {"kind": "harbor"}
     (again,) = score(out)
     assert (again.reused, again.report["usage"]) == (5, usage)
-    assert load_run(out).submission("1", 1).asking.cost_usd == 0.25
+    assert load_run(out).submission("1", 1).usage.cost_usd == 0.25
 
 
 def test_a_job_is_reported_on_and_compared_with_a_run_of_solutions(
@@ -90,7 +90,8 @@ def test_a_job_is_reported_on_and_compared_with_a_run_of_solutions(
     data = judge.report_data(tmp_path / "mine")
     assert data.usage is not None
     assert data.usage["cost_usd"] == 0.75
-    assert "The agents took 3,000 tokens of prompts, 150 of replies, 90 s" in render_markdown(data)
+    words = "The agents used 3,000 prompt tokens, 150 completion tokens, 90 s"
+    assert words in render_markdown(data)
 
 
 def test_jobs_of_a_folder_are_runs_of_their_own(

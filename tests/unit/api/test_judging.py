@@ -112,7 +112,7 @@ def test_tasks_that_are_given_as_objects(suite: Suite, task: Task, golds: list[b
         assert opened(first, golds[0]).hard == 1.0
         with pytest.raises(UsageError, match="no suite"):
             opened("1001", golds)
-        with pytest.raises(UsageError, match="only with the suite"):
+        with pytest.raises(UsageError, match="without the suite"):
             opened(first, "print()")
         position = str(task.checker.options["answer_position"])
         assert opened.compare(golds[0], golds[0], position).equal

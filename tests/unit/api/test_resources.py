@@ -11,7 +11,7 @@ import pytest
 
 from judge.api.options import JudgingOptions
 from judge.api.resources import JudgingResources
-from judge.cluster.session import ClusterSeats
+from judge.cluster.session import ClusterExecutorFactory
 from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.sandbox.select import check_runs_solutions
@@ -30,9 +30,9 @@ def test_settings_that_were_changed_are_placed_like_those_that_were_opened(
         resources = JudgingResources(options, stack)
         opened = resources.settings(needs_sandbox=False, needs_engines=False)
         for settings in (opened, replace(opened, jobs=3)):
-            seats = resources.placed(settings, suite).executor_of
-            assert isinstance(seats, ClusterSeats)
-            assert (seats.recipe.profile, seats.recipe.threads) == ("strict", 1)
+            factory = resources.placed(settings, suite).executor_of
+            assert isinstance(factory, ClusterExecutorFactory)
+            assert (factory.recipe.profile, factory.recipe.threads) == ("strict", 1)
 
 
 def test_a_sandbox_that_takes_no_solutions_says_so_whatever_it_is_called() -> None:

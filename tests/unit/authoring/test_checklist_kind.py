@@ -48,9 +48,11 @@ def test_values_that_the_gold_does_not_store_are_named(tmp_path: Path) -> None:
     book = openpyxl.load_workbook(GOLD)
     book.save(tmp_path / "gold.xlsx")  # without the values of its formulas
     proposals = propose_items(INPUT, tmp_path / "gold.xlsx", QUESTION)
-    assert proposals.unsaid[0].startswith("values of 3 formulas of the sheet 'Budget' (from B6 on)")
+    assert proposals.uncovered[0].startswith(
+        "values of 3 formulas of the sheet 'Budget' (from B6 on)"
+    )
     complete = propose_items(INPUT, GOLD, QUESTION)
-    assert not any(line.startswith("values of") for line in complete.unsaid)
+    assert not any(line.startswith("values of") for line in complete.uncovered)
 
 
 @pytest.fixture

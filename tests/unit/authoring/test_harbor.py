@@ -170,7 +170,7 @@ def test_the_command(tmp_path: Path, suite: Suite) -> None:
         run(dataset, arguments, catch_exceptions=False)
     with pytest.raises(UsageError, match="finished suite as it is"):
         run(dataset, [*arguments, "--state", "draft"], catch_exceptions=False)
-    with pytest.raises(UsageError, match="belong to --format harbor"):
+    with pytest.raises(UsageError, match="can only be used with --format harbor"):
         run(dataset, [*arguments[:3], "--agent-image", "x"], catch_exceptions=False)
 
 

@@ -150,7 +150,7 @@ def test_sheets_that_each_case_names_differently_are_named_case_by_case(tmp_path
 
 def test_what_no_rule_says_is_named() -> None:
     proposed = propose([(BASE, CORPUS / "cf_scale.xlsx")])
-    assert proposed.unsaid == ("sheet 'Sheet1': conditional formats that are drawn",)
+    assert proposed.uncovered == ("sheet 'Sheet1': conditional formats that are drawn",)
 
 
 def test_kept_rules_are_those_of_the_task_and_each_case_states_its_own(

@@ -90,7 +90,7 @@ def test_rejudge_names_a_record_that_is_wrong(run: Path) -> None:
     edited = [line.replace('"WA"', '"AC"') for line in lines[-4:]]
     (run / "cases.jsonl").write_text("\n".join([*lines[:-4], *edited]) + "\n")
     shown = call("rejudge", run, "--recalc", "never", "--profile", "strict")
-    assert "2 records are wrong: by the same rules, the verdict is another one" in shown.stdout
+    assert "2 records are wrong: the same rules give another verdict" in shown.stdout
     assert "task 1, case 1: the record says AC, the comparison says WA  " in shown.stdout
     assert shown.exit_code == 0
 
@@ -110,7 +110,7 @@ def test_limits_are_of_programs(run: Path) -> None:
 def test_a_verdict_by_hand_and_back(run: Path) -> None:
     by = ("--by", "Ann", "--why", "the gold rounds")
     shown = call("rejudge", run, "--case", "2/1", "--verdict", "ac", *by)
-    assert shown.stdout == "2/1: WA is AC now, said Ann\n"
+    assert shown.stdout == "2/1: WA is now AC, changed by Ann\n"
     assert "1 verdicts were changed by hand" in call("report", run, "--format", "markdown").stdout
     shown = call("rejudge", run, "--case", "2/1", "--verdict", "auto", *by)
     assert "the judge's own verdict counts again" in shown.stdout

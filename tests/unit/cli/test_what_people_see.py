@@ -20,7 +20,7 @@ from judge.errors import InferenceError, SuiteError, UsageError
 from judge.files.documents import written
 from judge.files.yaml_documents import MalformedYamlError, parse_yaml
 from judge.suites import Suite, load_suite
-from judge.suites.locate import said_source
+from judge.suites.locate import shown_source
 from tests.conftest import REPOSITORY
 from tests.unit.report.runs import TABLE, TaskSpec, book, make_suite
 
@@ -138,8 +138,8 @@ def test_names_of_profiles_and_models_are_suggested(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_suite_that_has_a_name_is_called_by_it(tmp_path: Path) -> None:
-    assert said_source(load_suite("sample-rules").root) == "sample-rules"
-    assert said_source(tmp_path) == str(tmp_path)
+    assert shown_source(load_suite("sample-rules").root) == "sample-rules"
+    assert shown_source(tmp_path) == str(tmp_path)
 
 
 # -- suites by name where cases are made -----------------------------------------------------------
@@ -225,7 +225,7 @@ def test_yaml_faults_say_where_and_not_in_what_python_calls_the_input() -> None:
         ("a: [", "line 1, column 5: while parsing a flow node|line 1, column 4"),
         ("a: b: c", "line 1, column 5: mapping values are not allowed here"),
         ("a: \x01", "character 4: special characters are not allowed"),
-        ("- &a 1\n- *a", "line 2, column 3: aliases are not read"),
+        ("- &a 1\n- *a", "line 2, column 3: aliases are not supported"),
     ):
         with pytest.raises(MalformedYamlError, match=words) as caught:
             parse_yaml(text)

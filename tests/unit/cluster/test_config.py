@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge.cluster.certificates import make_certificates
-from judge.cluster.config import CERTIFICATES_VARIABLE, parse_place
+from judge.cluster.config import CERTIFICATES_VARIABLE, parse_cluster
 from judge.errors import UsageError
 from judge.files.yaml_documents import read_yaml
 
@@ -20,7 +20,7 @@ def no_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_workers_on_this_machine() -> None:
-    place = parse_place("local:4")
+    place = parse_cluster("local:4")
     assert (place.kind, place.workers) == ("local", 4)
 
 
@@ -29,7 +29,7 @@ def test_workers_on_this_machine() -> None:
 )
 def test_what_is_no_cluster(text: str) -> None:
     with pytest.raises(UsageError, match="not a cluster"):
-        parse_place(text)
+        parse_cluster(text)
 
 
 @pytest.mark.parametrize(
@@ -37,31 +37,31 @@ def test_what_is_no_cluster(text: str) -> None:
 )
 def test_what_is_no_address(address: str) -> None:
     with pytest.raises(UsageError, match="is not an address"):
-        parse_place(address, insecure=True)
+        parse_cluster(address, insecure=True)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "[::1]"])
 def test_without_tls_on_the_loopback(host: str) -> None:
-    assert parse_place(f"tcp://{host}:8786").certificates is None
+    assert parse_cluster(f"tcp://{host}:8786").certificates is None
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "head", "0.0.0.0", "127.0.0.1.evil.org", "[::]"])
 def test_without_tls_on_other_machines_only_by_an_explicit_word(host: str) -> None:
     with pytest.raises(UsageError, match="without TLS"):
-        parse_place(f"tcp://{host}:8786")
-    assert parse_place(f"tcp://{host}:8786", insecure=True).address == f"tcp://{host}:8786"
+        parse_cluster(f"tcp://{host}:8786")
+    assert parse_cluster(f"tcp://{host}:8786", insecure=True).address == f"tcp://{host}:8786"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "head"])
 def test_tls_without_certificates_is_refused(host: str) -> None:
     with pytest.raises(UsageError, match="no certificate"):
-        parse_place(f"tls://{host}:8786", insecure=True)
+        parse_cluster(f"tls://{host}:8786", insecure=True)
 
 
 def test_tls_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_certificates(tmp_path / "keys", days=1)
     monkeypatch.setenv(CERTIFICATES_VARIABLE, str(tmp_path / "keys"))
-    place = parse_place("tls://head:8786")
+    place = parse_cluster("tls://head:8786")
     assert place.certificates is not None
     assert place.certificates.key == tmp_path / "keys" / "key.pem"
     with pytest.raises(UsageError, match="already exists"):
@@ -74,14 +74,14 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
     described = tmp_path / "cluster.yaml"
     described.write_text("address: tls://head:8786\ncertificates: keys\n")
     with pytest.raises(UsageError, match="others on this machine can read the key"):
-        parse_place(str(described))
+        parse_cluster(str(described))
 
 
 def test_a_file_that_describes_a_cluster(tmp_path: Path) -> None:
     make_certificates(tmp_path / "keys", days=1)
     described = tmp_path / "cluster.yaml"
     described.write_text("address: tls://head:8786\ncertificates: keys\nworkers: 8\nwait_s: 600\n")
-    place = parse_place(str(described))
+    place = parse_cluster(str(described))
     assert (place.kind, place.workers, place.wait_s) == ("address", 8, 600)
 
 
@@ -102,13 +102,13 @@ def test_a_file_that_does_not(tmp_path: Path, text: str, said: str) -> None:
     described = tmp_path / "cluster.yaml"
     described.write_text(text)
     with pytest.raises(UsageError, match=said):
-        parse_place(str(described))
+        parse_cluster(str(described))
 
 
 def test_the_file_for_slurm_can_be_read(tmp_path: Path) -> None:
     described = tmp_path / "slurm.yaml"
     described.write_text((DOCS / "slurm.yaml").read_text())
     make_certificates(tmp_path / "keys", days=1)
-    place = parse_place(str(described))
+    place = parse_cluster(str(described))
     assert (place.kind, place.workers) == ("slurm", 64)
     assert read_yaml(described, UsageError)["slurm"]["cores"] == place.options["cores"]

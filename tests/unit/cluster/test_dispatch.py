@@ -173,7 +173,7 @@ def test_a_worker_that_answers_what_cannot_be_used_is_left_out(
     assert counted(outcomes) == every_case_once(jobs)
     assert work.stopped is None
     assert len([address for address, _ in cluster.sent if address == "w1"]) <= DEPTH
-    assert any("w1 is not used any more" in each for each in told)
+    assert any("w1 is no longer used" in each for each in told)
 
 
 @pytest.mark.parametrize("answer", UNREADABLE)
@@ -193,7 +193,7 @@ def test_a_worker_that_says_an_impossible_time_is_left_out(seconds: float) -> No
     cluster.answers_of["w1"] = lambda request: replace(all_right(request), seconds=seconds)
     work, told = dispatcher(cluster)
     assert counted(list(work.run(jobs))) == every_case_once(jobs)
-    assert any("w1 is not used any more" in each for each in told)
+    assert any("w1 is no longer used" in each for each in told)
 
 
 def test_a_worker_that_never_answers_is_left_out_and_its_cases_go_elsewhere() -> None:
@@ -237,7 +237,7 @@ def test_a_worker_that_does_not_say_who_it_is_keeps_nobody_waiting() -> None:
     work, told = dispatcher(cluster)
     jobs = [job(number) for number in range(10)]
     assert counted(list(work.run(jobs))) == every_case_once(jobs)
-    assert any("w2 did not say who it is" in each for each in told)
+    assert any("w2 did not introduce itself" in each for each in told)
 
 
 def test_what_a_worker_did_not_get_to_is_sent_again() -> None:

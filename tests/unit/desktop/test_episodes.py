@@ -128,8 +128,8 @@ def test_what_is_said_and_done_is_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ({"line": "turn"}, "line 5: a line 'turn' cannot be here"),
-        ({"line": "head"}, "line 5: a line 'head' cannot be here"),
+        ({"line": "turn"}, "line 5: a line 'turn' is not allowed here"),
+        ({"line": "head"}, "line 5: a line 'head' is not allowed here"),
         ([], "line 5"),
     ],
 )
@@ -146,7 +146,7 @@ def test_a_field_of_another_type_is_named(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"cut":false', '"cut":7'))
     with pytest.raises(StoreError, match=r"line 2: field 'seen.cut' must be true or false"):
         read_episode(path)
-    with pytest.raises(StoreError, match="holds no episode"):
+    with pytest.raises(StoreError, match="contains no episode"):
         read_episode(tmp_path / "nothing.jsonl")
 
 

@@ -122,7 +122,7 @@ def test_what_is_found_by_its_text() -> None:
 
 
 def test_what_is_not_in_use_or_has_no_place_is_not_found() -> None:
-    with pytest.raises(LookupError, match="push-button 'Merge Cells' is there, but not in use"):
+    with pytest.raises(LookupError, match="push-button 'Merge Cells' exists, but is disabled"):
         find(Target("push-button", "Merge Cells"), TREE)
     with pytest.raises(LookupError, match="there are 0 on the screen"):
         find(Target("label", "Far away"), TREE)
@@ -137,7 +137,7 @@ def test_what_is_not_in_use_or_has_no_place_is_not_found() -> None:
         ([{"say": "DONE"}, {"press": "a"}], "step 2: 'press' is not a kind of step"),
         ([{"click": {"name": "OK"}}], "either 'cell' or 'role'"),
         ([{"click": {"cell": "A1", "role": "button"}}], "either 'cell' or 'role'"),
-        ([{"click": {"cell": "A1", "name": "A1"}}], "'cell' is the name"),
+        ([{"click": {"cell": "A1", "name": "A1"}}], "'cell' already gives the name"),
         ([{"click": {"cell": "A1", "at": 3}}], "field 'at' is unknown"),
         ([{"click": {"cell": "A1", "times": 4}}], "must be 1, 2 or 3, not 4"),
         ([{"click": {"cell": "A1", "times": True}}], "'times' must be a whole number"),

@@ -255,7 +255,10 @@ def test_logs_of_the_benchmark_go_out_and_come_in(tmp_path: Path) -> None:
     assert [json.loads(line)["conversation"] for line in again.read_text().splitlines()] == [
         line["conversation"] for line in lines
     ]
-    with RunDirectory(back) as store, pytest.raises(StoreError, match="holds submissions already"):
+    with (
+        RunDirectory(back) as store,
+        pytest.raises(StoreError, match="already contains submissions"),
+    ):
         import_log(log, load_suite("sample"), "sample", store)
     with RunDirectory(tmp_path / "empty") as store, pytest.raises(StoreError, match="to export"):
         export_log(store, again)

@@ -21,7 +21,7 @@ from judge.desktop.episodes import (
 )
 from judge.errors import SandboxError, UsageError
 from judge.live.page import LivePage
-from judge.live.session import Asked, Ending, LiveSession, Result
+from judge.live.session import Ending, LiveSession, Result, SessionTask
 from tests.fakes.desktop import DesktopScript, ScriptedDesktop, tiny_png
 
 ACCEPTED = Result("AC", "accepted", lines=("nothing differs",))
@@ -67,10 +67,10 @@ class Setup:
             "sum", 0, 1, model=HUMAN, setting="desktop/screenshot/computer_13", instruction="Add.",
             task=TASK, options=options, info=self.desktop.info, started="2026-01-02T03:04:05+00:00",
         )  # fmt: skip
-        asked = Asked("suite", "sum", 1, "Add.\x1b[2J")
+        task = SessionTask("suite", "sum", 1, "Add.\x1b[2J")
         self.writer = EpisodeWriter(run, head)
         self.session = LiveSession(
-            self.desktop, options, asked, self.writer, self.kept, clock=self.clock
+            self.desktop, options, task, self.writer, self.kept, clock=self.clock
         )
 
     def episode(self) -> Episode:

@@ -307,7 +307,7 @@ def test_compared_runs_say_what_episodes_took(tmp_path: Path, run: Path, suite: 
     assert high is not None
     assert low < -20 < high < 0
     page = render_comparison(comparison)
-    assert "what episodes took" in page
+    assert "turns, actions and time of episodes" in page
     assert "computer_13" in page
     assert comparison.to_json()["episodes"][0]["means"][0]["tasks"] == 3
 

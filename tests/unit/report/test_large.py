@@ -36,7 +36,7 @@ def test_the_numbers_are_those_of_all_cases(run: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("judge.report.build.MAX_SHOWN_CASES", 7)
     monkeypatch.setattr("judge.report.build.MAX_EXCLUSIONS", 1)
     large = report_data(run)
-    (note,) = (each for each in large.notes if "more than the 7" in each)
+    (note,) = (each for each in large.notes if "only up to 7" in each)
     assert "the run has 9 cases" in note
     assert large.tasks == ()
     assert large.exclusions == whole.exclusions[:1]
@@ -48,6 +48,6 @@ def test_the_numbers_are_those_of_all_cases(run: Path, monkeypatch: pytest.Monke
     assert Report(large).rows("scores") == Report(whole).rows("scores")
     assert Report(large).rows("cases") == []
     page = report_html(run)
-    assert "more than the 7" in page
+    assert "only up to 7" in page
     assert "a secret" not in page
     assert "a secret" in str(load_run(run).submissions[0].record), "where details are needed"

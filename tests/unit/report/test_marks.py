@@ -223,8 +223,12 @@ LOGS = OutputStatus.COLLECTED
         (RunStatus.EXITED, {}, 0.0),
         (RunStatus.OK, {"reward.txt": b"0.25\n"}, 0.25),
         (RunStatus.EXITED, {"reward.json": b'{"reward": 1}'}, 1.0),
-        (RunStatus.OK, {"reward.txt": b"7"}, "/logs/verifier/reward.txt holds no number"),
-        (RunStatus.OK, {"reward.json": b"[" * 9999}, "/logs/verifier/reward.json holds no number"),
+        (RunStatus.OK, {"reward.txt": b"7"}, "/logs/verifier/reward.txt does not hold a number"),
+        (
+            RunStatus.OK,
+            {"reward.json": b"[" * 9999},
+            "/logs/verifier/reward.json does not hold a number",
+        ),
         (RunStatus.WALL_LIMIT, {"reward.txt": b"1"}, "the program was stopped: wall_limit"),
     ],
 )

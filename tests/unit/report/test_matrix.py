@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
-from judge.core.conversation import NOT_ASKED
+from judge.core.conversation import NO_USAGE
 from judge.core.records.cases import DifferenceRecord
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES
@@ -32,7 +32,7 @@ def wrong(*differences: DifferenceRecord, differing: int | None = None) -> CaseR
 
 def run(result: CaseResult) -> LoadedRun:
     results = MappingProxyType({1: result})
-    submission = LoadedSubmission("1", 0, "", None, (1,), None, NOT_ASKED, results, results)
+    submission = LoadedSubmission("1", 0, "", None, (1,), None, NO_USAGE, results, results)
     return LoadedRun(Path("run"), {}, None, (submission,), NO_OVERRIDES, 0, ())
 
 

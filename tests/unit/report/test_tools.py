@@ -208,4 +208,4 @@ def test_a_workbook_that_is_not_kept_changed_all_the_same(tmp_path: Path, suite:
     head: Any = {**HEAD, "id": "101", "tools": keep_definitions(run, [])}
     write(run, head, [turn(1, line("a", "", workbook="5" * 64))])
     (only,) = page_of(run)["cases"][0]["episode"]["turns"]
-    assert only["changed"]["words"] == "the workbook changed; it is not among those that are kept"
+    assert only["changed"]["words"] == "the workbook changed; the changed file was not kept"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from judge.core.conversation import Asking, asking_of
+from judge.core.conversation import RecordedUsage, recorded_usage
 from judge.core.records.reports import UsageReport
 from judge.core.verdict import Verdict
 from judge.report.counts import UsageTally
@@ -37,15 +37,15 @@ RECORDS: list[dict[str, Any]] = [
 ]
 
 
-def usage_of(submissions: Iterable[Asking]) -> UsageReport | None:
+def usage_of(submissions: Iterable[RecordedUsage]) -> UsageReport | None:
     tally = UsageTally()
-    for asking in submissions:
-        tally.add(asking)
+    for usage in submissions:
+        tally.add(usage)
     return tally.report()
 
 
 def test_usage() -> None:
-    assert usage_of(map(asking_of, RECORDS)) == {
+    assert usage_of(map(recorded_usage, RECORDS)) == {
         "submissions": 2,
         "calls": 4,
         "retries": 2,
@@ -61,12 +61,12 @@ def test_usage() -> None:
 
 def test_what_is_not_known_is_not_zero() -> None:
     assert usage_of([]) is None
-    assert usage_of([asking_of({"solution": "x"})]) is None
-    free = usage_of(map(asking_of, [RECORDS[0] | {"cost": None}, RECORDS[1]]))
+    assert usage_of([recorded_usage({"solution": "x"})]) is None
+    free = usage_of(map(recorded_usage, [RECORDS[0] | {"cost": None}, RECORDS[1]]))
     assert free is not None
     assert free["cost_usd"] is None
     foreign = usage_of(
-        [asking_of({"tokens": {"prompt": "many"}, "calls": ["?"], "seconds": "long"})]
+        [recorded_usage({"tokens": {"prompt": "many"}, "calls": ["?"], "seconds": "long"})]
     )
     assert foreign is not None
     assert (foreign["prompt_tokens"], foreign["calls"], foreign["latency_s"]) == (0, 0, None)
@@ -79,7 +79,7 @@ def test_samples_and_usage_are_in_the_report() -> None:
         make_result("7", 1, verdict, sample=sample) for sample, verdict in enumerate(verdicts)
     ]
     report: Any = build_report(
-        {}, [(task, sample) for sample in range(3)], results, asked=map(asking_of, RECORDS)
+        {}, [(task, sample) for sample in range(3)], results, usages=map(recorded_usage, RECORDS)
     )
     assert report["repeated_runs"]["samples"] == 3
     assert report["repeated_runs"]["pass_at"] == pytest.approx({"1": 2 / 3, "2": 1, "3": 1})

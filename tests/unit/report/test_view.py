@@ -58,7 +58,7 @@ def test_nothing_is_given_to_one_without_the_token(page: LocalPage, path: str) -
     for given in (path, f"{joined}guess"):
         status, _, body = answer_of(begin(page, "GET", given))
         assert status == 403
-        assert b"one" not in body.replace(b"this server answers to its own pages only", b"")
+        assert b"one" not in body.replace(b"this server answers only to its own pages", b"")
         # A header is what scripts show, an address what people open: one is not the other.
     if path.endswith((".json", "0")):
         assert answer_of(begin(page, "GET", joined + page.token))[0] == 403

@@ -9,7 +9,7 @@ import pytest
 
 from judge.errors import StoreError
 from judge.grading.store import CASES_FILE, RunDirectory
-from judge.report.view import RunShelf, is_going
+from judge.report.view import RunShelf, is_judging
 from tests.browser.made_run import few_tasks, make_run, make_suite
 
 
@@ -37,7 +37,7 @@ def test_nothing_else_is_looked_for(results: Path, name: str) -> None:
 def test_progress(results: Path) -> None:
     shelf = RunShelf(results)
     progress = shelf.progress("one")
-    assert (progress.done, progress.total, progress.going) == (6, 6, False)
+    assert (progress.done, progress.total, progress.running) == (6, 6, False)
     assert progress.verdicts == {"AC": 4, "WA": 2}
 
 
@@ -59,12 +59,12 @@ def test_progress_of_a_file_that_is_being_written(results: Path) -> None:
 
 
 def test_a_run_is_going_while_it_is_locked(results: Path) -> None:
-    assert not is_going(results / "one")
+    assert not is_judging(results / "one")
     with RunDirectory(results / "one") as store:
         store.lock()
-        assert is_going(results / "one")
-    assert not is_going(results / "one")
-    assert not is_going(results / "nowhere")
+        assert is_judging(results / "one")
+    assert not is_judging(results / "one")
+    assert not is_judging(results / "nowhere")
 
 
 def test_looking_never_takes_the_lock(results: Path) -> None:

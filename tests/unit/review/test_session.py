@@ -162,9 +162,9 @@ def test_what_contradicts_itself_is_not_written(
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (Typed(), "what is right instead"),
+        (Typed(), "a fault needs a correction"),
         (Typed(cells={2: "B3"}), "'B3' is not CELL=VALUE"),
-        (Typed(cells={2: "B3=7"}), "'Sheet1'!B3 holds this value already"),
+        (Typed(cells={2: "B3=7"}), "'Sheet1'!B3 already holds this value"),
         (Typed(cells={2: "B3==A1"}), "not a formula"),
         (Typed(cells={2: "Other!B3=1"}), "the gold has no sheet 'Other'"),
         (Typed(cells={2: "B3=1\nB3=2"}), "named twice"),
@@ -185,7 +185,7 @@ def test_what_does_not_fit_is_refused_and_not_kept(typed: Typed, said: str, suit
 
 def test_reasons_are_needed(suite: Suite) -> None:
     ann = session(suite)
-    with pytest.raises(UsageError, match="why"):
+    with pytest.raises(UsageError, match="a reason is missing"):
         ann.decide(0, Finding.FINE, reason="  ")
     with pytest.raises(UsageError, match="both reasons"):
         ann.decide(0, Finding.FAULT, reason="why", typed=Typed(task_left_out=True))
@@ -217,7 +217,7 @@ def test_corrections_that_somebody_wrote_by_hand_are_not_replaced(suite: Suite) 
     assert session(suite).merged().corrections  # its own file is
     by_hand = ann.corrections_path.read_text().replace("judge verify --review", "seen by me")
     ann.corrections_path.write_text(by_hand)
-    with pytest.raises(UsageError, match="corrections that no review wrote"):
+    with pytest.raises(UsageError, match="corrections that were not written by a review"):
         session(suite)
 
 
@@ -257,9 +257,9 @@ def test_the_page_asks_and_decides(suite: Suite) -> None:
     [
         ({"place": "0", "finding": "fine"}, "which suspect"),
         ({"place": True, "finding": "fine"}, "which suspect"),
-        ({"place": 0, "finding": "guilty"}, "One of fault, fine, unclear"),
-        ({"place": 0, "finding": "fault", "cells": []}, "why"),
-        ({"place": 0, "finding": "fault", "cells": [1]}, "cells are by case"),
+        ({"place": 0, "finding": "guilty"}, "one of fault, fine, unclear"),
+        ({"place": 0, "finding": "fault", "cells": []}, "a reason is missing"),
+        ({"place": 0, "finding": "fault", "cells": [1]}, "cells must be given by case"),
         ({"place": 0, "finding": "fault", "cells": {"x": "B3=1"}}, "'x' is not a number"),
     ],
 )

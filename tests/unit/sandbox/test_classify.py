@@ -24,7 +24,11 @@ TABLE = [
     (RunFacts(signal=62), RunStatus.SIGNALED, "signal 62"),
     # kills of the warden
     (RunFacts(signal=9, killed_for="cpu", cpu_s=2.1), RunStatus.CPU_LIMIT, "2 s of processor"),
-    (RunFacts(signal=9, killed_for="wall", wall_s=5), RunStatus.WALL_LIMIT, "5 s by the clock"),
+    (
+        RunFacts(signal=9, killed_for="wall", wall_s=5),
+        RunStatus.WALL_LIMIT,
+        "5 s of wall-clock time",
+    ),
     (RunFacts(signal=9, killed_for="memory"), RunStatus.MEMORY_LIMIT, "256 MiB"),
     # kills of the kernel
     (RunFacts(signal=9, memory_kills=1), RunStatus.MEMORY_LIMIT, "killed 1 process over"),

@@ -57,7 +57,7 @@ def link(incoming: bytes, complaint: str = "") -> tuple[WardenLink, ScriptedStre
 def test_boot_and_hello() -> None:
     opened, stream = link(HELLO)
     opened.boot()
-    opened.await_hello()
+    opened.await_greeting()
     assert opened.python == "3.11.2"
     assert struct.unpack(">I", stream.sent[:4])[0] == len(stream.sent) - 4
 

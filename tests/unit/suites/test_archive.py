@@ -250,7 +250,7 @@ def long_wide_list(folder: Path) -> Path:
         (lambda folder: zipped(folder, ("../a", "x")), "leaves the archive"),
         (lambda folder: zipped(folder, ("/a", "x")), "leaves the archive"),
         (lambda folder: zipped(folder, ("a", "/etc/passwd"), mode=0o120777), "neither a file"),
-        (lambda folder: zipped(folder, ("a", "x"), method=zipfile.ZIP_BZIP2), "unknown way"),
+        (lambda folder: zipped(folder, ("a", "x"), method=zipfile.ZIP_BZIP2), "unknown method"),
         (encrypted, "is encrypted"),
         (long_list, "too long"),
         (long_wide_list, "too long"),

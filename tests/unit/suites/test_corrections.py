@@ -284,7 +284,7 @@ def test_what_a_cell_was_has_to_be_so(priced: Suite, tmp_path: Path) -> None:
     with pytest.raises(SuiteError) as raised:
         corrected_suite(priced, write(tmp_path, cells_entry(cells=cells)))
     assert (
-        "'Sheet'!C3 holds 4.4, and the correction says that it was '4.4'"
+        "'Sheet'!C3 holds 4.4, but the correction says that it was '4.4'"
         in (raised.value.faults[0])
     )
 
@@ -316,7 +316,7 @@ def test_a_single_case_is_left_out(priced: Suite, tmp_path: Path) -> None:
         ({"evidence": ""}, "field 'evidence' must be text"),
         ({"evidence": None}, "field 'evidence' must say what the cells show"),
         ({"field": "style", "now": ["fill"]}, "is corrected for all cases"),
-        ({"field": "exclude"}, "field 'cells' is what the field 'gold' needs"),
+        ({"field": "exclude"}, "field 'cells' is required if 'field' is 'gold'"),
     ],
 )
 def test_each_fault_of_cells_is_named(wrong: dict[str, object], fault: str, tmp_path: Path) -> None:

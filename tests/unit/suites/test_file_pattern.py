@@ -50,7 +50,7 @@ def test_ids_are_found_where_a_separator_is_part_of_them() -> None:
         ("/{task}.xlsx", "not a pattern"),
         ("../{task}.xlsx", "not a pattern"),
         ("a//{task}.xlsx", "not a pattern"),
-        ("{tasks}.xlsx", "has the field {tasks}"),
+        ("{tasks}.xlsx", "has the unknown field {tasks}"),
         ("x" * 2000, "at most"),
         ("[z-a]", "cannot be read"),
     ],

@@ -36,7 +36,7 @@ def test_flat_and_in_folders(tmp_path: Path, suite: Suite) -> None:
         ("7-1", 2): folder / "7-1/2_7-1_output.xlsx",
     }
     assert list(found) == [("101", 1), ("7-1", 1), ("7-1", 2)]
-    assert found.strangers == ("draft.xlsx",)
+    assert found.unrecognized == ("draft.xlsx",)
     assert found.get(("101", 2)) is None
 
 

@@ -215,14 +215,14 @@ def test_the_sample_suite_is_the_same_in_it(tmp_path: Path) -> None:
         ({"cases": {}}, "field 'cases' must be a list"),
         ({"cases": [3]}, "field 'cases[0]' must be an object, not 3"),
         ({"cases": [{"number": 0}]}, "field 'cases[0].number' must be an integer from 1 on"),
-        ({"cases": [{"number": 2}, {}]}, "field 'cases[1].number' is 2, as that of another"),
+        ({"cases": [{"number": 2}, {}]}, "field 'cases[1].number' is 2, which another"),
         ({"cases": [{"inputs": [3]}]}, "field 'cases[0].inputs[0]' must be an object or text"),
         (
             {"cases": [{"inputs": ["files/notes.dat"]}]},
             "field 'cases[0].inputs[0].kind' is missing",
         ),
-        ({"cases": [{"inputs": ["files/in.xlsx"] * 2}]}, "is another input called 'in.xlsx'"),
-        ({"cases": [{"golds": [{}]}]}, "field 'cases[0].golds[0].path' or 'value' is needed"),
+        ({"cases": [{"inputs": ["files/in.xlsx"] * 2}]}, "is a second input called 'in.xlsx'"),
+        ({"cases": [{"golds": [{}]}]}, "field 'cases[0].golds[0].path' or 'value' is required"),
         (
             {"cases": [{"golds": [{"value": 1, "options": {"magic": 1}}]}]},
             "field 'cases[0].golds[0].options' does not fit",

@@ -88,7 +88,7 @@ def test_its_rules_are_those_that_are_proposed_and_the_cells_to_keep(suite: Suit
     for task in suite.tasks:
         pairs = [(case.input_path, case.golds[0].path) for case in task.cases]
         proposed = propose([(question, gold) for question, gold in pairs if gold is not None])
-        assert proposed.unsaid == ()
+        assert proposed.uncovered == ()
         kept = {"type": "sheet_data"}
         rules = [rule for rule in task.checker.options["rules"] if rule["type"] != kept["type"]]  # type: ignore[attr-defined]
         # The question says nothing of the names of series, so the author dropped them.

@@ -123,7 +123,7 @@ def test_tasks_with_their_modes_and_groups(suite: Path) -> None:
     assert model.details == {}
     assert chart.excluded is not None
     assert [note for note in loaded.notes if "02_03" in note] == [
-        "Debugging/dataset.json, record 2 (id 02_03): unknown fields are left aside: difficulty"
+        "Debugging/dataset.json, record 2 (id 02_03): unknown fields are ignored: difficulty"
     ]
 
 
@@ -132,7 +132,7 @@ def test_a_category_may_be_missing(suite: Path) -> None:
     loaded = judge.load_suite(suite)
     # No other category has the id any more.
     assert loaded.tasks[0].id == "02_01"
-    assert "Template/dataset.json: is not there, so the category has no task" in loaded.notes
+    assert "Template/dataset.json: is missing, so the category has no task" in loaded.notes
 
 
 def test_the_digest_depends_on_every_category(suite: Path) -> None:
@@ -275,7 +275,7 @@ def test_charts_have_a_figure_of_their_own(scored: ScoredRun) -> None:
     assert case.comparison["charts"]["share"] == fact["share"] == 0.75
     assert scored.report["charts"] == {"cases": 1, "mean_share": 0.75, "tasks": {"07": 0.75}}
     notes = judge.Report.of_run(scored.path).data.notes
-    assert any("on average 75.00 % is there" in note for note in notes)
+    assert any("on average, 75.00 % of the properties" in note for note in notes)
     assert "charts by task: 07 75 %" in notes
 
 

@@ -160,9 +160,9 @@ def test_no_code(tmp_path: Path, suite: Suite, solution: str | None) -> None:
         ('{"task_id": 101, "solution": "x"}', "is it 'task_id'?"),
         (
             '{"id": 101, "solution": null, "solutions": "x = 1"}',
-            "field 'solution' is empty, and 'solutions' is not: is it meant?",
+            "field 'solution' is empty, but 'solutions' is not: is it the answer?",
         ),
-        ('{"id": 101, "solution": " ", "Program": "x = 1"}', "'Program' is not: is it meant?"),
+        ('{"id": 101, "solution": " ", "Program": "x = 1"}', "'Program' is not: is it the answer?"),
         ('{"id": 101, "solution": "x = 1", "code": "y = 1"}', "has both 'solution' and 'code'"),
         ('{"id": 101, "solution": null, "code": "y = 1"}', "has both 'solution' and 'code'"),
         (

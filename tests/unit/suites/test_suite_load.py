@@ -271,7 +271,7 @@ def test_odd_but_understood(write_suite: WriteSuite) -> None:
     suite = load_suite(write_suite([task_record(instruction="", difficulty=3)]))
     assert suite.task("101").instruction == ""
     label = "dataset.json, record 0 (id 101)"
-    assert suite.notes == (f"{label}: unknown fields are left aside: difficulty",)
+    assert suite.notes == (f"{label}: unknown fields are ignored: difficulty",)
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_notes(folder: Path) -> None:
     assert {severity for severity, _, _ in findings} == {"note"}
     assert findings[0][1:] == (
         "dataset.json, record 0 (id 101)",
-        "unknown fields are left aside: difficulty",
+        "unknown fields are ignored: difficulty",
     )
     assert findings[1][1:] == (
         "spreadsheet/101/2_101_input .xlsx",

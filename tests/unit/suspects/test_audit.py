@@ -117,7 +117,7 @@ def test_outputs_of_runs_vote_and_a_run_counts_once(suite: Path, tmp_path: Path)
     assert [(each.sign, each.case) for each in audit.suspects] == [("outvoted", 1)]
     outputs, notes = outputs_of([runs / "a", runs / "a"], load_suite(suite))
     assert len(outputs["7", 1]) == 1
-    assert [note.split(":")[0] for note in notes] == ["one run cannot outvote a gold"]
+    assert [note.split(":")[0] for note in notes] == ["a single run cannot outvote a gold"]
 
 
 @pytest.mark.parametrize("programs", [("x", "x\n"), (None, None)], ids=["program", "output"])
@@ -138,7 +138,7 @@ def test_a_copied_run_has_no_vote_of_its_own(
     assert not [each for each in audit.suspects if each.sign == "outvoted"]
     copied, alone = audit.notes
     assert "b is a copy of" in copied
-    assert alone.startswith("one run cannot outvote")
+    assert alone.startswith("a single run cannot outvote")
 
 
 def test_runs_of_another_suite_do_not_vote(suite: Path, tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_the_same_question_with_another_gold_is_a_suspect() -> None:
     apart = (Gold(value={"long_trips": 6, "mean_guests": 15.25}),)
     ((sign, certainty, summary),) = signs_of(task, other(apart))
     assert (sign, certainty) == ("same-question", Certainty.LIKELY)
-    assert summary.startswith("task again asks the same of the same input")
+    assert summary.startswith("task again has the same question and input")
     assert signs_of(task, other(case.golds)) == []
     assert signs_of(task, other((*apart, *case.golds))) == []
     elsewhere = load_suite(SAMPLES / "sample-typed").tasks[1].cases[0].inputs
@@ -297,7 +297,7 @@ def test_items_that_hold_without_work_or_on_no_gold_are_suspects(tmp_path: Path)
     assert found.summary == "1 item holds on no gold and 1 item holds without work"
     assert [each.note for each in found.evidence] == [
         "item never: holds on no gold",
-        "item kept: holds on the input as it is, or nothing",
+        "item kept: holds on the unchanged input, or no files",
     ]
     (files,) = audit.files
     assert files.gold_sha256 is not None

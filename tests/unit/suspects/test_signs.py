@@ -808,7 +808,7 @@ def test_a_gold_with_rows_of_another_input_is_likely(tmp_path: Path) -> None:
     task = task_of(tmp_path, "A1:B14", (first[0], second[1]), (second[0], first[1]))
     (found,) = examined(SWAPPED, task)
     assert (found.case, found.certainty) == (2, Certainty.LIKELY)
-    assert found.summary == "1 row of the gold not in this input, all 7 in that of case 1"
+    assert found.summary == "not in this input: 1 row of the gold; all 7 are in the input of case 1"
     assert [(each.cell, each.found) for each in found.evidence] == [("A1", "B"), ("B1", 2)]
 
 
@@ -850,7 +850,7 @@ def test_a_row_with_the_quoted_word_that_one_gold_leaves_out_is_likely(
     assert [each.case for each in found] == cases
     for each in found:
         assert each.certainty is Certainty.LIKELY
-        assert each.summary == "the gold leaves B7 as it is, next to 'Check5 paid'"
+        assert each.summary == "the gold does not change B7, next to 'Check5 paid'"
 
 
 def test_rows_that_no_gold_fills_in_as_the_word_says_are_left_alone(tmp_path: Path) -> None:

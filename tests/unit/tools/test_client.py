@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from judge.inference.chat import ChatRequest
 from judge.tools.client import (
     MAX_NOISE,
     PROBE_S,
@@ -196,6 +197,7 @@ def test_pages_are_read_and_tools_that_cannot_be_offered_are_named() -> None:
         {"tools": [{**TOOL, "description": "x" * 1_100_000}]},
         {"tools": {}},
         {"tools": [], "nextCursor": "again"},
+        {"tools": [], "nextCursor": {"page": [None]}},
     ],
 )
 def test_a_list_without_end_is_refused(page: Message) -> None:
@@ -203,6 +205,65 @@ def test_a_list_without_end_is_refused(page: Message) -> None:
     with pytest.raises(ServerError):
         client.list_tools()
     assert len(server.sent) <= 23
+
+
+def test_an_empty_cursor_is_the_end_of_a_list() -> None:
+    page = {"tools": [TOOL], "nextCursor": ""}
+    client, _ = after_start(lambda message: [result(message, page)])
+    assert [tool.name for tool in client.list_tools()] == ["say"]
+    assert "left_out" not in client.record
+
+
+def test_a_schema_can_be_sent_to_a_model_whatever_its_text_is() -> None:
+    argument = {"type": "string", "description": "\ud800\x1b[2J" + "x" * 9_000, "enum": ["\udfff"]}
+    schema = {"type": "object", "properties": {"te\ud800xt": argument, "description": argument}}
+    page = {"tools": [{**TOOL, "inputSchema": schema}]}
+    client, _ = after_start(lambda message: [result(message, page)])
+    (tool,) = client.list_tools()
+    request = ChatRequest("m", (), {"tools": [tool.schema]})
+    assert len(request.digest("http://here")) == 64
+    name, held = next(iter(tool.schema["properties"].items()))
+    assert name == "te\N{REPLACEMENT CHARACTER}xt"
+    assert len(held["description"]) == 4_096
+    assert "\x1b" not in held["description"]
+    assert tool.schema["properties"]["description"]["enum"] == ["\N{REPLACEMENT CHARACTER}"]
+
+
+def test_no_text_of_a_server_ends_the_line_that_it_is_in() -> None:
+    info = {"name": "good\r\nproblem: none", "version": "1\n2"}
+
+    def answer(message: Message) -> list[Any]:
+        if message["method"] == "initialize":
+            return [result(message, {**GREETING, "serverInfo": info})]
+        if message["method"] == "tools/list":
+            return [result(message, {"tools": [{"name": "a\nb", "inputSchema": 7}]})]
+        return handshake(message)
+
+    client, _ = started(answer)
+    assert client.list_tools() == []
+    assert client.record["server_name"] == "good problem: none"
+    assert client.record["server_version"] == "1 2"
+    assert list(client.record["left_out"]) == ["a b"]
+
+
+@pytest.mark.parametrize("number", [{"a": 1}, [1], 1.5, True, "x" * 60_000, 10**400, "\ud800"])
+def test_requests_with_any_identifier_are_refused_or_dropped(number: object) -> None:
+    def answer(message: Message) -> list[Any]:
+        if message.get("method") != "tools/call":
+            return []
+        ask = {"jsonrpc": "2.0", "id": number, "method": "elicitation/create", "params": number}
+        progress = {
+            "jsonrpc": "2.0",
+            "method": "notifications/progress",
+            "params": {"progressToken": {"a": number}, "progress": number},
+        }
+        return [ask, progress, *handshake(message)]
+
+    client, server = after_start(answer)
+    assert client.call("say", {}, 60).text == "said"
+    replies = [message for message in server.sent if "method" not in message]
+    is_identifier = isinstance(number, str | int) and not isinstance(number, bool)
+    assert [reply["error"]["code"] for reply in replies] == [-32601] * is_identifier
 
 
 def test_requests_of_a_server_are_refused_and_a_ping_is_answered() -> None:

@@ -521,7 +521,7 @@ def test_only_tasks_that_are_wanted_are_imported(folder: Path) -> None:
     [
         (["--import-trajectory", "{folder}/{{task}}/none.json"], "no file matches"),
         (["--import-trajectory", "{folder}/101/trajectory.json"], "does not say which task"),
-        (["--import-outputs", "x/*.xlsx"], "belongs to --import-trajectory"),
+        (["--import-outputs", "x/*.xlsx"], "can only be used with --import-trajectory"),
     ],
 )
 def test_an_import_that_cannot_be_done_says_why(
@@ -567,5 +567,5 @@ def test_a_run_is_written_as_atif_and_comes_in_again(tmp_path: Path) -> None:
 def test_a_run_without_episodes_of_tools_is_not_for_atif(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "suite", [TaskSpec("101", cases=1)])
     run = make_run(tmp_path / "run", suite, [Solution("101", ["AC"])])
-    with pytest.raises(UsageError, match="no episodes of tools"):
+    with pytest.raises(UsageError, match="no episodes with tools"):
         api.write_atif(run, tmp_path / "out")

@@ -1,4 +1,4 @@
-// The annotator's page. What is shown as kept is on the server's disk; nothing is held here alone.
+// The annotator's page. Changes shown as kept are on the server's disk; the page holds no other copy.
 import { Grid, columnWidths, letters, place } from "./grid.js";
 
 const TOKEN = document.querySelector('meta[name="judge-token"]').content;
@@ -7,14 +7,14 @@ const BOOKS = ["input", "gold"];
 const PAUSE_MS = 300;
 
 let state = null;
-let sheet = null; // shown in both grids, where both have it
+let sheet = null; // the sheet shown in both grids, if both workbooks have it
 const at = { row: 1, column: 1 };
 let active = "input"; // the grid with the selected cell
 let selected = null;
 let waiting = 0;
 let failed = false; // the server did not take the last change
 let queue = Promise.resolve();
-let computing = null; // since when
+let computing = null; // start time of the computation, or null
 let timer = null;
 
 async function ask(method, path, body) {
@@ -56,20 +56,20 @@ function change(path, body) {
   return queue;
 }
 
-// The gold follows once nothing was changed for a moment; a later change makes it follow again.
+// Computes the gold after a short pause without changes, and again after a later change.
 function compute() {
   clearTimeout(timer);
   timer = null;
   if (!state.edits.length || state.preview || computing) return;
   timer = setTimeout(() => {
     timer = null;
-    if (waiting) return; // the change that is on its way asks again
+    if (waiting) return; // compute() is called again after the pending change
     computing = Date.now();
     const asked = state.revision;
     const clock = setInterval(showSaved, 1000);
     showSaved();
     ask("POST", "/api/compute", {}).then(
-      // An answer about what was there before the latest change is of no use.
+      // A result for a state before the latest change is ignored.
       (answer) => { if (answer.revision === state.revision) state = answer; },
       alarm,
     ).then(async () => {
@@ -144,7 +144,7 @@ function showState() {
   const base = $("base");
   base.replaceChildren(...state.cases.map((number) => new Option(number, number, false, number === state.base)));
   base.disabled = state.edits.length > 0;
-  base.title = base.disabled ? "undo the changes to begin from another case" : "";
+  base.title = base.disabled ? "undo the changes to start from another case" : "";
   $("undo").disabled = !state.edits.length;
   $("edit-count").textContent = state.edits.length ? `${state.edits.length}, for case ${state.number}` : "";
   list("edits", state.edits.map((text) => [text]), "none yet: type into a cell of the input");
@@ -171,7 +171,7 @@ function showPreview(preview) {
   });
   const rules = [
     ...(preview?.errors ?? []).map((text) => [text, "error"]),
-    // What a source says otherwise is listed cell by cell below.
+    // The cells of a source with another answer are listed one by one below.
     ...(preview?.warnings ?? []).filter((text) => !preview.sources.some((each) =>
       each.agrees === false && text.startsWith(`${each.name} says something else`)))
       .map((text) => [text, "warning"]),
@@ -179,7 +179,7 @@ function showPreview(preview) {
       ? each.differences.map((line) => [`${each.name}: ${line}`, "warning"]) : []),
   ];
   if (preview && !preview.errors.length) rules.push(["the rules of the manual hold", "fine"]);
-  list("rules", rules, stale ? "not checked yet" : "checked once something was changed");
+  list("rules", rules, stale ? "not checked yet" : "checked after the first change");
 }
 
 function list(id, items, empty, fill) {
@@ -197,7 +197,7 @@ function list(id, items, empty, fill) {
   $(id).replaceChildren(...made);
 }
 
-// Says only what is so: "kept" after the server has it on its disk.
+// Says "kept" only after the server has written the change to its disk.
 function showSaved() {
   const says = (text, kind) => { $("saved").textContent = text; $("saved").className = kind; };
   if (failed) says("not kept: the server is gone", "bad");
@@ -256,7 +256,7 @@ function onSelection(act) {
   else alarm(new Error("select a cell first"));
 }
 
-// Where there is no room for all three, one of them is shown.
+// On a small screen only one of the three panes is shown.
 function showPane(pane) {
   document.body.dataset.shown = pane;
   for (const tab of document.querySelectorAll("#panes .tab")) {
@@ -300,7 +300,7 @@ $("saving").addEventListener("close", () => {
     $("note").value = "";
   }
 });
-// The grid gives its selection up when something else is clicked; these act on the selection.
+// The grid drops its selection if something else is clicked, but these buttons need the selection.
 for (const each of document.querySelectorAll("#bar button, #bar .button")) {
   each.addEventListener("mousedown", (event) => event.stopPropagation());
 }
@@ -314,7 +314,7 @@ for (const [book, other] of [BOOKS, [...BOOKS].reverse()]) {
     if (there.scrollLeft !== here.scrollLeft) there.scrollLeft = here.scrollLeft;
   }, true);
 }
-// The grid has an undo of its own, which knows nothing of the draft.
+// The grid's own undo does not know about the draft.
 document.addEventListener("keydown", (event) => {
   const typing = ["INPUT", "TEXTAREA"].includes(event.target.tagName) && !event.target.classList.contains("jss_textarea");
   if ((event.ctrlKey || event.metaKey) && ["z", "y"].includes(event.key.toLowerCase()) && !typing) {
@@ -328,7 +328,7 @@ window.addEventListener("beforeunload", (event) => { if (waiting || failed) even
 ask("GET", "/api/state").then(async (answer) => {
   state = answer;
   if (state.resumed && state.edits.length) {
-    alarm(new Error(`your draft of case ${state.number} is taken up again: ${state.edits.length} changes`));
+    alarm(new Error(`your draft of case ${state.number} was resumed; number of changes: ${state.edits.length}`));
   }
   if (state.answer.length) at.row = Math.max(1, state.answer[0].row > 150 ? state.answer[0].row - 5 : 1);
   await show();

@@ -1,5 +1,5 @@
-// One worksheet of a workbook on jspreadsheet: shows windows that the server renders, and hands
-// what was typed to its owner. The server decides what a cell holds; nothing is computed here.
+// Shows one worksheet of a workbook with jspreadsheet: displays windows that the server renders, and
+// passes typed text to its owner. The server decides what a cell holds; nothing is computed here.
 
 const ROW = /^([A-Z]+)(\d+)$/;
 
@@ -18,8 +18,8 @@ export function place(name) {
   return [Number(found[2]), column];
 }
 
-// Wide enough for most of what stands in a column, never so wide that it takes the whole view; the
-// same for all windows, so that their columns stand below each other.
+// Columns are wide enough for most of their content, but never as wide as the whole view. Both
+// windows get the same widths, so that their columns are aligned.
 export function columnWidths(windows) {
   return (windows[0]?.rows[0] ?? []).map((_, x) => {
     const lengths = windows.flatMap(({ rows }) => rows.map((row) => row[x]?.length ?? 0))
@@ -30,7 +30,7 @@ export function columnWidths(windows) {
 }
 
 export class Grid {
-  // element: where it stands. handlers: typed(cells), selected(name), page(row, column).
+  // element: the parent of the grid. handlers: typed(cells), selected(name), page(row, column).
   constructor(element, handlers) {
     this.element = element;
     this.handlers = handlers;
@@ -39,7 +39,7 @@ export class Grid {
     this.chosen = null;
     this.editable = false;
     this.widths = [];
-    this.postponed = null; // what was to be shown while somebody typed
+    this.postponed = null; // arguments of a show() that waits until the user has finished typing
   }
 
   name(x, y) {
@@ -61,7 +61,7 @@ export class Grid {
     return Boolean(this.worksheet?.edition);
   }
 
-  // While somebody types into a cell, nothing is drawn: a new look would take the typed text along.
+  // While somebody is typing into a cell, nothing is drawn: that would discard the typed text.
   show(window, editable, widths) {
     this.postponed = this.editing ? [window, editable, widths] : null;
     if (this.editing) return;
@@ -76,18 +76,18 @@ export class Grid {
     this.decorate();
   }
 
-  // Whether cells can be typed into, from now on and not only once a window has come.
+  // Sets whether cells can be edited, without waiting for the next window.
   allow(editable) {
     if (this.window) this.show(this.window, editable, this.widths);
   }
 
-  // Closes an open editor without its text: the cell that it stood over has moved.
+  // Closes an open editor and discards its text, because its cell has moved.
   abandon() {
     if (this.editing) this.worksheet.closeEditor(this.worksheet.edition[0], false);
   }
 
   edited() {
-    // What was typed is on its way to the server before anything is drawn over it.
+    // Draws only after the typed text has been sent to the server.
     setTimeout(() => { if (this.postponed) this.show(...this.postponed); });
   }
 
@@ -108,7 +108,7 @@ export class Grid {
     this.window = window;
     this.widths = widths;
     this.chosen = null; // [x, y, x, y] of the corners, kept while the pointer is elsewhere
-    this.building = true; // merging selects cells, which is nobody's choice
+    this.building = true; // merging selects cells, which is not a choice of the user
     const host = document.createElement("div");
     this.element.replaceChildren(host);
     [this.worksheet] = jspreadsheet(host, {
@@ -131,13 +131,13 @@ export class Grid {
       oneditionstart: (sheet, cell, x, y) => { sheet.options.data[y][x] = this.raw(x, y); },
       oneditionend: (sheet, cell, x, y, value, save) => {
         this.edited();
-        // Nothing was changed: the grid shows the value again instead of what was typed once.
+        // Nothing was changed: the grid shows the value again instead of the editable text.
         if (!save || value === this.raw(x, y)) {
           sheet.options.data[y][x] = this.window.rows[y][x];
           cell.textContent = this.window.rows[y][x];
         }
       },
-      // The grid would drop what does not fit into the rows that are shown.
+      // The grid would drop pasted cells outside the rows that are shown.
       onbeforepaste: (sheet, lines, x, y) => {
         this.changed(lines.flatMap((line, down) => line.map(({ value }, right) =>
           ({ x: Number(x) + right, y: Number(y) + down, value }))));
@@ -185,7 +185,7 @@ export class Grid {
       const column = window.first_column + x;
       const name = letters(column) + row;
       if (element.judgeLook !== (window.styles[name] ?? "")) {
-        const property = (each) => (each === "color" ? "--own" : each); // which a dark page makes lighter
+        const property = (each) => (each === "color" ? "--own" : each); // a dark page lightens this colour
         for (const each of (element.judgeLook ?? "").split(";")) element.style.removeProperty(property(each.split(":")[0]));
         element.judgeLook = window.styles[name] ?? "";
         const looks = element.judgeLook.split(";").filter(Boolean).map((each) => each.split(":"));
@@ -211,7 +211,7 @@ export class Grid {
     if (cells.length) this.handlers.typed?.(cells);
   }
 
-  // What is copied is what the cells hold, not how they show it.
+  // Copies the content of the cells, not the displayed text.
   copied(left, top, right, bottom) {
     const lines = [];
     for (let y = top; y <= bottom; y += 1) {
@@ -239,10 +239,10 @@ export class Grid {
     };
     const step = this.window.most_rows;
     const side = this.window.most_columns;
-    button("▲", "rows before", Math.max(1, first_row - step), first_column, first_row > 1);
-    button("▼", "rows behind", first_row + step, first_column, bottom < last_row);
-    button("◀", "columns before", first_row, Math.max(1, first_column - side), first_column > 1);
-    button("▶", "columns behind", first_row, first_column + side, right < last_column);
+    button("▲", "previous rows", Math.max(1, first_row - step), first_column, first_row > 1);
+    button("▼", "next rows", first_row + step, first_column, bottom < last_row);
+    button("◀", "previous columns", first_row, Math.max(1, first_column - side), first_column > 1);
+    button("▶", "next columns", first_row, first_column + side, right < last_column);
     bar.append(` rows ${first_row}–${bottom} of ${last_row}`);
     this.element.append(bar);
   }
@@ -255,13 +255,13 @@ export class Grid {
     return [row + Math.min(y1, y2), column + Math.min(x1, x2), row + Math.max(y1, y2), column + Math.max(x1, x2)];
   }
 
-  // Whether a column of the sheet is among those that are shown.
+  // Whether a column of the sheet is in the window.
   shows(column) {
     const { first_column: first, rows } = this.window;
     return column >= first && column < first + rows[0].length;
   }
 
-  // Scrolls so that a cell is seen, with some room around it.
+  // Scrolls so that a cell is visible, with some space around it.
   scrollTo(name) {
     const cell = this.element.querySelector(`td[data-cell="${name}"]`);
     const view = this.scroller();

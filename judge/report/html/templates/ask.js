@@ -1,4 +1,4 @@
-// Asks the server that the page came from; its command and its token are in the document.
+// Sends requests to the page's server; the document has the server's command and token.
 
 async function ask(method, path, body) {
   const { token, command } = document.body.dataset;

@@ -1,5 +1,5 @@
 "use strict";
-// Shared by all pages: elements, and untrusted text made visible.
+// Shared by all pages: makes elements, and shows untrusted text.
 
 function h(tag, attributes, ...children) {
   const element = document.createElement(tag);
@@ -11,7 +11,7 @@ function h(tag, attributes, ...children) {
   return element;
 }
 
-// Control and direction characters are shown by name: unseen they could dress up one value as another.
+// Control and direction characters are shown by name: if they were invisible, one value could pass for another.
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 function visible(text, { lines = false } = {}) {
@@ -41,7 +41,7 @@ async function inflate(base64) {
   return JSON.parse(await new Response(stream).text());
 }
 
-// Two texts as nodes, with the characters that differ marked in each of them.
+// Two strings as nodes, in which the characters that differ are marked.
 function contrasted(first, second) {
   const [one, two] = [Array.from(first), Array.from(second)];
   let start = 0;
@@ -54,8 +54,8 @@ function contrasted(first, second) {
   });
 }
 
-// Headings that sort the rows below them: up, down, and as they were. What a cell is sorted by is
-// its data-sort, or its first number with a value, or its text.
+// Headings that sort the rows below them: ascending, descending, original order. The sort key of a
+// cell is its data-sort, or its first number with a value, or its text.
 function sortable(table, onSorted = () => {}) {
   const body = table.tBodies[0];
   const original = [...body.rows];
@@ -73,7 +73,7 @@ function sortable(table, onSorted = () => {}) {
     let sorted = original;
     if (direction) {
       const keyed = original.map((row) => [keyOf(row, at), row]);
-      // Rows without anything to sort by come last in both directions.
+      // Rows without a sort key come last in both directions.
       keyed.sort(([one], [two]) => (one.text === "") - (two.text === "") || direction * order(one, two));
       sorted = keyed.map(([, row]) => row);
     }
@@ -95,7 +95,7 @@ function sortable(table, onSorted = () => {}) {
   });
 }
 
-// What is wider than the page can be scrolled by key.
+// Elements that are wider than the page can be scrolled with the keyboard.
 const wide = new ResizeObserver((entries) => {
   for (const { target } of entries) target.tabIndex = target.scrollWidth > target.clientWidth ? 0 : -1;
 });

@@ -1,5 +1,5 @@
 "use strict";
-// The matrix of tasks and runs: which tasks are shown, and in which order.
+// The matrix of tasks and runs: filters and sorts its tasks.
 
 const matrix = document.getElementById("matrix");
 const disagreeing = document.getElementById("disagreeing");

@@ -1,6 +1,6 @@
 "use strict";
-// A desktop episode, watched turn by turn. What the mouse did is drawn over the screenshot, which
-// stays as it was recorded.
+// A desktop episode, shown turn by turn. Mouse actions are drawn over the screenshot, which itself
+// stays unchanged.
 
 const SVG = "http://www.w3.org/2000/svg";
 const PLAY_MS = 1600;
@@ -25,12 +25,12 @@ function outcomeOf(turn) {
 
 const OUTCOMES = { empty: "no action", refused: "refused", failed: "failed", done: "DONE", fail: "FAIL", wait: "WAIT", "done-so": "performed" };
 
-// -- places in the table of a tree ----------------------------------------------------------------
+// -- positions in the table of a tree -------------------------------------------------------------
 
 const MAX_BOXES = 2000;
 const pairOf = (text) => /^\((-?\d{1,5}), ?(-?\d{1,5})\)$/.exec(text ?? "")?.slice(1).map(Number);
 
-// Reads the box of a line, by the columns that the head of the table names.
+// Reads the box of a line from the columns that the table's header names.
 function placeReader(head) {
   const position = head.findIndex((name) => name.startsWith("position"));
   const size = head.findIndex((name) => name.startsWith("size"));
@@ -70,7 +70,7 @@ class Episode {
     const { episode } = this;
     const facts = episode.facts.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, ...visible(text))));
     const heading = h("h3", {}, "Episode");
-    const about = h("details", { class: "epfacts" }, h("summary", {}, "What the desktop was like"), h("dl", { class: "factgrid" }, ...facts));
+    const about = h("details", { class: "epfacts" }, h("summary", {}, "Settings of the desktop"), h("dl", { class: "factgrid" }, ...facts));
     if (!episode.turns.length) {
       const said = episode.problem ? h("p", { class: "note" }, ...visible(episode.problem)) : h("p", { class: "note epend" }, "No turn was taken. ", ...(episode.ended ? [h("b", {}, "End: "), ...visible(episode.ended)] : []));
       return h("section", { class: "episode", "aria-label": "episode" }, heading, said, facts.length ? about : "");
@@ -98,8 +98,8 @@ class Episode {
       h("button", { type: "button", title: "next turn (→)", onclick: () => this.step(1) }, "›"),
       this.count,
       h("span", { class: "spring" }),
-      h("button", { type: "button", title: "draw what mouse and keyboard did, or not (m)", "aria-pressed": "true", class: "epmark", onclick: () => this.marks() }, "marks"),
-      h("button", { type: "button", title: "whole picture, or every pixel (z)", "aria-pressed": "false", class: "epzoom", onclick: () => this.zoom() }, "1:1"),
+      h("button", { type: "button", title: "show or hide mouse and keyboard actions (m)", "aria-pressed": "true", class: "epmark", onclick: () => this.marks() }, "marks"),
+      h("button", { type: "button", title: "full size, or fit to the page (z)", "aria-pressed": "false", class: "epzoom", onclick: () => this.zoom() }, "1:1"),
     );
     const stage = h("div", { class: "stage" }, h("figure", {}, this.shot, this.missing, this.done, this.where), this.panel);
     const more = episode.more_turns ? h("p", { class: "note" }, `${episode.more_turns} further turns are not shown.`) : "";
@@ -201,7 +201,7 @@ class Episode {
     return undefined;
   }
 
-  // Without a screenshot, the places of the elements that were listed are drawn.
+  // Without a screenshot, the listed elements are drawn at their positions.
   #showOutline(table) {
     const found = table === null ? [] : boxesOf(this.episode.tables[table]);
     if (!found.length) return this.#noPicture("No screenshot was shown in this turn.");
@@ -211,7 +211,7 @@ class Episode {
     this.image.removeAttribute("src");
     this.shot.hidden = false;
     this.missing.hidden = false;
-    this.missing.replaceChildren("No screenshot was shown in this turn: these are the elements of the tree, where it says that they are.");
+    this.missing.replaceChildren("No screenshot was shown in this turn. These are the elements of the tree, at the positions that it gives.");
     this.outline = found;
     this.#draw();
     return undefined;
@@ -230,7 +230,7 @@ class Episode {
     if (this.shot.hidden || !this.size) return;
     const [width, height] = this.size;
     this.overlay.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    // Its size where every pixel is shown; elsewhere the style sheet has the last word.
+    // This size applies if every pixel is shown; otherwise the style sheet overrides it.
     this.overlay.setAttribute("width", String(width));
     this.overlay.setAttribute("height", String(height));
     // Marks have the same size on every screen.
@@ -243,7 +243,7 @@ class Episode {
     this.#turn().actions.flatMap((action) => action.marks).forEach((mark, index) => {
       this.overlay.append(...this.#mark(mark, unit));
       if (mark.kind === "type" || mark.kind === "keys" || mark.kind === "move") return;
-      // Numbers of what was done in the same place stand side by side, not on top of each other.
+      // Numbers of actions at the same position are written side by side, not on top of each other.
       const near = labels.find((label) => Math.abs(label.x - mark.x) < 12 * unit && Math.abs(label.y - mark.y) < 12 * unit);
       if (near) near.numbers.push(index + 1);
       else labels.push({ x: mark.x, y: mark.y, numbers: [index + 1] });
@@ -252,7 +252,7 @@ class Episode {
   }
 
   #label({ x, y, numbers }, unit) {
-    // It goes to the side where there is room.
+    // The label is on the side where it fits.
     const side = x > this.size[0] - 60 * unit ? -1 : 1;
     const above = y > 30 * unit ? -12 * unit : 26 * unit;
     const text = numbers.length > 3 ? `${numbers[0]}–${numbers.at(-1)}` : numbers.join(", ");
@@ -293,12 +293,12 @@ class Episode {
     this.where.replaceChildren(...visible(turn.windows.join(" · ")));
   }
 
-  // The element of a line of the tree, on the screenshot.
+  // Marks the element of a line of the tree on the screenshot.
   #point(box) {
     for (const name of ["x", "y", "width", "height"]) this.pointer?.setAttribute(name, String(box?.[name] ?? 0));
   }
 
-  // -- what was said and done ----------------------------------------------------------------------
+  // -- reply and actions ---------------------------------------------------------------------------
 
   #said(turn) {
     const parts = [];
@@ -313,7 +313,7 @@ class Episode {
       if (action.printed) add("Printed", h("pre", { class: "console" }, ...visible(action.printed, { lines: true })));
     });
     if (turn.more_actions) parts.push(h("p", { class: "note" }, `${turn.more_actions} further actions are not shown.`));
-    if (turn.told) add("Told afterwards", h("pre", { class: "console" }, ...visible(turn.told, { lines: true })));
+    if (turn.told) add("Message to the model", h("pre", { class: "console" }, ...visible(turn.told, { lines: true })));
     parts.push(h("p", { class: "quiet" }, `This turn took ${secondsText(turn.seconds)}.`));
     if (this.place === this.episode.turns.length - 1) {
       parts.push(h("p", { class: "note epend" }, h("b", {}, "End: "), ...visible(this.episode.ended), this.episode.problem ? h("span", {}, ". ", ...visible(this.episode.problem)) : ""));
@@ -322,7 +322,7 @@ class Episode {
   }
 
   #outcome(action) {
-    // DONE and FAIL are said, not performed.
+    // DONE and FAIL are declarations; nothing is performed.
     if (action.kind === "signal" && action.pieces[0][1] !== "WAIT") return "";
     const state = action.refused ? "refused" : action.error ? "failed" : "performed";
     const chip = h("span", { class: `chip ${state === "performed" ? "v-AC" : "v-WA"}` }, state);

@@ -1,5 +1,5 @@
 "use strict";
-// Rules over whole workbooks: each in words, and what was found instead, gold next to output.
+// Rules about whole workbooks: in words, with the findings, gold next to output.
 
 const SVG_TAGS = { r: "rect", p: "path", c: "circle", t: "text" };
 const STATES_OF_RULES = { holds: ["holds", "v-AC"], fails: ["does not hold", "v-WA"], unknown: ["no difference on record", "v-none"], unjudged: ["not judged", "v-none"] };
@@ -79,7 +79,7 @@ function marked(text, state) {
 }
 
 function rowsPart(rows, heads = ["gold", "output"]) {
-  if (!rows.length) return h("p", { class: "quiet" }, "Nothing that the files themselves tell differs.");
+  if (!rows.length) return h("p", { class: "quiet" }, "The files themselves show no difference.");
   const named = rows.some((each) => each.name);
   const body = rows.map(({ name, expected, found, state }) =>
     h(
@@ -98,7 +98,7 @@ function pairsPart({ agreeing, more, pairs }, what, make) {
   const plural = (count) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
   const parts = pairs.map(make);
   if (!pairs.length) parts.push(h("p", { class: "quiet" }, agreeing ? `The ${plural(agreeing)} agree${agreeing === 1 ? "s" : ""} as the judge reads them.` : `Neither sheet has a ${what}.`));
-  else if (agreeing) parts.push(h("p", { class: "quiet" }, `${plural(agreeing)} besides ${agreeing === 1 ? "agrees" : "agree"}.`));
+  else if (agreeing) parts.push(h("p", { class: "quiet" }, `${plural(agreeing)} more ${agreeing === 1 ? "agrees" : "agree"}.`));
   if (more) parts.push(h("p", { class: "quiet" }, `${plural(more)} more that differ ${more === 1 ? "is" : "are"} not shown.`));
   return h("div", {}, ...parts);
 }
@@ -108,7 +108,7 @@ function sides(gold, output, make) {
   return h("div", { class: "sidepair" }, side("gold", gold), side("output", output));
 }
 
-// Rows that agree are a click away; what differs is in sight.
+// Rows that agree are folded; rows that differ are visible.
 function propertiesPart(rows) {
   const differing = rows.filter((each) => each.state === "differs" || each.state === "unasked");
   const rest = rows.filter((each) => each.state === "agrees" || each.state === "listed");
@@ -133,7 +133,7 @@ function pivotPair({ gold, output, rows }) {
   return h("section", { class: "pairing", "aria-label": "pivot tables" }, sides(gold, output, make), ...propertiesPart(rows));
 }
 
-// -- looks of cells ---------------------------------------------------------------------------------
+// -- formats of cells -------------------------------------------------------------------------------
 
 const HEX = /^[0-9A-F]{6}$/;
 
@@ -156,7 +156,7 @@ function swatch(look) {
 }
 
 function looksPart({ cells, more }) {
-  if (!cells.length) return h("p", { class: "quiet" }, "No format of a cell differs as the judge reads them; conditional formats may.");
+  if (!cells.length) return h("p", { class: "quiet" }, "The judge finds no cell whose own format differs; conditional formats may differ.");
   const withGold = cells.some((each) => each.gold !== null);
   const rows = cells.map(({ cell, how, gold, output }) =>
     h("tr", {}, h("th", { scope: "row" }, ...visible(cell)), withGold ? h("td", { "data-label": "gold" }, swatch(gold)) : "", h("td", { "data-label": "output" }, swatch(output)), h("td", { class: "how" }, ...visible(how))),

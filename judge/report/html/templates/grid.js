@@ -1,6 +1,6 @@
 "use strict";
-// The workbooks of a case: gold, output and input side by side, drawn row by row as they are
-// scrolled into sight. Text from workbooks only ever becomes text nodes.
+// The workbooks of a case: gold, output and input side by side. Rows are drawn when they are
+// scrolled into view. Text from workbooks only ever becomes text nodes.
 
 const ROW = 24;
 const OVERSCAN = 8;
@@ -18,7 +18,7 @@ function columnLetters(number) {
   return letters;
 }
 
-// What stands in a cell, as {kind, text, formula, state, length}.
+// The content of a cell, as {kind, text, formula, state, length}.
 function readCell(raw) {
   if (raw === null || raw === undefined) return { kind: "blank", text: "" };
   if (typeof raw === "number") return { kind: "number", text: String(raw) };
@@ -32,10 +32,10 @@ function readCell(raw) {
 }
 
 const STATES = {
-  k: "as the file has it",
+  k: "as stored in the file",
   c: "computed by the judge",
   a: "computed by the judge; agrees with the other workbook",
-  i: "as the file has it; the judge computed its own value, which was not kept",
+  i: "as stored in the file; the judge computed its own value, which was not kept",
   u: "no value",
 };
 
@@ -117,7 +117,7 @@ class Grid {
     return found;
   }
 
-  // What letters and corners mean, of those that this grid has.
+  // The legend: meaning of the letters and corners that this grid has.
   #legend() {
     const letters = [...this.classes].map((kind) => h("span", {}, h("span", { class: `chip d-${kind}` }, h("b", {}, KINDS[kind].letter)), ` ${KINDS[kind].words}`));
     if (this.hasFormulas) letters.push(h("span", {}, h("i", { class: "corner-mark" }), "formula"));
@@ -319,7 +319,7 @@ class Grid {
       return visible(value.formula.slice(0, 300));
     }
     if (value.state === "a") {
-      // Its own value was not kept; it agrees with the other side's.
+      // The value was not kept, but it agrees with the other workbook's.
       const other = cell[name === "gold" ? "output" : "gold"];
       classes.push("agreed", `k-${other.kind}`);
       return visible(other.text.slice(0, 300));
@@ -377,7 +377,7 @@ class Grid {
     this.#describe();
   }
 
-  // Brings the first cell of the answer into sight, with what stands left of it as far as it fits.
+  // Scrolls to the first cell of the answer, with as many columns to its left as fit.
   showAnswer() {
     const position = this.lines.findIndex((line) => line.row && this.columns.some((each) => each.column && this.#inside(line.row, each.column)));
     if (position < 0) return;

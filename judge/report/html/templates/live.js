@@ -1,30 +1,30 @@
-// A desktop in the browser: its picture on a canvas, mouse and keyboard sent back. The session is the
-// server's: this page holds nothing that a reload would lose.
+// A desktop in the browser: shows its picture on a canvas, and sends mouse and keyboard events back.
+// The session is on the server, so a reload of this page loses nothing.
 
 const $ = (id) => document.getElementById(id);
 const screen = $("screen");
 const keys = $("keys");
 const drawing = screen.getContext("2d");
 const FLUSH_MS = 25;
-const WHEEL = 100; // as much of a wheel's way is one click
+const WHEEL = 100; // distance of the wheel that counts as one click
 const REALLY_MS = 4000;
 const MAX_TEXT = 5000; // characters at a time
-const JUDGING_MS = 300; // between two questions whether there is a verdict
+const JUDGING_MS = 300; // between two requests for the verdict
 
 let state = null;
-let seenAt = 0; // when the state came, for the clock
+let seenAt = 0; // when the state was received, for the clock
 let events = [];
 let timer = null;
 let sending = Promise.resolve();
 let wheel = 0;
-let finishing = null; // the request by which this page ends the session
+let finishing = null; // this page's request to end the session
 
 function alarm(error) {
   $("alarm").hidden = !error;
   if (error) $("alarm").replaceChildren(...visible([error.message, error.hint].filter(Boolean).join(" ")));
 }
 
-// -- what comes from the server --------------------------------------------------------------------
+// -- from the server -------------------------------------------------------------------------------
 
 function showState(found) {
   state = found;
@@ -66,7 +66,7 @@ async function draw(png) {
 
 const isOver = (found) => ["over", "broken"].includes(found?.phase);
 
-// Ends with the session. Once its end is shown, the server may go: no request is under way then.
+// Runs until the session ends. Once the end is shown, no request is pending, so the server may stop.
 async function watch() {
   let known = "";
   while (!isOver(state)) {
@@ -76,7 +76,7 @@ async function watch() {
       if (frame.digest) known = frame.digest;
       screen.dataset.frame = known;
       if (isOver(frame.state)) await finishing?.catch(() => {});
-      if (isOver(state)) return; // that request has its answer, and shows it
+      if (isOver(state)) return; // the request to finish was answered, and shows the result
       alarm(null);
       showState(frame.state);
       if (state.phase === "judging") await pause(JUDGING_MS);
@@ -91,12 +91,12 @@ async function watch() {
 
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-// -- what goes to the server -----------------------------------------------------------------------
+// -- to the server ---------------------------------------------------------------------------------
 
 function put(event) {
   if (state?.phase !== "working") return;
   const last = events.at(-1);
-  if (event.kind === "move" && last?.kind === "move") events.pop(); // only where it is now counts
+  if (event.kind === "move" && last?.kind === "move") events.pop(); // only the latest position counts
   events.push(event);
   timer ??= setTimeout(flush, FLUSH_MS);
 }
@@ -111,7 +111,7 @@ function flush() {
 
 const held = (event) => ["ctrl", "shift", "alt"].filter((name) => event[`${name}Key`]);
 
-// Where on the desktop something is; in full screen there can be bars around the picture.
+// The position of an event on the desktop; in full screen, there can be bars around the picture.
 function place(event) {
   const box = screen.getBoundingClientRect();
   const scale = Math.min(box.width / screen.width, box.height / screen.height);
@@ -146,7 +146,7 @@ screen.addEventListener("wheel", (event) => {
   if (clicks) mouse("scroll", event, String(clicks));
 }, { passive: false });
 
-// Characters come as input, so that dead keys, input methods and what is pasted arrive as well.
+// Characters are taken from input events, so that dead keys, input methods and pasted text work too.
 keys.addEventListener("keydown", (event) => {
   if (event.isComposing || event.key === "Dead" || event.key === "Process") return;
   const written = [...event.key].length === 1;
@@ -167,7 +167,7 @@ function takeText() {
 keys.addEventListener("input", (event) => { if (!event.isComposing) takeText(); });
 keys.addEventListener("compositionend", takeText);
 
-// -- how it ends -----------------------------------------------------------------------------------
+// -- the end of the session ------------------------------------------------------------------------
 
 async function finish(ending) {
   for (const button of document.querySelectorAll("header button")) button.disabled = true;
@@ -192,7 +192,7 @@ for (const button of document.querySelectorAll("[data-ending]")) {
       finish(button.dataset.ending);
       return;
     }
-    button.dataset.asked = "1"; // one click too many would end the work of half an hour
+    button.dataset.asked = "1"; // a single accidental click must not end half an hour of work
     button.textContent = `${label}: sure?`;
     setTimeout(() => {
       delete button.dataset.asked;
@@ -203,7 +203,7 @@ for (const button of document.querySelectorAll("[data-ending]")) {
 
 $("whole").addEventListener("click", async () => {
   await $("stage").requestFullscreen();
-  await navigator.keyboard?.lock?.(); // ctrl+w, ctrl+t and the like reach the desktop then
+  await navigator.keyboard?.lock?.(); // now ctrl+w, ctrl+t and the like reach the desktop
   keys.focus();
 });
 

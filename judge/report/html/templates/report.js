@@ -16,7 +16,7 @@ let currentEpisode = null;
 
 // -- numbers ------------------------------------------------------------------------------------
 
-// A number of the report as it is shown, with its place in the JSON form for whoever checks it.
+// A number of the report as shown, with its path in the JSON form so that it can be checked.
 function number(at, value, { factor = 1, digits = 0, unit = "" } = {}) {
   if (value === null || value === undefined) return h("span", { class: "none", "data-at": at }, "–");
   const text = (value * factor).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
@@ -55,7 +55,7 @@ function fits(row, want) {
   if (want.flag && !flags.split(" ").includes(want.flag)) return false;
   if (!want.words.length) return true;
   row.text ??= row.textContent.toLowerCase();
-  // A verdict's code is meant as that; everything else may stand anywhere in the row.
+  // A verdict's code matches only that verdict; other words may be anywhere in the row.
   return want.words.every((word) => (word in VERDICTS ? verdicts.split(" ").includes(word) : row.text.includes(word.toLowerCase())));
 }
 
@@ -86,7 +86,7 @@ function setFilter(query) {
   for (const field of filters.elements) {
     if (!field.name) continue;
     const value = values.get(field.name) || "";
-    // A filter that nothing fits is still that filter.
+    // A filter that matches nothing is still shown.
     if (field.options && ![...field.options].some((each) => each.value === value)) field.add(new Option(KINDS[value]?.words ?? value, value));
     field.value = value;
   }
@@ -201,7 +201,7 @@ const percent = (at, value) => number(at, value, { factor: 100, digits: 2, unit:
 const integer = (at, value) => number(at, value);
 
 function codePart({ code }) {
-  if (code === null) return h("details", { open: true }, h("summary", {}, "Code"), h("p", { class: "quiet" }, "There is none."));
+  if (code === null) return h("details", { open: true }, h("summary", {}, "Code"), h("p", { class: "quiet" }, "None."));
   const lines = h("pre", { class: "code" }, h("code", {}, ...code.map(([kind, text]) => (kind ? h("span", { class: `t-${kind}` }, ...visible(text, { lines: true })) : h("span", {}, ...visible(text, { lines: true }))))));
   return h("details", { open: true }, h("summary", {}, "Code"), lines);
 }
@@ -213,10 +213,10 @@ function replyPart({ reply }) {
 
 // -- pictures and tables --------------------------------------------------------------------------
 
-// A screenshot that was shrunk to fit has another type than the one on record.
+// If a screenshot was shrunk to fit, its type differs from the one on record.
 const pictureType = (picture) => document.getElementById(`picture-${picture.sha256}`)?.dataset.type || picture.media_type;
 
-// The bytes are in the page once for each picture, whatever number of tasks shows it.
+// The page has the bytes of each picture once, even if several tasks show it.
 function pictureText(sha256) {
   return currentTask.page.pictures?.[sha256] ?? document.getElementById(`picture-${sha256}`)?.textContent ?? null;
 }
@@ -331,7 +331,7 @@ function conversationPart({ conversation, at, entry }) {
   return h("details", {}, h("summary", {}, "Conversation"), h("p", { class: "factline" }, ...facts), searchPart(turns), list);
 }
 
-// Shows only the messages that hold a text, with the text marked.
+// Shows only the messages that contain the search text, and marks it.
 function searchPart(turns) {
   const said = h("span", { class: "quiet", role: "status" });
   const field = h("input", { type: "search", placeholder: "Search the conversation", "aria-label": "Search the conversation", autocomplete: "off", spellcheck: "false" });
@@ -356,7 +356,7 @@ const MAX_HITS = 2000;
 
 function occurrences(content, wanted) {
   const lower = content.toLowerCase();
-  // A character whose lower case is longer would move what follows it.
+  // A character whose lower case is longer would shift the positions after it.
   const text = lower.length === content.length ? lower : content;
   const found = [];
   for (let at = text.indexOf(wanted); at >= 0 && found.length < MAX_HITS; at = text.indexOf(wanted, at + wanted.length)) found.push(at);
@@ -393,11 +393,11 @@ function showCase(wantedNumber, turn) {
     grid.show("output");
     grid.showAnswer();
   }
-  // What is wrong is in sight from the start.
+  // Shows the first difference from the start.
   if (currentGrid) currentGrid.step(1);
 }
 
-// "expected 'a b', found 'a  b'": what differs between the two texts is marked.
+// "expected 'a b', found 'a  b'": marks the characters that differ between the two strings.
 const CONTRAST = /^(.*?\bexpected )((['"])(?:\\.|(?!\3).)*\3)(, found )((['"])(?:\\.|(?!\6).)*\6)(.*)$/s;
 
 function causeNodes(cause) {
@@ -443,7 +443,7 @@ function casePart(page, index) {
   return parts;
 }
 
-// On a server where somebody has signed in, each verdict can be disputed.
+// On a server, users who have signed in can dispute each verdict.
 function disputePart(task, number) {
   const url = document.body.dataset.disputes;
   if (!url) return "";
@@ -455,7 +455,7 @@ function episodePart(episode, number) {
   currentEpisode = null;
   if (!episode) return "";
   const { key } = currentTask;
-  // The address names the turn, so that one can be pointed out; no step of it is a page of its own.
+  // The address names the turn, so that it can be linked to; turns are not entries of the history.
   const Kind = episode.kind === "tools" ? ToolEpisode : Episode;
   currentEpisode = new Kind(episode, (turn) => history.replaceState(null, "", hashOf(key, number, turn)));
   return currentEpisode.element;
@@ -473,7 +473,7 @@ function suspectPart({ sign, certainty, status, whole_task: wholeTask, summary, 
   );
 }
 
-// The cells that a suspect is about, in all files of its case; a formula is under its value.
+// The cells of a suspect, in all files of its case; a formula is shown below its value.
 function seenPart(seen, runs) {
   if (!seen.length) return "";
   const names = [...new Set([...runs.map(({ run }) => run), ...seen.flatMap(({ outputs }) => Object.keys(outputs))])];
@@ -535,7 +535,7 @@ function factsPart(entry, at, unit) {
     ["input columns", integer(`${at}/input_columns`, entry.input_columns)],
     ["output", bytes(`${at}/output_bytes`, entry.output_bytes)],
   ];
-  // Where nothing was run or computed, there are no such facts.
+  // If nothing was run or computed, these facts do not exist.
   const known = entry.wall_s === null && unit === "values" ? facts.slice(0, 2) : facts;
   return h("details", { open: true }, h("summary", {}, "Facts"), h("dl", { class: "factgrid" }, ...known.map(([name, node]) => h("div", {}, h("dt", {}, name), h("dd", {}, node)))));
 }
@@ -575,7 +575,7 @@ const KEYS = {
   u: () => (location.hash = `#/tasks${filterQuery() ? `?${filterQuery()}` : ""}`),
   "/": () => {
     if (document.getElementById("tasks").hidden) {
-      // At once, and not with the next event: what is typed right after must find the field.
+      // Immediately, not with the next event: the next key has to reach the field.
       history.pushState(null, "", `#/tasks${filterQuery() ? `?${filterQuery()}` : ""}`);
       route();
     }
@@ -596,7 +596,7 @@ document.addEventListener("keydown", (event) => {
     if (tab) tab.click();
     return;
   }
-  // Without an episode, and where something scrolls, arrows stay what they are.
+  // Without an episode, or inside an element that scrolls, arrow keys keep their usual meaning.
   const moves = event.key.startsWith("Arrow") || event.key === "Home" || event.key === "End";
   if (moves && (!currentEpisode || event.target.closest(".scroll, .scroller, .shot, pre"))) return;
   event.preventDefault();
@@ -604,7 +604,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault(); // what follows # is a route
+  event.preventDefault(); // the part after # is a route
   document.querySelector("main:not([hidden])").focus();
 });
 document.getElementById("showkeys").addEventListener("click", KEYS["?"]);

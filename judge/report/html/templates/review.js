@@ -1,4 +1,4 @@
-// One suspect at a time. What is shown as kept is on the server's disk; what is typed is here until it is saved.
+// One suspect at a time. Decisions shown as kept are on the server's disk; unsaved input is only in this page.
 
 const KINDS = JSON.parse(document.getElementById("kinds").textContent);
 const $ = (id) => document.getElementById(id);
@@ -33,7 +33,7 @@ function showOverview() {
   $("conflicts").replaceChildren(...conflicts.map((line) => h("li", {}, "Not written: ", ...visible(line))));
 }
 
-// The next suspect that this reviewer has not decided; the next one if there is none.
+// The next suspect that this reviewer has not decided; if all are decided, the next in the list.
 function nextOpen(from) {
   const count = overview.suspects.length;
   for (let step = 1; step <= count; step += 1) {
@@ -241,7 +241,7 @@ async function withdraw() {
   }
 }
 
-// The chosen cell of a grid, as the beginning of a line of right cells.
+// Begins a line of right cells with the chosen cell of a grid.
 function takeCell() {
   const grid = grids.find((each) => each.selected);
   if (!grid) return;
@@ -253,7 +253,7 @@ function takeCell() {
   field.value += `${field.value && !field.value.endsWith("\n") ? "\n" : ""}'${sheet}'!${column.letters}${line.row}=`;
 }
 
-// What the evidence expects in cells of the gold, as lines to read over, change and save.
+// Writes the values that the evidence expects in the gold as lines for the reviewer to check and save.
 function takeExpected() {
   const lines = shown.evidence
     .filter((each) => each.pane === "gold" && each.places.length === 1)
@@ -263,7 +263,7 @@ function takeExpected() {
   form.elements.cells.value = lines.join("\n");
 }
 
-// A value as it would be typed; text that looks like something else gets an apostrophe.
+// A value as a person would type it; text that looks like another type gets an apostrophe.
 function typed(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "object") return String(Object.values(value)[0]).replace(/T00:00:00$/, "");

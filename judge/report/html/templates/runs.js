@@ -1,5 +1,5 @@
 "use strict";
-// The list of runs: which are chosen, and how far those are that are still going.
+// The list of runs: the choice for a comparison, and the progress of those that are still going.
 
 const form = document.getElementById("compare");
 const button = form.querySelector("button");
@@ -20,7 +20,7 @@ async function follow() {
   const rows = [...document.querySelectorAll("tr[data-run]")];
   const going = Object.values(progress).some((each) => each.going);
   const changed = Object.keys(progress).some((name) => !rows.some((row) => row.dataset.run === name));
-  // A run that began or ended changes the order, the scores and the links.
+  // If a run began or ended, the order, the scores and the links change.
   if (changed || going !== (document.body.dataset.going === "1")) {
     location.reload();
     return;

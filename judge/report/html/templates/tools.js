@@ -1,11 +1,11 @@
 "use strict";
-// An episode of tools, turn by turn: words, calls with their results, and the cells that changed.
+// An episode with tools, turn by turn: text, calls with their results, and the cells that changed.
 
 const FOLDED_LINES = 40;
 
 const preOf = (kind, text) => h("pre", { class: kind }, ...visible(text, { lines: true }));
 
-// A long text shows its first lines; the rest is one click away.
+// Of a long string, the first lines are shown; the rest is one click away.
 function foldedPart(text, kind) {
   const lines = text.split("\n");
   if (lines.length <= FOLDED_LINES) return preOf(kind, text);
@@ -70,7 +70,7 @@ class ToolEpisode {
     if (turn.cut) parts.push(h("p", { class: "note" }, "The reply was cut off."));
     parts.push(...turn.calls.map(callPart));
     if (turn.more_calls) parts.push(h("p", { class: "note" }, `${turn.more_calls} further calls are not shown.`));
-    if (turn.told) parts.push(h("h5", {}, "Told afterwards"), preOf("console", turn.told));
+    if (turn.told) parts.push(h("h5", {}, "Message to the model"), preOf("console", turn.told));
     if (turn.changed) parts.push(changedPart(turn.changed));
     if (turn.facts) parts.push(h("p", { class: "quiet" }, ...visible(turn.facts)));
     const element = h("details", { class: "toolturn", open: failed > 0 || turn.changed !== null }, ...parts);
@@ -101,7 +101,7 @@ class ToolEpisode {
     return true;
   }
 
-  // What only a desktop has.
+  // Only desktop episodes have these.
   stop() {}
   marks() {}
   zoom() {}

@@ -30,7 +30,7 @@
         const fresh = page.getElementById("live");
         if (fresh && fresh.innerHTML !== live.innerHTML) live.replaceWith(document.adoptNode(fresh));
       }
-    } catch { /* the server is away for a moment */ }
+    } catch { /* the server is unavailable for a moment */ }
     setTimeout(refresh, 1500);
   };
   setTimeout(refresh, 1500);

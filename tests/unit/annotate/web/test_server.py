@@ -143,7 +143,7 @@ def test_what_cannot_be_done_is_explained(
 
 
 def test_a_port_that_is_taken_is_told(page: Page) -> None:
-    with pytest.raises(UsageError, match="cannot be listened on"):
+    with pytest.raises(UsageError, match="cannot listen on port"):
         listen(page, page.port).close()
 
 

@@ -105,12 +105,12 @@ def test_without_any_source_the_gold_is_made_by_hand(make_session: MakeDesk, sui
     typed(session, A3="50")
     session.compute()
     assert not state(session)["preview"]["has_gold"]
-    with pytest.raises(UsageError, match="nothing says what the answer is"):
+    with pytest.raises(UsageError, match="no source gives the answer"):
         session.save(session.revision)
     typed(session, book="gold", B3="100")
     assert state(session)["edits"][1] == "gold: 'Sheet'!B3 = 100"
     session.compute()
-    assert any("only 1 source" in line for line in state(session)["preview"]["warnings"])
+    assert any("only 1 independent" in line for line in state(session)["preview"]["warnings"])
     session.save(session.revision)
     assert values((suite / "spreadsheet/7/4_7_answer.xlsx").read_bytes())[3, 2] == 100
 
@@ -131,7 +131,7 @@ def test_a_reference_that_gets_the_old_case_wrong_is_named(make_session: MakeDes
     typed(session, A3="50")
     session.compute()
     warnings = state(session)["preview"]["warnings"]
-    assert [line for line in warnings if line.startswith("b gets case 1 wrong as it was")]
+    assert [line for line in warnings if line.startswith("b gets the unchanged case 1 wrong")]
     assert not [line for line in warnings if line.startswith("a gets")]
 
 
@@ -218,9 +218,9 @@ def test_another_case_to_begin_from(make_session: MakeDesk) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({}, "names a workbook and a sheet"),
-        ({"book": "other", "sheet": "Sheet"}, "names a workbook"),
-        ({"book": "input", "sheet": "Sheet"}, "says what to do"),
+        ({}, "must name a workbook and a sheet"),
+        ({"book": "other", "sheet": "Sheet"}, "must name a workbook"),
+        ({"book": "input", "sheet": "Sheet"}, "must have one of"),
         ({"book": "input", "sheet": "Sheet", "cells": "A1"}, "cells are changed"),
         ({"book": "input", "sheet": "Sheet", "cells": [{"cell": "A1"}]}, "an address and text"),
         (
@@ -233,8 +233,8 @@ def test_another_case_to_begin_from(make_session: MakeDesk) -> None:
         ),
         ({"book": "input", "sheet": "Sheet", "fill": "red", "range": "A1"}, "is not a colour"),
         ({"book": "input", "sheet": "Sheet", "fill": "ff0000", "range": "A1:XFD9999"}, "in one go"),
-        ({"book": "input", "sheet": "Sheet", "insert_rows": 0}, "from 1 on"),
-        ({"book": "input", "sheet": "Sheet", "insert_rows": True}, "from 1 on"),
+        ({"book": "input", "sheet": "Sheet", "insert_rows": 0}, "1 or more"),
+        ({"book": "input", "sheet": "Sheet", "insert_rows": True}, "1 or more"),
     ],
 )
 def test_what_is_no_change_is_refused(
@@ -322,7 +322,9 @@ def test_a_computation_that_fails_leaves_the_draft_and_can_be_tried_again(
 def test_references_are_tried_before_anything_is_changed(make_session: MakeDesk) -> None:
     session = make_session(results=[gold(1, 2, 3, 4), gold(1, 2, 3, 9)], **AGREEING)
     session.warm_up()
-    assert [line.split(":")[0] for line in session.distrusted] == ["b gets case 1 wrong as it was"]
+    assert [line.split(":")[0] for line in session.distrusted] == [
+        "b gets the unchanged case 1 wrong"
+    ]
     assert session.draft is None
     # What fails is told when it matters.
     broken = make_session(results=[SandboxError("gone"), SandboxError("gone")], **AGREEING)

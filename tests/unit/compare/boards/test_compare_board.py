@@ -58,4 +58,4 @@ def test_what_is_wrong_is_said(files: Path) -> None:
     both = compare(files, "gold.xlsx", "--at", "A1")
     assert "only one." in str(getattr(both.exception, "hint", ""))
     other = compare(files, "gold.xlsx", "--evaluator", "osworld")
-    assert "--evaluator belongs to --rules" in str(other.exception)
+    assert "--evaluator can only be used with --rules" in str(other.exception)

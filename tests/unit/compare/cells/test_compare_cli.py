@@ -129,7 +129,7 @@ def test_a_change_is_made_in_both_workbooks_before_they_are_compared(books: Path
         run(books, "same.xlsx", "--at", "A1", "--change", "A1")
     with pytest.raises(WorkbookError, match="there is no sheet 'None'"):
         run(books, "same.xlsx", "--at", "A1", "--change", "None!A1=3")
-    with pytest.raises(UsageError, match="--change belongs to --at"):
+    with pytest.raises(UsageError, match="--change can only be used with --at"):
         run(books, "same.xlsx", "--board", str(books / "gold.xlsx"), "--change", "A1=5")
 
 

@@ -166,4 +166,4 @@ def test_rules_and_boards_take_no_options_of_positions(option: str, files: Path)
     given = ["compare", book, book, "--rules", str(files / "rules.json"), *FLAGS[option]]
     run = CliRunner().invoke(main, given)
     assert isinstance(run.exception, UsageError), run.output
-    assert run.exception.message == f"--{option.replace('_', '-')} belongs to --at"
+    assert run.exception.message == f"--{option.replace('_', '-')} can only be used with --at"

@@ -166,11 +166,32 @@ def test_a_loss_counts_unless_the_gold_lost_it_too(kind: str) -> None:
     assert lost(BEFORE, output, rich(CHANGES[kind], lambda book: book.create_sheet("x"))) == {}
 
 
-def test_a_chart_is_lost_with_its_series() -> None:
+def test_a_chart_that_is_lost_is_one_loss_and_its_series_are_none() -> None:
     output = rich(_without("_charts", []))
     found = losses(BEFORE, BEFORE, output)
-    assert found.counts == {"chart": 1, "chart_part": 2}
+    assert found.counts == {"chart": 1}
     assert str(found.losses[0]) == "Data: chart (bar)"
+
+
+def _second_chart(book: openpyxl.Workbook) -> None:
+    """Another chart of the same type, which has two series, and no title."""
+    chart = BarChart()
+    sheet = book.worksheets[0]
+    chart.add_data(Reference(sheet, min_col=2, max_col=3, min_row=2, max_row=4))
+    sheet.add_chart(chart, "K20")
+
+
+def _a_series_less(book: openpyxl.Workbook) -> None:
+    for chart in getattr(book["Data"], "_charts"):  # noqa: B009  the stubs do not have it
+        chart.series = []
+
+
+def test_parts_of_the_charts_that_stay_are_losses_of_their_own() -> None:
+    both = rich(_second_chart)
+    assert lost(BEFORE, BEFORE, rich(_a_series_less)) == {"chart_part": 1}
+    assert lost(both, both, BEFORE) == {"chart": 1}
+    assert lost(both, both, rich(_without("_charts", []))) == {"chart": 1}
+    assert lost(both, both, rich(_a_series_less)) == {"chart": 1, "chart_part": 1}
 
 
 def test_part_of_a_validation_is_a_loss_of_its_cells() -> None:

@@ -364,7 +364,7 @@ def test_a_report_counts_what_the_options_found(tmp_path: Path) -> None:
     data = build_report_data(load_run(tmp_path / "run"), {})
     assert data.notes == (
         (
-            "what the input had and the gold kept is lost in 1 of 1 cases, 1 of them accepted: "
+            "parts of the input that the gold keeps are lost in 1 of 1 cases, 1 of them accepted: "
             "merged cells 1; tasks 1"
         ),
         "constants where the question asks for a formula: 1 of 1 such cases, 1 of them accepted",

@@ -10,7 +10,9 @@ from typing import Any
 
 import openpyxl
 import pytest
+from openpyxl.chart import BarChart, Reference
 from openpyxl.styles import Font
+from openpyxl.workbook.defined_name import DefinedName
 
 from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.collateral import Collateral, Harm, find_collateral
@@ -130,6 +132,54 @@ def test_a_sheet_that_was_lost_is_one_feature() -> None:
     before, gold = book(INPUT, Notes={"A1": 1, "A2": 2}), book(GOLD, Notes={"A1": 1, "A2": 2})
     found = find_collateral(before, gold, book(GOLD), [area("C1")], [area("C1")])
     assert (found.features, found.damage, counts(found)) == (1, 1, {})
+
+
+def _furnished(
+    cells: Cells, name: str | None = "S!$B$1:$B$2", *, hidden: str = "Lists", charts: int = 1
+) -> Workbook:
+    """A workbook with a name, a chart that has title, series and legend, and two more sheets."""
+    made = openpyxl.load_workbook(io.BytesIO(book(cells, Lists={"A1": 1}, Log={"A1": 1}).data))
+    for sheet in made.worksheets:
+        sheet.sheet_state = "hidden" if sheet.title in hidden.split() else "visible"
+    if name is not None:
+        made.defined_names["Rates"] = DefinedName("Rates", attr_text=name)
+    chart = BarChart()
+    chart.title = "T"
+    chart.add_data(Reference(made["S"], min_col=2, min_row=1, max_row=2))
+    if charts:
+        made.worksheets[0].add_chart(chart, "G9")
+    return saved(made)
+
+
+@pytest.mark.parametrize(
+    ("output", "features"),
+    [
+        (_furnished({**GOLD, "C1": 7}), 0),
+        (_furnished(GOLD, hidden=""), 1),
+        (_furnished(GOLD, hidden="Lists Log"), 1),
+        (_furnished(GOLD, "'S'!B1:$B$2"), 0),
+        (_furnished(GOLD, "S!$B$1"), 1),
+        (_furnished(GOLD, "Lists!$B$1:$B$2"), 1),
+        (_furnished(GOLD, None), 1),
+        (_furnished(GOLD, charts=0), 1),
+    ],
+)
+def test_each_lost_or_redefined_feature_counts_once(output: Workbook, features: int) -> None:
+    before, gold = _furnished(INPUT), _furnished(GOLD)
+    found = find_collateral(before, gold, output, [area("C1")], [area("C1")])
+    assert (found.features, found.damage, counts(found)) == (features, features, {})
+
+
+def test_a_name_may_change_as_in_the_gold_or_with_its_rows() -> None:
+    before, gold = _furnished(INPUT), _furnished(GOLD, "S!$B$1:$B$3")
+    for name in ("S!$B$1:$B$3", "S!$B$1:$B$9"):
+        found = find_collateral(before, gold, _furnished(GOLD, name), [area("C1")], [area("C1")])
+        assert found.features == 0
+    down = {"A1": "new", **{f"{k[0]}{int(k[1:]) + 1}": value for k, value in ROWS.items()}}
+    down |= {f"B{n + 1}": f"=C{n + 1}*2" for n in range(1, 9)}
+    moved = _furnished(down, "S!$B$2:$B$3")
+    found = find_collateral(_furnished(ROWS), _furnished(ROWS), moved, [area("F1")], [area("F1")])
+    assert (found.moved, found.features) == (1, 0)
 
 
 def test_a_new_sheet_is_an_addition() -> None:

@@ -96,7 +96,7 @@ def test_an_archive_in_place_of_a_workbook_is_a_folder_without_it() -> None:
 
 
 def test_patterns_that_run_away_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace, "MAX_STEPS", 10_000)
+    monkeypatch.setattr(workspace, "MAX_STEPS_OF_A_CHECKLIST", 10_000)
     runaway = {"kind": "text", "patterns": ["(a|aa)+(a|aa)+b{90}"]}
     items = [{"id": str(number), **runaway} for number in range(50)]
     short = judged(packed({"reply.json": b"aaaa"}), items[0])

@@ -335,7 +335,7 @@ class TestSignedResults:
         assert verify_result(file, keys=tmp_path / "revoked.json").broken == 1
         (tmp_path / "others.json").write_text('{"keys": []}')
         assert verify_result(file, keys=tmp_path / "others.json").broken == 1
-        with pytest.raises(UsageError, match="there are no keys"):
+        with pytest.raises(UsageError, match="key file does not exist"):
             verify_result(file, keys=tmp_path / "missing.json")
 
     def test_a_rotated_key_stays_listed(self, cells: World, tmp_path: Path) -> None:

@@ -111,12 +111,12 @@ def test_from_a_verdict_to_a_new_version_by_forms(house: House, small_suite: Pat
 
     author = Browser(house, "author")
     page = author.open(f"/rejudgings/{rejudging}")
-    assert "0 cases are run, 1 compared again" in page
+    assert "0 cases have to be run, 1 compared again" in page
     author.send(f"/rejudgings/{rejudging}/start")
     house.dispatch()
     assert advance(house.server) == 1
     page = author.open(f"/rejudgings/{rejudging}")
-    assert page.index("What nobody expected") < page.index("What changes")
+    assert page.index("Unexpected changes") < page.index("What changes")
     assert "WA → AC (1)" in page
     author.send(f"/rejudgings/{rejudging}/apply", 409, changed="7")
     author.open(f"/rejudgings/{rejudging}")

@@ -127,14 +127,14 @@ class TestBoard:
         text = page(world, "/boards/main?q=ONE")
         assert "system of one" in text
         assert 'aria-label="compare system of two"' not in text
-        assert "No entry fits" in page(world, "/boards/main?q=nobody")
+        assert "No entry matches" in page(world, "/boards/main?q=nobody")
         text = page(world, "/boards/main?sort=system")
         assert text.index("compare system of one") < text.index("compare system of two")
 
     def test_comparison(self, world: World) -> None:
         one, two = world.one, world.two
         assert "The two differ" in page(world, f"/boards/main/compare?x={one}&x={two}")
-        assert "Mark two entries" in page(world, f"/boards/main/compare?x={one}", 422)
+        assert "First mark two entries" in page(world, f"/boards/main/compare?x={one}", 422)
 
     @pytest.mark.parametrize("level", [Level.NONE, Level.SCORE])
     def test_what_the_level_withholds(self, tmp_path: Path, level: Level) -> None:

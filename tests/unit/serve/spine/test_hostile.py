@@ -310,3 +310,5 @@ def test_a_suite_that_points_outside_of_its_archive_is_refused(small_world: Worl
         answer = put(small_world, "author", "fresh", changed)
         assert answer.status_code == 422, answer.text
         assert str(small_world.server.folder.path) not in answer.text
+        assert "the submission" not in answer.text
+        assert "trips" in str(answer.json()["errors"]), "its author hears what is wrong, and where"

@@ -233,7 +233,7 @@ def test_5_a_board_has_judgings_of_its_conditions_and_its_versions_are_a_chain(
     assert versions[1]["previous"] == versions[0]["sha256"]
     in_order(world)
     change(world, sa.update(t.judging).values(conditions="c" * 64))
-    assert "is of other conditions" in faults(world)
+    assert "was made under other conditions" in faults(world)
     for values in ({"document": "{}"}, {"previous": None}, {"sha256": "0" * 64}):
         with pytest.raises(sa.exc.IntegrityError):
             change(world, sa.update(t.board_version).values(**values))

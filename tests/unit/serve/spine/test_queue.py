@@ -8,6 +8,8 @@ import os
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -16,7 +18,7 @@ from judge.grading.store import RunDirectory
 from judge.serve.queue.checking import faults_of
 from judge.serve.queue.conditions import make_environment
 from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions, _Running
-from judge.serve.queue.judging import CaseCounter, Judged, Scorers
+from judge.serve.queue.judging import CaseCounter, Judged, Scorers, _signature
 from judge.serve.queue.leases import (
     DEATHS_ALONE,
     LOST_BEFORE_ALONE,
@@ -36,6 +38,7 @@ from judge.serve.queue.leases import (
 from judge.serve.queue.watching import Watcher, return_leases
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, DatabaseGoneError
+from judge.serve.store.folder import DataFolder
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Kind, Lane
 from tests.unit.serve.spine.world import ACTOR, LINES, World, state_events, typed_lines, verdicts_of
@@ -385,6 +388,32 @@ def test_a_judging_that_a_living_process_works_on_is_left_alone_and_others_go_on
         dispatcher._do(scorers, again)
     assert row_of(world, first.id)["state"] == JudgingState.DONE
     in_order(world)
+
+
+def test_files_of_a_suite_are_looked_at_no_more_than_a_twentieth_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many files it has; what was changed meanwhile is seen at the next look."""
+    now, spent, looks = [100.0], [0.0], [0]
+    clock = SimpleNamespace(monotonic=lambda: now[0], thread_time=lambda: spent[0])
+
+    def slow_look(place: Path) -> str:
+        spent[0] += 0.5
+        looks[0] += 1
+        return _signature(place)
+
+    monkeypatch.setattr("judge.serve.queue.judging.time", clock)
+    monkeypatch.setattr("judge.serve.queue.judging._signature", slow_look)
+    (tmp_path / "gold").write_text("1")
+    with contextlib.ExitStack() as stack:
+        scorers = Scorers(DataFolder(tmp_path), stack, None, {})
+        first = scorers._signature(tmp_path)
+        (tmp_path / "gold").write_text("22")
+        now[0] += 9.9
+        assert scorers._signature(tmp_path) == first
+        now[0] += 0.2
+        assert scorers._signature(tmp_path) != first
+    assert looks == [2]
 
 
 @pytest.mark.parametrize("cancelled", [False, True])

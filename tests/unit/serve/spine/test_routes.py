@@ -11,12 +11,16 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from judge.serve.access.accounts import revoke_token
+from judge.serve.api import accounts
 from judge.serve.app import make_app
 from judge.serve.context import Server
+from judge.serve.queue.leases import lock_account
 from judge.serve.store import tables as t
-from judge.serve.store.database import Database, sqlite_url
+from judge.serve.store.database import Database, Transaction, sqlite_url
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import Visibility
 from tests.unit.serve.spine.test_submitting import handed_in
@@ -132,6 +136,67 @@ def test_a_cookie_gives_no_right_to_write(small_world: World) -> None:
     assert client.get("/v1/me").status_code == 200
     body = {"name": "x", "scopes": ["read"]}
     assert client.post("/v1/tokens", json=body).status_code == 401
+
+
+def made_with(client: TestClient, token: str, *scopes: str, **how: int) -> dict[str, str]:
+    """What a token makes: the id and the text of a new one."""
+    answer = client.post(
+        "/v1/tokens", headers=bearer(token), json={"name": "x", "scopes": scopes, **how}
+    )
+    assert answer.status_code == 201, answer.text
+    made: dict[str, str] = answer.json()
+    return made
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_a_token_that_a_token_made_ends_with_it(world: World) -> None:
+    client, own = world.client(), world.headers("contestant")
+    first = made_with(client, world.tokens["contestant"], "submit", "read", days=2)
+    second = made_with(client, first["token"], "read", days=90)
+    third = made_with(client, second["token"], "read")
+    other = made_with(client, world.tokens["contestant"], "read")
+    listed = {one["id"]: one for one in client.get("/v1/tokens", headers=own).json()["tokens"]}
+    assert listed[second["id"]]["expires"] <= listed[first["id"]]["expires"]
+    assert listed[other["id"]]["expires"] > listed[first["id"]]["expires"]
+    assert client.delete(f"/v1/tokens/{first['id']}", headers=own).status_code == 204
+    tokens = (first, second, third, other)
+    statuses = [client.get("/v1/me", headers=bearer(one["token"])).status_code for one in tokens]
+    assert statuses == [401, 401, 401, 200]
+    ended = [row["object"] for row in world.rows(t.event) if row["kind"] == "token.revoked"]
+    assert sorted(map(str, ended)) == sorted(one["id"] for one in tokens[:3])
+
+
+def test_a_token_that_is_revoked_while_it_makes_another_makes_none(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = made_with(world.client(), world.tokens["contestant"], "read")
+    lock = lock_account
+
+    def revoked_first(transaction: Transaction, account: str) -> None:
+        monkeypatch.setattr(accounts, "lock_account", lock)
+        revoke_token(transaction, first["id"])  # as if another request came first
+        lock(transaction, account)
+
+    monkeypatch.setattr(accounts, "lock_account", revoked_first)
+    body = {"name": "x", "scopes": ["read"]}
+    answer = world.client().post("/v1/tokens", headers=bearer(first["token"]), json=body)
+    assert answer.status_code == 401
+    assert first["id"] not in {row["maker"] for row in world.rows(t.token)}
+
+
+def test_a_token_ends_none_that_may_do_more(small_world: World) -> None:
+    client, own = small_world.client(), small_world.headers("contestant")
+    reads = made_with(client, small_world.tokens["contestant"], "read")
+    submits = made_with(client, small_world.tokens["contestant"], "submit", "read")
+    address = f"/v1/tokens/{submits['id']}"
+    assert client.delete(address, headers=bearer(reads["token"])).status_code == 403
+    assert client.get("/v1/me", headers=bearer(submits["token"])).status_code == 200
+    its_own = f"/v1/tokens/{reads['id']}"
+    assert client.delete(its_own, headers=bearer(reads["token"])).status_code == 204
+    assert client.delete(address, headers=own).status_code == 204
 
 
 def test_planted_secrets_are_in_no_answer(small_world: World) -> None:

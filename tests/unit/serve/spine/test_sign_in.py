@@ -129,7 +129,7 @@ def test_a_person_waits_for_an_operator_and_comes_in(
     assert "form-action 'self' http:" in page.headers["content-security-policy"]
     first = browser.come(browser.leave())
     assert first.status_code == 403
-    assert "waits for an operator" in first.text
+    assert "has to approve your account" in first.text
     account = next(row for row in small_world.rows(t.account) if row["name"] == "kim")
     assert account["state"] == "pending"
     assert browser.client.get("/me", headers=HTML).status_code == 401

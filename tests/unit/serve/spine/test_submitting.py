@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import io
 import json
 import threading
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from starlette.testclient import TestClient
 
+from judge.cli import submit
 from judge.serve import intake
 from judge.serve.access.accounts import create_token
 from judge.serve.access.rights import Viewer
@@ -88,6 +92,29 @@ def test_a_key_belongs_to_one_request_of_one_account(world: World) -> None:
     assert other.json()["type"].endswith("/key-reused")
     handed_in(world, "rival", **{"Idempotency-Key": "k"})  # keys of others are nothing to it
     assert len(world.rows(t.submission)) == 2
+
+
+@pytest.mark.parametrize("change", ["closed", "full"])
+def test_who_missed_the_answer_hears_it_later_as_well(small_world: World, change: str) -> None:
+    """With its key, a submission that was accepted is not said to be refused."""
+    key = {"Idempotency-Key": "k"}
+    made = handed_in(small_world, **key)
+    if change == "closed":
+        with small_world.server.database.writing(ACTOR) as transaction:
+            transaction.execute(sa.update(t.phase).values(state=PhaseState.CLOSED))
+    else:
+        options = dataclasses.replace(small_world.server.options, max_queue=1)
+        small_world.server.options = options
+    assert handed_in(small_world, **key) == made
+    headers = {**small_world.headers("contestant"), **LINES}
+    for others, content, status in (
+        ({}, typed_lines(), 409 if change == "closed" else 503),
+        ({"Idempotency-Key": "another"}, typed_lines(), 409 if change == "closed" else 503),
+        (key, typed_lines("trips"), 422),
+    ):
+        answer = small_world.client().post(SUBMIT, headers={**headers, **others}, content=content)
+        assert answer.status_code == status, answer.text
+    assert len(small_world.rows(t.submission)) == 1
 
 
 def test_the_quota_holds_against_requests_at_once(world: World) -> None:
@@ -447,3 +474,28 @@ def test_rates_say_what_is_left(small_world: World) -> None:
     assert answers[0].headers["ratelimit"] == '"read";r=1;t=60'
     assert answers[2].headers["retry-after"] == "60"
     assert client.get("/v1/suites", headers=small_world.headers("rival")).status_code == 200
+
+
+def test_scores_are_printed_for_people() -> None:
+    view = {
+        "id": "sub_1", "state": "done",
+        "scores": {"hard": 0.511904, "tasks": 6, "verdicts": {"AC": 16, "WA": 14}, "none": None},
+    }  # fmt: skip
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        submit._show(view, as_json=False)
+    assert shown.getvalue().splitlines() == [
+        "sub_1: done", "hard: 51.19 %", "tasks: 6", "verdicts: AC 16, WA 14", "none: null",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("on_path", [True, False])
+def test_commands_to_copy_begin_with_what_the_shell_knows(
+    small_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_path: bool
+) -> None:
+    program = tmp_path / "some where" / "judge"
+    program.parent.mkdir()
+    program.touch(0o755)
+    monkeypatch.setattr("sys.argv", [str(program)])
+    monkeypatch.setenv("PATH", str(program.parent if on_path else tmp_path))
+    assert small_world.server.program == ("judge" if on_path else f"'{program}'")

@@ -9,7 +9,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Makes the tables."""
+    """Creates the tables."""
     metadata.create_all(op.get_bind())
 
 

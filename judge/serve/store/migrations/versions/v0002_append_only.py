@@ -10,11 +10,11 @@ _KEPT = {
     "event": "seq, created, kind, object, actor, before, after, detail, request, address",
     "board_version": "board, number, conditions, document, previous, sha256, signature, key_id",
 }
-"""Columns of rows that nobody changes; no row is removed."""
+"""Table -> columns that never change after a row is inserted; no row is ever removed."""
 
 
 def upgrade() -> None:
-    """Has the database refuse it."""
+    """Makes the database refuse changes of these columns and removals of rows."""
     if op.get_bind().dialect.name == "sqlite":
         for table, columns in _KEPT.items():
             for name, act in (("update", f"UPDATE OF {_quoted(columns)}"), ("delete", "DELETE")):
@@ -37,7 +37,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Lets it happen again."""
+    """Removes these triggers."""
     if op.get_bind().dialect.name == "sqlite":
         for table in _KEPT:
             for name in ("update", "delete"):
