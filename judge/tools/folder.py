@@ -134,7 +134,7 @@ class ToolFolder:
         if path.is_absolute() and path.is_relative_to(self.path):
             path = path.relative_to(self.path)
         parts = path.parts
-        if path.is_absolute() or ".." in parts or not parts or "\0" in name:
+        if path.is_absolute() or ".." in parts or not parts or not _is_name(name):
             raise ToolFaultError(
                 f"{visible(name)!r:.200} is not in the folder",
                 hint="Give a path within the folder, such as book.xlsx.",
@@ -142,6 +142,11 @@ class ToolFolder:
         if len(parts) > _MAX_DEPTH or not parts[-1].lower().endswith(_SUFFIXES):
             raise ToolFaultError(f"{visible(name)!r:.200} is not the path of an .xlsx workbook")
         return parts
+
+
+def _is_name(text: str) -> bool:
+    """Whether a file can have this name: without a NUL, and without half a surrogate pair."""
+    return "\0" not in text and text.encode("utf-8", "replace").decode() == text
 
 
 def _fault(name: str, error: OSError) -> ToolFaultError:

@@ -106,6 +106,12 @@ def test_tools_see_what_the_others_wrote_and_the_input_stays(native: EpisodeTool
     assert native.read(INPUT).data == book_of(native)
     assert "'x'" in native.call("view_range", {"range": "A1", "path": "x"}).text
     assert "not below" in native.call("view_range", {"range": "A1", "path": "/etc/passwd"}).text
+    for path in ("\ud800.xlsx", "out/\ud800.xlsx", "a\0.xlsx"):  # the driver outlives them
+        assert native.call("list_sheets", {"path": path}).error in {"argument", "tool"}
+        assert native.call("recalc", {"save_as": path}).error in {"argument", "tool"}
+    assert native.call("bash", {"command": "echo '\ud800'"}).error in {"", "tool"}
+    assert native.call("python", {"code": "print('\ud800')"}).error in {"", "tool"}
+    assert native.read(INPUT).data == book_of(native)
 
 
 def book_of(tools: EpisodeTools) -> bytes:

@@ -84,6 +84,8 @@ class Driver:
             return {"fault": str(error), "kind": error.kind}, []
         except OSError as error:
             return {"fault": f"{error.strerror or error}", "kind": ""}, []
+        except ValueError as error:  # text that no path can have: a NUL, half a surrogate pair
+            return {"fault": str(error), "kind": ""}, []
         finally:
             reap(self._pids())
 

@@ -139,7 +139,8 @@ def test_formulas_are_computed_by_one_calculator(folder: Path) -> None:
 @pytest.mark.parametrize(
     "path",
     ["../out.xlsx", "/etc/passwd", "a/../../out.xlsx", "", "link.xlsx", "links/book.xlsx",
-     "book.txt", "none.xlsx", "pipe.xlsx", "a\0b.xlsx", "/".join(["x"] * 20) + ".xlsx"],
+     "book.txt", "none.xlsx", "pipe.xlsx", "a\0b.xlsx", "\ud800.xlsx",
+     "/".join(["x"] * 20) + ".xlsx"],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["view_range", "set_cells"])
 def test_no_path_leads_out_of_the_folder(folder: Path, path: str, name: str) -> None:
