@@ -235,7 +235,7 @@ def _keys(material: Material, *, named: bool = False) -> Iterator[tuple[str, lis
 
     With ``named``, keys that the question names are included.
     """
-    made: set[str] = set()
+    used_terms: set[str] = set()
     for group in material.subject.groups:
         if group.kind is not Kind.TEXT:
             continue
@@ -253,11 +253,11 @@ def _keys(material: Material, *, named: bool = False) -> Iterator[tuple[str, lis
                 ),
             )
             for term in usual[:MAX_TRIED]:
-                if term in made or material.counts(term) < 2:
+                if term in used_terms or material.counts(term) < 2:
                     continue
                 others = [other for other in usual[:MAX_TERMS] if other != term]
                 if (named and _is_key(term)) or material.may_rename(term, others):
-                    made.add(term)
+                    used_terms.add(term)
                     yield term, list(counts)[:MAX_TERMS]
 
 
@@ -298,7 +298,7 @@ def _drawn(keys: Sequence[str], rng: random.Random, count: int) -> list[str]:
 
 def keys_within_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
     """Renames one key to a name that begins, or ends, with another key."""
-    made: Counter[str] = Counter()
+    ideas_by_place: Counter[str] = Counter()
     named = _PARTS.search(material.instruction.casefold()) is None
     for short, terms in _keys(material, named=named):
         others = [
@@ -312,8 +312,8 @@ def keys_within_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
             continue
         other = others[0]
         for what, new in (("begins", _longer(short)), ("ends", _with_beginning(short))):
-            if made[what] < MAX_KEYS and _is_free(new, material):
-                made[what] += 1
+            if ideas_by_place[what] < MAX_KEYS and _is_free(new, material):
+                ideas_by_place[what] += 1
                 yield Idea(
                     "key-within-key",
                     f"{other!r} is called {new!r} everywhere, which {what} with {short!r}",
@@ -349,11 +349,11 @@ _CODE = re.compile(r"(?P<prefix>[A-Za-z]{1,6})[-_ ]?\d[\w.-]*")
 def other_prefixes(material: Material, rng: random.Random) -> Iterator[Idea]:
     """Changes the letters before the digits in all codes of a column: ca-1004, db-1004."""
     del rng
-    made: set[str] = set()
+    used_prefixes: set[str] = set()
     for group in material.subject.groups:
         codes = [match for value in group.values() if (match := _CODE.fullmatch(str(value)))]
         prefixes = {match["prefix"] for match in codes}
-        if len(codes) < max(2, len(group.cells)) or len(prefixes) != 1 or prefixes & made:
+        if len(codes) < max(2, len(group.cells)) or len(prefixes) != 1 or prefixes & used_prefixes:
             continue
         (old,) = prefixes
         new = "".join(map(_next_letter, old))
@@ -363,7 +363,7 @@ def other_prefixes(material: Material, rng: random.Random) -> Iterator[Idea]:
             continue
         if any(piece in old for piece in material.answer_texts):
             continue
-        made.add(old)
+        used_prefixes.add(old)
         pattern = re.compile(rf"(?<!\w){re.escape(old)}(?=[-_ ]?\d)")
 
         def carry(answer: Values, pattern: re.Pattern[str] = pattern, new: str = new) -> Values:

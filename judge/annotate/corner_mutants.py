@@ -446,11 +446,11 @@ CORNER_NAMES = (*CORNERS, "swapped-pair", "blank-numbers-of-a-row")
 
 def _swapped_pairs(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """Swaps two values of a row: an end before its start, or a night shift."""
-    made = 0
+    count = 0
     groups = subject.groups[:MAX_GROUPS]
     for index, first in enumerate(groups):
         for second in groups[index + 1 :]:
-            if second.sheet != first.sheet or second.kind is not first.kind or made == MAX_WORDS:
+            if second.sheet != first.sheet or second.kind is not first.kind or count == MAX_WORDS:
                 continue
             if first.kind not in {Kind.NUMBER, Kind.DATE}:
                 continue
@@ -460,7 +460,7 @@ def _swapped_pairs(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                 if first.cells[row].value != second.cells[row].value
             )
             if rows:
-                made += 1
+                count += 1
                 row = rng.choice(rows)
                 edits: tuple[Edit, ...] = (
                     SetCell(first.ref(row), second.cells[row].value),

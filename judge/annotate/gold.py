@@ -209,14 +209,14 @@ def filled_down(gold: Workbook, edits: Sequence[Edit]) -> list[SetCell]:
     if len(inserted) != 1 or inserted[0].count != 1 or inserted[0].row < 2:
         return []
     sheet, row = inserted[0].sheet, inserted[0].row
-    given = {edit.ref for edit in edits if isinstance(edit, SetCell)}
+    edited = {edit.ref for edit in edits if isinstance(edit, SetCell)}
     pair = gold.cells(CellRange(sheet, row - 1, 1, row, MAX_COLUMN))
     rows = row_map(row, 1)
     cell_edits = []
     for (above_row, column), cell in pair.items():
         below = pair.get((row, column))
         ref = CellRef(sheet, row, column)
-        if above_row != row - 1 or cell.formula is None or below is None or ref in given:
+        if above_row != row - 1 or cell.formula is None or below is None or ref in edited:
             continue
         if below.formula is None or shift_formula(cell.formula, 1, 0) != below.formula:
             continue
@@ -561,9 +561,9 @@ def _with_kept_relations(
     if len(sides) < 2:
         return sides, sources
     sides = [side for side in sides if [sources[at].name for at in side] != [CARRIED]]
-    kept = {number for side in sides for number in side}
+    numbers_kept = {number for side in sides for number in side}
     return sides, [
-        source if number in kept or source.name != CARRIED else GoldSource(CARRIED)
+        source if number in numbers_kept or source.name != CARRIED else GoldSource(CARRIED)
         for number, source in enumerate(sources)
     ]
 
@@ -574,10 +574,10 @@ def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: s
         for side in sides:
             if any(sources[number].name == decide for number in side):
                 return side
-        given = [sources[number].name for side in sides for number in side]
+        names = [sources[number].name for side in sides for number in side]
         raise UsageError(
             f"no source {decide!r} gives an answer",
-            hint=f"These do: {', '.join(given) or 'none'}.",
+            hint=f"These do: {', '.join(names) or 'none'}.",
         )
     return max(sides, key=lambda side: _side(side, sources).independent, default=[])
 

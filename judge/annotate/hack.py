@@ -80,9 +80,9 @@ def try_hack(
     """
     task = annotator.task(task_id)
     start = annotator.book.case(task_id, base if base is not None else task.cases[0].number)
-    foreign = foreign_problem(annotator, task_id, start, workbook)
-    if foreign:
-        return Hack(Proposal(workbook, None, ()), (), foreign)
+    problem = foreign_problem(annotator, task_id, start, workbook)
+    if problem:
+        return Hack(Proposal(workbook, None, ()), (), problem)
     edits = edits_between(start.input, workbook)
     proposal = annotator.maker.propose(
         task, start, edits, references=references, input_data=workbook
@@ -126,32 +126,32 @@ def foreign_problem(annotator: Annotator, task_id: str, base: CaseData, workbook
             f"this workbook is not one of task {task_id}: it has the sheets "
             f"{', '.join(second.sheet_names)}, those of the task are {', '.join(first.sheet_names)}"
         )
-    kept = total = 0
+    unchanged = total = 0
     for name in own:
         whole = CellRange(name, 1, 1, MAX_ROW, MAX_COLUMN)
         held, new = first.cells(whole), second.cells(whole)
         total += len(held)
-        kept += sum(same_cell(cell, new.get(position)) for position, cell in held.items())
-    if total and kept < MIN_SHARED * total:
+        unchanged += sum(same_cell(cell, new.get(position)) for position, cell in held.items())
+    if total and unchanged < MIN_SHARED * total:
         return (
             f"this workbook is not one of task {task_id}: of the {total} cells of case "
-            f"{base.number}, it has {kept}"
+            f"{base.number}, it has {unchanged}"
         )
     return ""
 
 
-def solutions_file(given: Path) -> Path:
+def solutions_file(path: Path) -> Path:
     """The file of solutions at a path: the path itself, or the file in a run's directory.
 
     Raises:
         SubmissionError: a directory holds no solutions.
     """
-    if not given.is_dir():
-        return given
-    file = given / SUBMISSIONS_FILE
+    if not path.is_dir():
+        return path
+    file = path / SUBMISSIONS_FILE
     if not file.is_file():
         raise SubmissionError(
-            f"{given} holds no {SUBMISSIONS_FILE}",
+            f"{path} holds no {SUBMISSIONS_FILE}",
             hint="Name a file of solutions (.jsonl), or the directory of a run.",
         )
     return file

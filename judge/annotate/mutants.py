@@ -75,7 +75,7 @@ def repeated_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 def looked_up_edges(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """Sets keys in one table to the first, the last and a missing key of the lookup table."""
-    made = 0
+    count = 0
     for table in subject.tables:
         for column in table.inputs(Kind.TEXT, Kind.NUMBER):
             for other, keys in _tables_with_keys(subject, table, column):
@@ -88,8 +88,8 @@ def looked_up_edges(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                     for row, value in zip(chosen, values, strict=False)
                     if column.cells[row].value != value
                 ]
-                if edits and made < MAX_IDEAS:
-                    made += 1
+                if edits and count < MAX_IDEAS:
+                    count += 1
                     title = f"the first and the last key of {other.sheet!r} looked up"
                     yield Idea("lookup-edges", f"{title} ({table.sheet!r})", tuple(edits))
 
@@ -115,14 +115,14 @@ def _values(column: Column) -> frozenset[CellValue]:
 
 def limits_met(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """Sets numbers to limits in the question or the gold's formulas, or next to them."""
-    made = 0
+    count = 0
     for table in subject.tables[:MAX_TABLES]:
         for column in table.inputs(Kind.NUMBER):
             rows = _open_rows(table, column)
             for limit in _near(column, subject.limits):
-                if made == MAX_IDEAS or not rows:
+                if count == MAX_IDEAS or not rows:
                     return
-                made += 1
+                count += 1
                 picked = rng.sample(rows, min(3, len(rows)))
                 edits = tuple(
                     SetCell(table.ref(row, column.number), value)
@@ -144,15 +144,15 @@ def _near(column: Column, limits: tuple[float, ...]) -> list[float]:
 
 def equal_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """Gives two columns of the same kind the same value in some rows."""
-    made = 0
+    count = 0
     for table in subject.tables[:MAX_TABLES]:
         for kind in (Kind.NUMBER, Kind.DATE):
             columns = table.inputs(kind)
             for first, second in itertools.pairwise(columns):
                 rows = [row for row in _open_rows(table, second) if row in first.cells]
-                if not rows or made == MAX_IDEAS:
+                if not rows or count == MAX_IDEAS:
                     continue
-                made += 1
+                count += 1
                 edits: list[Edit] = [
                     SetCell(table.ref(row, second.number), first.cells[row].value)
                     for row in rng.sample(rows, min(2, len(rows)))

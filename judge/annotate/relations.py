@@ -177,7 +177,7 @@ def _words_in_other_case(
 
     A word that already occurs in the other case is not changed.
     """
-    made = 0
+    word_count = 0
     taken = {*taken, *(text for group in subject.groups for text in _held(group))}
     for group in subject.groups:
         if group.kind is not Kind.TEXT or group.is_looked_up:
@@ -187,9 +187,14 @@ def _words_in_other_case(
         folded = {word.casefold() for word in words}
         for word in sorted({word_ for word_ in words if words.count(word_) > 2}):
             other = _other_case(word)
-            if made == MAX_WORDS or not _is_one_word(word) or other in taken or len(folded) < 2:
+            if (
+                word_count == MAX_WORDS
+                or not _is_one_word(word)
+                or other in taken
+                or len(folded) < 2
+            ):
                 continue
-            made += 1
+            word_count += 1
             held = [row for row in rows if group.cells[row].value == word]
             row = rng.choice(held[1:])
             yield Idea(

@@ -310,7 +310,7 @@ def text_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
     Programs find the ends of a list by its numbers, but a key such as 9B may be in it too.
     """
-    made = 0
+    count = 0
     for group in subject.groups:
         keys = group.rows(Kind.NUMBER)
         if group.kind is not Kind.NUMBER or group.is_looked_up or not 0 < len(keys) <= MAX_KEYS:
@@ -321,9 +321,9 @@ def text_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                 continue
             row = rng.choice(keys)
             for ref, value in _ends(other, held, subject):
-                if made == MAX_RECORDS or ref == group.ref(row):
+                if count == MAX_RECORDS or ref == group.ref(row):
                     continue
-                made += 1
+                count += 1
                 text = f"{value:g}B"
                 yield Idea(
                     "text-key",
@@ -372,7 +372,7 @@ def _number(cell: Cell | None) -> int | float | None:
 
 def same_key_records(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """Makes two records differ only in one string: same key, same date, other batch."""
-    made = 0
+    count = 0
     for table in subject.tables[:MAX_TABLES]:
         texts = [column for column in table.inputs(Kind.TEXT) if len(column.cells) > 2]
         if len(table.inputs(Kind.TEXT, Kind.NUMBER, Kind.DATE)) < 3:
@@ -380,12 +380,12 @@ def same_key_records(subject: Subject, rng: random.Random) -> Iterator[Idea]:
         for column in texts:
             for source in dict.fromkeys((_last_of_first_key(table), _last_full(table))):
                 others = [row for row in table.rows if _differ(column, source, row)]
-                if not others or made == MAX_RECORDS:
+                if not others or count == MAX_RECORDS:
                     continue
                 target = rng.choice(others)
                 edits = _copied(table, source, target, column)
                 if edits:
-                    made += 1
+                    count += 1
                     yield Idea(
                         "same-key-record",
                         f"row {target} like row {source} except for one string ({table.sheet!r})",
@@ -435,7 +435,7 @@ def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
     If the limit is in the row, the same row times ten has the same answer, and its sum is exact.
     """
-    made = 0
+    count = 0
     for sheet in dict.fromkeys(group.sheet for group in subject.groups):
         groups = sorted(
             (
@@ -452,9 +452,9 @@ def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
             added = [group for group in groups if group not in bounds][:3]
             decimals = short_sum(limit)
             bounded = [row for row in rows if not bounds or row in bounds[0].cells]
-            if len(added) < 3 or decimals is None or not bounded or made == 2:
+            if len(added) < 3 or decimals is None or not bounded or count == 2:
                 continue
-            made += 1
+            count += 1
             row = rng.choice(bounded)
             held = {group.ref(row): _number(group.cells.get(row)) for group in groups}
             before = {ref: number for ref, number in held.items() if number is not None}

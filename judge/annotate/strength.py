@@ -85,9 +85,9 @@ def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
     seen = {plain}
     nodes = [(index, n) for index, n in enumerate(_walk(tree)) if isinstance(n, _CHANGEABLE)]
     for mistake, change in _mistakes(tree, last_row):
-        made = 0
+        count = 0
         for index, node in nodes:
-            if made == MAX_PER_MISTAKE:
+            if count == MAX_PER_MISTAKE:
                 break
             mutant = _mutate(tree, index, node, change)
             if mutant is None:
@@ -95,7 +95,7 @@ def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
             text = ast.unparse(mutant[0])
             if text not in seen and _compiles(text):
                 seen.add(text)
-                made += 1
+                count += 1
                 line = getattr(node, "lineno", 0)
                 programs.append(WrongProgram(mistake, line, mutant[1], text + "\n"))
     return programs
@@ -645,7 +645,7 @@ def measure(
         JudgeError: the batch was stopped.
     """
     results = judge_solutions(out / "solutions", pairs, settings, on_event=on_event)
-    made: list[tuple[Task, Submission]] = []
+    mutant_pairs: list[tuple[Task, Submission]] = []
     if mutants:
         lost = {
             (result.task_id, result.sample)
@@ -655,13 +655,13 @@ def measure(
         for task, right in pairs:
             if right.key not in lost:
                 first = FIRST_MUTANT * (right.sample + 1)
-                made += [
+                mutant_pairs += [
                     (task, solution)
                     for solution in wrong_solutions(task, right, first_sample=first)
                 ]
-        if made:
-            results += judge_solutions(out / "mutants", made, settings, on_event=on_event)
-    everything = [*pairs, *made]
+        if mutant_pairs:
+            results += judge_solutions(out / "mutants", mutant_pairs, settings, on_event=on_event)
+    everything = [*pairs, *mutant_pairs]
     names = {submission.key: solution_name(submission) for _, submission in everything}
     verdicts = verdicts_by_name(results, names)
     measured = []

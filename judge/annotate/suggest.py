@@ -156,8 +156,8 @@ def suggest(
         task, base, maker, references=references, others=others, victims=victims or {}
     ) as suggester:
         subject = subject_of(task, base, suggester.reads())
-        made = by_likelihood([*suggester.relations(subject, key), *ideas(subject, key)])
-        chosen = [*more, *(idea for idea in made if not only or idea.mutator in only)]
+        ideas_made = by_likelihood([*suggester.relations(subject, key), *ideas(subject, key)])
+        chosen = [*more, *(idea for idea in ideas_made if not only or idea.mutator in only)]
         for suggestion in suggester.examine(chosen, is_over=is_over):
             examined += suggestion.examined
             shown += bool(suggestion.number)

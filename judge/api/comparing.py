@@ -239,13 +239,13 @@ def compare_by_rules(
 
 def _read_rules(path: Path, evaluator: str | None) -> RuleOptions:
     document = read_json(path, UsageError)
-    given = {"rules": document} if isinstance(document, list) else document
-    if not isinstance(given, dict) or "rules" not in given:
+    options = {"rules": document} if isinstance(document, list) else document
+    if not isinstance(options, dict) or "rules" not in options:
         raise UsageError(
             f"{path}: expected a list of rules, or an object with the field 'rules'",
             hint="docs/rules.md lists the types of rules.",
         )
-    chosen = {name: given[name] for name in ("rules", "evaluator") if name in given}
+    chosen = {name: options[name] for name in ("rules", "evaluator") if name in options}
     if evaluator is not None:
         chosen["evaluator"] = evaluator
     # A list that names its evaluator was published: it is judged as published, without checks.
@@ -276,8 +276,8 @@ def compare_by_checklist(
         GoldFaultError: a gold is missing or cannot be read.
     """
     output = as_path(output)
-    given = _read_checklist(as_path(path))
-    spec = CheckerSpec(CHECKLIST, given)
+    checklist = _read_checklist(as_path(path))
+    spec = CheckerSpec(CHECKLIST, checklist)
     case = TestCase(1, (), tuple(Gold(as_path(gold)) for gold in golds))
     files = files_below(output) if output.is_dir() else {output.name: output.read_bytes()}
     form = AnswerForm.FILES if output.is_dir() else AnswerForm.WORKBOOK
@@ -294,17 +294,17 @@ def compare_by_checklist(
 
 def _read_checklist(path: Path) -> Mapping[str, object]:
     document = read_yaml(path, UsageError)
-    given = {"items": document} if isinstance(document, list) else document
-    if not isinstance(given, dict) or "items" not in given:
+    checklist = {"items": document} if isinstance(document, list) else document
+    if not isinstance(checklist, dict) or "items" not in checklist:
         raise UsageError(
             f"{path}: expected a list of items, or an object with the field 'items'",
             hint="docs/checklists.md lists the kinds of items.",
         )
     try:
-        CHECKLISTS.check_options(given)
+        CHECKLISTS.check_options(checklist)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", hint=error.hint) from error
-    return given
+    return checklist
 
 
 def _engines(options: Mapping[str, Any]) -> Engines:

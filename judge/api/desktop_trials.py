@@ -301,9 +301,9 @@ def play_trial(
         for number, played in enumerate(play(desktop, steps, screenshots=True), start=1):
             elements = played.seen.elements or ()
             table = tree_table(elements, as_published=options.desktop.as_published)
-            seen = writer.files.keep(played.seen, table.text, cut=table.cut)
-            done = [(played.action, played.outcome)]
-            writer.turn(seen, done, seconds=played.outcome.seconds)
+            screen = writer.files.keep(played.seen, table.text, cut=table.cut)
+            actions = [(played.action, played.outcome)]
+            writer.turn(screen, actions, seconds=played.outcome.seconds)
             took_s += played.outcome.seconds
             on_step(number, played)
         last = steps[-1]

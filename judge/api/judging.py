@@ -190,8 +190,8 @@ def finished_cases(task: Task, workbooks: Workbooks) -> tuple[CaseJob, ...]:
     Raises:
         UsageError: the workbooks do not fit the cases, or the task does not ask for workbooks.
     """
-    given = _by_case(task, workbooks)
-    return tuple(_finished(task, case, given.get(case.number)) for case in task.cases)
+    by_number = _by_case(task, workbooks)
+    return tuple(_finished(task, case, by_number.get(case.number)) for case in task.cases)
 
 
 def _by_case(task: Task, workbooks: Workbooks) -> Mapping[int, FinishedWorkbook]:
@@ -208,13 +208,13 @@ def _by_case(task: Task, workbooks: Workbooks) -> Mapping[int, FinishedWorkbook]
             f"task {task.id}: an answer is text or workbooks, not {type(workbooks).__name__}",
             hint="An empty text means a reply without content.",
         )
-    given = [workbooks] if isinstance(workbooks, bytes | Path) else list(workbooks)
-    if len(given) != len(numbers):
+    listed = [workbooks] if isinstance(workbooks, bytes | Path) else list(workbooks)
+    if len(listed) != len(numbers):
         raise UsageError(
-            f"task {task.id} has {len(numbers)} cases, and {len(given)} workbooks were given",
+            f"task {task.id} has {len(numbers)} cases, and {len(listed)} workbooks were given",
             hint="Give one for each case, None where there is none, or by case number.",
         )
-    return dict(zip(numbers, given, strict=True))
+    return dict(zip(numbers, listed, strict=True))
 
 
 def _finished(task: Task, case: TestCase, workbook: FinishedWorkbook) -> CaseJob:

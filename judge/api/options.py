@@ -112,10 +112,10 @@ def with_changes(options: JudgingOptions | None, changes: Mapping[str, Any]) -> 
     Raises:
         UsageError: an option has a value that is not valid.
     """
-    given = {name: value for name, value in changes.items() if value is not None}
-    if "style" in given:
-        given["style"] = tuple(given["style"])
-    return replace(options or JudgingOptions(), **given)
+    values = {name: value for name, value in changes.items() if value is not None}
+    if "style" in values:
+        values["style"] = tuple(values["style"])
+    return replace(options or JudgingOptions(), **values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -409,8 +409,8 @@ def _window(text: str | None, width: int, height: int) -> WindowBounds | None:
 
 def _check_none(options: InferOptions, names: Sequence[str], what: str) -> None:
     for name in names:
-        given = getattr(options, name)
-        if given is not None and given != () and given != USUAL.get(name):
+        value = getattr(options, name)
+        if value is not None and value != () and value != USUAL.get(name):
             raise UsageError(f"--{name.replace('_', '-')} {what}")
 
 
@@ -596,8 +596,8 @@ def resume(options: InferOptions, started: StartedRuns | None = None) -> Resumed
         StoreError: the run's description cannot be read, or has a value that is not valid for an
             option.
     """
-    given = options.given()
-    said_together = {"base_url", "api_key_env"} <= given.keys()
+    stated = options.given()
+    said_together = {"base_url", "api_key_env"} <= stated.keys()
     out = as_path(options.out)
     before = _options_in(out) if out is not None and out.is_dir() else None
     if out is None or before is None:
@@ -606,18 +606,18 @@ def resume(options: InferOptions, started: StartedRuns | None = None) -> Resumed
     own = earlier is not None and all(earlier.get(name) == before.get(name) for name in GUARDED)
     remembered, taken = {}, []
     for name in REMEMBERED:
-        if name in given or before.get(name) is None:
+        if name in stated or before.get(name) is None:
             continue
         remembered[name] = _read_option(name, before[name], out)
         if name in GUARDED and not own and _says_something(name, remembered[name]):
             taken.append(name)
     dropped = None
-    moved = "base_url" in given and not _same_server(given["base_url"], before.get("base_url"))
-    if moved and "api_key_env" not in given:
+    moved = "base_url" in stated and not _same_server(stated["base_url"], before.get("base_url"))
+    if moved and "api_key_env" not in stated:
         # A key belongs to its endpoint, and this is another one.
         dropped = remembered.pop("api_key_env", None)
         taken = [name for name in taken if name != "api_key_env"]
-    remembered_together = own and "api_key_env" not in given and before.get("base_url") is not None
+    remembered_together = own and "api_key_env" not in stated and before.get("base_url") is not None
     return Resumed(
         options.filled(remembered), tuple(taken), said_together or remembered_together, dropped
     )

@@ -316,8 +316,8 @@ def rejudge(
     if options is None:
         chosen = _with_recorded(source, chosen, changes)
     request = _request(loaded, source, chosen, trusts=trust_values, rerun=rerun, apply=apply)
-    done = _carried_out(request, on_case, keeps_suspects=suspects is not None)
-    return replace(done, suite_is_named=dataset is not None)
+    rejudgement = _carried_out(request, on_case, keeps_suspects=suspects is not None)
+    return replace(rejudgement, suite_is_named=dataset is not None)
 
 
 def _chosen(
@@ -399,7 +399,7 @@ def _judged_again(
     automatic = None
     if loaded.overrides.applied:
         automatic = _report(store, loaded, suite, described, results, NO_OVERRIDES)
-    done = Rejudgement(
+    rejudgement = Rejudgement(
         loaded.path,
         rules,
         rejudged,
@@ -413,7 +413,7 @@ def _judged_again(
         missing=_missing(loaded, suite),
         automatic=automatic,
     )
-    return done, described
+    return rejudgement, described
 
 
 def _cases(request: _Request) -> list[tuple[Task, int, TestCase]]:
@@ -592,24 +592,24 @@ def _suite_of(loaded: LoadedRun) -> Suite:
 
 
 def _with_recorded(
-    run: RunDocument, options: JudgingOptions, given: JudgingChanges
+    run: RunDocument, options: JudgingOptions, changes: JudgingChanges
 ) -> JudgingOptions:
     """The options, with those that are not given filled in from a run's description."""
     remembered = run.get("recalc") or RecalcIdentity()
     before = PROFILES.get(run.get("profile") or "")
-    chosen = get_profile(given.get("profile") or run.get("profile") or options.profile)
+    chosen = get_profile(changes.get("profile") or run.get("profile") or options.profile)
     # A mode that a profile fixed, now or before, was not requested.
     fixed = chosen.reads_stored_values or (before is not None and before.reads_stored_values)
-    mode = given.get("recalc") or (None if fixed else remembered.get("mode")) or options.recalc
+    mode = changes.get("recalc") or (None if fixed else remembered.get("mode")) or options.recalc
     if mode not in get_args(Mode):
         raise UsageError(f"there is no recalculation mode {mode!r}")
-    style = given.get("style")
+    style = changes.get("style")
     return replace(
         options,
         profile=chosen.name,
         style=script_style(chosen, run.get("style") or ()) if style is None else tuple(style),
         recalc=cast("Mode", mode),
-        engine=given.get("engine") or remembered.get("engine") or options.engine,
+        engine=changes.get("engine") or remembered.get("engine") or options.engine,
         lenient_names=bool(remembered.get("lenient_names")) or options.lenient_names,
     )
 

@@ -196,7 +196,7 @@ class _ToolReplayer(_Replayer):
         with tools:
             tools.start()
             turns = [turn for turn_record in episode.turns for turn in _again(tools, turn_record)]
-            left = tools.collect()
+            output_file = tools.collect()
         end = episode.end
         before = KeptOutput(
             self.store.path,
@@ -205,7 +205,7 @@ class _ToolReplayer(_Replayer):
             gui_only=False,
             problem=end["problem"],
         )
-        judged = self._judged(replayed, (task, case), before, left.data, left.problem)
+        judged = self._judged(replayed, (task, case), before, output_file.data, output_file.problem)
         return replace(judged, turns=len(episode.turns), differing=tuple(turns))
 
 
@@ -252,7 +252,7 @@ class _DesktopReplayer(_Replayer):
         with self.host.open(opened, options) as desktop:
             for turn in episode.turns:
                 turns += self._turn(desktop, way, turn)
-            left = desktop.save()
+            collected = desktop.save()
         end = episode.end
         before = KeptOutput(
             self.store.path,
@@ -261,7 +261,7 @@ class _DesktopReplayer(_Replayer):
             gui_only=options.gui_only,
             problem=end["problem"],
         )
-        judged = self._judged(replayed, (task, case), before, left.data, left.problem)
+        judged = self._judged(replayed, (task, case), before, collected.data, collected.problem)
         return replace(judged, turns=len(episode.turns), differing=tuple(turns))
 
     def _way(self, episode: Episode) -> DesktopMode:

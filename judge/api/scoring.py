@@ -100,13 +100,13 @@ def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
     # A run of `judge infer` that ended before the first answer has nothing to score, and must not
     # stop `judge score results/`; if it is named directly, that is an error with this reason.
     runs = [path for path in runs if not _waits_for_answers(path)] or runs
-    what = "runs"
+    noun = "runs"
     if not runs and not is_job(results):
-        what = "jobs of Harbor"
+        noun = "jobs of Harbor"
         runs = sorted(path for path in results.iterdir() if is_folder(path) and is_job(path))
-    if len(runs) > (what != "runs") and options.out is not None:
+    if len(runs) > (noun != "runs") and options.out is not None:
         raise UsageError(
-            f"{results} holds {len(runs)} {what}; --out can take only one",
+            f"{results} holds {len(runs)} {noun}; --out can take only one",
             hint="Leave --out out: each run is graded in its own folder.",
         )
     return runs or [results]
@@ -233,9 +233,9 @@ def check_same_source(store: RunDirectory, run: RunDocument, source: RunToScore)
             hint="Give another --out, or the pattern that it was made with.",
         )
     if before != str(came_from.resolve()):
-        other = before or run.get("solutions") or run.get("outputs") or "something else"
+        earlier_source = before or run.get("solutions") or run.get("outputs") or "something else"
         raise StoreError(
-            f"{store.path}: holds the results of {other}, not of {came_from}",
+            f"{store.path}: holds the results of {earlier_source}, not of {came_from}",
             hint="Give another --out.",
         )
 
@@ -394,13 +394,13 @@ class RunScorer:
         if (trajectories := self._options.trajectories) is not None:
             from judge.api.trajectories import take_trajectories  # noqa: PLC0415  few runs have any
 
-            took = take_trajectories(
+            taken = take_trajectories(
                 store, folder, suite, run.get("layout"), trajectories, finished
             )
             finished = finished.with_attempts(
-                (str(one["id"]), int(str(one["sample"]))) for one in took
+                (str(one["id"]), int(str(one["sample"]))) for one in taken
             )
-            attempts = attempts or took
+            attempts = attempts or taken
         chosen = suite.select(self._options.ids, self._options.limit).tasks
         answered = {task.id for task in chosen} if self._options.every_task else finished.attempted
         outputs = [

@@ -76,8 +76,8 @@ def take_trajectories(
     folder = as_path(folder)
     attempts: dict[tuple[str, int], dict[str, Any]] = {}
     for task, sample, case, trajectory in _trajectories(folder, suite, layout, given, suite):
-        left, changed = _left(task, case, outputs.of_sample(task.id, sample, case))
-        _keep(store, task, sample, case, trajectory, left, changed=changed)
+        workbook, changed = _workbook_left(task, case, outputs.of_sample(task.id, sample, case))
+        _keep(store, task, sample, case, trajectory, workbook, changed=changed)
         _add_to(attempts, task, sample, trajectory)
     if not attempts:
         raise _no_match(folder, "--trajectories", given)
@@ -91,13 +91,13 @@ def _no_match(folder: Path, option: str, given: str) -> SubmissionError:
     )
 
 
-def _left(task: Task, case: int, path: Path | None) -> tuple[bytes | None, bool]:
+def _workbook_left(task: Task, case: int, path: Path | None) -> tuple[bytes | None, bool]:
     """The workbook that was left for a case, and whether it differs from the input."""
     if path is None:
         return None, False
-    left = path.read_bytes()[:_MAX_WORKBOOK_BYTES]
+    workbook = path.read_bytes()[:_MAX_WORKBOOK_BYTES]
     own = next(test_case for test_case in task.cases if test_case.number == case)
-    return left, not own.inputs or left != own.input_path.read_bytes()
+    return workbook, not own.inputs or workbook != own.input_path.read_bytes()
 
 
 def _keep(
@@ -106,7 +106,7 @@ def _keep(
     sample: int,
     case: int,
     trajectory: Trajectory,
-    left: bytes | None,
+    workbook: bytes | None,
     *,
     changed: bool,
 ) -> Path:
@@ -116,7 +116,7 @@ def _keep(
         task_id=task.written_id,
         sample=sample,
         case=case,
-        output=left,
+        output=workbook,
         changed=changed,
     ).path
 
@@ -169,7 +169,7 @@ def import_trajectories(
     folder, pattern = folder_and_pattern(given)
     workbooks = _workbooks(folder, outputs, suite if outputs is None else named_in(outputs))
     attempts: dict[tuple[str, int], dict[str, Any]] = {}
-    left: dict[tuple[str, int], dict[str, EpisodeOutput]] = defaultdict(dict)
+    outputs_by_sample: dict[tuple[str, int], dict[str, EpisodeOutput]] = defaultdict(dict)
     count = 0
     with empty_records(store) as records:
         layout = Layout(PATTERN, pattern).record()
@@ -177,9 +177,9 @@ def import_trajectories(
             folder, named_in(given), layout, given if _is_log(given) else pattern, wanted
         )
         for task, sample, case, trajectory in trajectories:
-            data, changed = _left(task, case, workbooks.of_sample(task.id, sample, case))
+            data, changed = _workbook_left(task, case, workbooks.of_sample(task.id, sample, case))
             path = _keep(store, task, sample, case, trajectory, data, changed=changed)
-            left[task.id, sample][str(case)] = {
+            outputs_by_sample[task.id, sample][str(case)] = {
                 **_output_of(store, data, changed=changed),
                 "ended": trajectory.ended or "",
                 "turns": len(trajectory.turns),
@@ -192,11 +192,17 @@ def import_trajectories(
             raise _no_match(folder, "--import-trajectory", given)
         for task in wanted.tasks:
             for sample in workbooks.samples_of(task.id):
-                if outputs is not None or (task.id, sample) in left:
-                    _add_workbooks(store, task, sample, workbooks, left[task.id, sample])
-        _write_run(records, suite, source, given, left, attempts)
-    books = sum(one["sha256"] is not None for by_case in left.values() for one in by_case.values())
-    return ImportedTrajectories(len(left), count, books)
+                if outputs is not None or (task.id, sample) in outputs_by_sample:
+                    _add_workbooks(
+                        store, task, sample, workbooks, outputs_by_sample[task.id, sample]
+                    )
+        _write_run(records, suite, source, given, outputs_by_sample, attempts)
+    books = sum(
+        one["sha256"] is not None
+        for by_case in outputs_by_sample.values()
+        for one in by_case.values()
+    )
+    return ImportedTrajectories(len(outputs_by_sample), count, books)
 
 
 def _write_run(
@@ -204,15 +210,15 @@ def _write_run(
     suite: Suite,
     source: str,
     given: str,
-    left: Mapping[tuple[str, int], dict[str, EpisodeOutput]],
+    outputs_by_sample: Mapping[tuple[str, int], dict[str, EpisodeOutput]],
     attempts: Mapping[tuple[str, int], Mapping[str, Any]],
 ) -> None:
     """Writes the submissions, and run.json."""
     setting = SETTING + ", ".join(sorted({str(one["agent"]) for one in attempts.values()}))
-    for (task_id, sample), by_case in left.items():
+    for (task_id, sample), by_case in outputs_by_sample.items():
         task = suite.task(task_id)
-        took = attempts.get((task_id, sample), {})
-        facts = {name: value for name, value in took.items() if name != "agent"}
+        attempt = attempts.get((task_id, sample), {})
+        facts = {name: value for name, value in attempt.items() if name != "agent"}
         facts |= {"id": task.written_id, "sample": sample, "instruction_type": task.kind}
         records.append_submission({**facts, "setting": setting, "outputs": by_case})
     models = sorted({str(one["model"]) for one in attempts.values() if one["model"]})
@@ -230,7 +236,7 @@ def _add_workbooks(
 ) -> None:
     """Adds the workbooks of the cases that have no trajectory."""
     for case in (own.number for own in task.cases if str(own.number) not in outputs):
-        data, changed = _left(task, case, workbooks.of_sample(task.id, sample, case))
+        data, changed = _workbook_left(task, case, workbooks.of_sample(task.id, sample, case))
         outputs[str(case)] = _output_of(store, data, changed=changed)
 
 

@@ -88,15 +88,15 @@ def export_card(suite: Suite, origin: Origin, target: Path) -> ExportedCard:
         rows = [_row(question, groups[question.id], folder) for question in questions]
         _write_index(rows, folder / INDEX)
         cases = [case for row in rows for case in row["cases"]]
-        made = ExportedCard(
+        exported = ExportedCard(
             tasks=len(rows),
             cases=len(cases),
             files=sum(len(case["inputs"]) for case in cases),
             absent=sum(len(case.absent) for question in questions for case in question.inputs),
         )
-        card = _card(suite, origin, made, rows)
+        card = _card(suite, origin, exported, rows)
         (folder / "README.md").write_text(card, encoding="utf-8")
-    return made
+    return exported
 
 
 # -- the index -----------------------------------------------------------------------------------
@@ -187,14 +187,14 @@ def _front_matter(origin: Origin, tasks: int) -> str:
     return "\n".join(f"{name}: {dump_json(value, spaced=True)}" for name, value in front.items())
 
 
-def _card(suite: Suite, origin: Origin, made: ExportedCard, rows: list[dict[str, Any]]) -> str:
+def _card(suite: Suite, origin: Origin, exported: ExportedCard, rows: list[dict[str, Any]]) -> str:
     types: dict[str, int] = {}
     for row in rows:
         types[row["instruction_type"]] = types.get(row["instruction_type"], 0) + 1
     counted = "\n".join(f"| {_cell(name)} | {count:,} |" for name, count in types.items())
-    absent = f", {made.absent:,} more are not part of the suite" if made.absent else ""
+    absent = f", {exported.absent:,} more are not part of the suite" if exported.absent else ""
     return f"""---
-{_front_matter(origin, made.tasks)}
+{_front_matter(origin, exported.tasks)}
 ---
 
 # {_cell(origin.title)}
@@ -205,9 +205,9 @@ def _card(suite: Suite, origin: Origin, made: ExportedCard, rows: list[dict[str,
 | source | {_cell(origin.source) or "not stated"} |
 | format | {suite.format} |
 | digest of the suite | `{suite.digest}` |
-| tasks | {made.tasks:,} |
-| test cases | {made.cases:,} |
-| input files | {made.files:,}{absent} |
+| tasks | {exported.tasks:,} |
+| test cases | {exported.cases:,} |
+| input files | {exported.files:,}{absent} |
 | written by | sheetjudge {__version__} |
 
 | instruction type | tasks |

@@ -177,13 +177,17 @@ def export_corrected(suite: Suite, corrected: CorrectedSuite, target: Path) -> E
         placed = [_at_home(task, suite.task(task.id)) for task in corrected.suite.tasks]
         text = suite.conventions.definition_of(root, placed)
         (folder / suite.conventions.definition).write_text(text, encoding="utf-8")
-        made = load_suite(folder)
-        provenance = _provenance(suite, corrected, made, changed)
+        exported = load_suite(folder)
+        provenance = _provenance(suite, corrected, exported, changed)
         (folder / PROVENANCE_FILE).write_text(
             f"{dump_json(provenance, indent=2)}\n", encoding="utf-8"
         )
     return Exported(
-        len(made.tasks), made.case_count, len(changed), len(corrected.applied), made.digest
+        len(exported.tasks),
+        exported.case_count,
+        len(changed),
+        len(corrected.applied),
+        exported.digest,
     )
 
 
@@ -217,13 +221,13 @@ def _sha256(path: Path) -> str:
 
 
 def _provenance(
-    suite: Suite, corrected: CorrectedSuite, made: Suite, files: Sequence[dict[str, Any]]
+    suite: Suite, corrected: CorrectedSuite, exported: Suite, files: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
         "schema_version": 1,
         "judge_version": __version__,
         "published": {"name": suite.name, "format": suite.format, "digest": suite.digest},
-        "digest": made.digest,
+        "digest": exported.digest,
         "corrections": describe_corrections(corrected.applied),
         "not_applied": describe_corrections(corrected.unfit),
         "files": list(files),

@@ -603,11 +603,11 @@ def _print_strength(measured: Sequence[TaskStrength]) -> None:
 
 def _print_mistakes(measured: Sequence[TaskStrength]) -> None:
     """Prints, task by task, the mistakes of wrong programs that every case accepts."""
-    left = [(strength.task_id, strength.mistakes_left) for strength in measured]
-    if not any(mistakes for _, mistakes in left):
+    mistakes_left = [(strength.task_id, strength.mistakes_left) for strength in measured]
+    if not any(mistakes for _, mistakes in mistakes_left):
         return
     shown = table("!task", "a mistake that no case notices")
-    for task_id, mistakes in left:
+    for task_id, mistakes in mistakes_left:
         for mistake in mistakes[:SHOWN]:
             shown.add_row(task_id, mistake)
         if len(mistakes) > SHOWN:

@@ -82,15 +82,15 @@ def audit(
             json.dumps(rates.to_json(), ensure_ascii=False) if as_json else "\n".join(_lines(rates))
         )
         return
-    made = api.make_audit(
+    audit = api.make_audit(
         run, size=size, out=out, dataset=dataset, **({} if seed is None else {"seed": seed})
     )
-    drawn = len(made.sample.submissions)
+    drawn = len(audit.sample.submissions)
     click.echo(
-        f"{made.sheet}: {drawn} of {made.sample.population} instructions, "
-        f"{len(made.sample.verdicts)} cases, seed {made.sample.seed}"
+        f"{audit.sheet}: {drawn} of {audit.sample.population} instructions, "
+        f"{len(audit.sample.verdicts)} cases, seed {audit.sample.seed}"
     )
-    click.echo(f"fill in right or wrong, then: judge audit {run} --read {made.sheet}")
+    click.echo(f"fill in right or wrong, then: judge audit {run} --read {audit.sheet}")
 
 
 def _draw_items(run: Path, size: int, seed: int, out: Path) -> None:

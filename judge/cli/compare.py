@@ -185,13 +185,13 @@ def _compare_by_checklist(
 
 def _refuse_options_of_positions(options: dict[str, Any]) -> None:
     """Refuses options that rules, boards and checklists would ignore: these say what to compare."""
-    given = [name for name, value in read_checker_options(dict(options)).items() if value]
-    given += [name for name in ("style", "answer_sheet") if options[name]]
-    given += ["input"] if options["input_path"] is not None else []
-    given += ["change"] if options["changes"] else []
-    if given:
+    names = [name for name, value in read_checker_options(dict(options)).items() if value]
+    names += [name for name in ("style", "answer_sheet") if options[name]]
+    names += ["input"] if options["input_path"] is not None else []
+    names += ["change"] if options["changes"] else []
+    if names:
         raise UsageError(
-            f"--{given[0].replace('_', '-')} can only be used with --at",
+            f"--{names[0].replace('_', '-')} can only be used with --at",
             hint="Rules and boards define what is compared; leave it out.",
         )
 

@@ -60,11 +60,11 @@ def export_tasks(
     """Writes a suite as tasks of Harbor, and prints what was written."""
     if verifier_image is None:
         verifier_image = api.verifier_tag()
-    made = export_harbor(load_suite(suite), HarborImages(verifier_image, agent_image), target)
-    click.echo(f"{target}: {made.tasks} tasks, {made.cases} cases; verifiers: {verifier_image}")
-    if made.left_out:
+    export = export_harbor(load_suite(suite), HarborImages(verifier_image, agent_image), target)
+    click.echo(f"{target}: {export.tasks} tasks, {export.cases} cases; verifiers: {verifier_image}")
+    if export.left_out:
         click.echo(
-            f"{made.left_out} tasks do not ask for a workbook, or are left out by the suite",
+            f"{export.left_out} tasks do not ask for a workbook, or are left out by the suite",
             err=True,
         )
 
@@ -137,16 +137,16 @@ class Choice:
         for line in proposals.uncovered:
             click.echo(f"no {proposals.noun.removesuffix('s')} says: {line}")
         asks = terminal and not self.yes and self.keep is None
-        kept = tuple(
+        chosen = tuple(
             item
             for number, item in enumerate(listed, start=1)
             if _shown(f"{number}. {item.words}", asks=asks)
         )
         if not asks:
-            kept = self._chosen(listed)
-        if not kept:
+            chosen = self._chosen(listed)
+        if not chosen:
             raise UsageError("no rule is kept, so nothing would be judged")
-        return kept
+        return chosen
 
     def _chosen(self, listed: Sequence[Proposal]) -> tuple[Proposal, ...]:
         """Returns the proposals that the options select."""
@@ -358,18 +358,18 @@ def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
     """
     is_number = task_id.isascii() and task_id.isdigit() and str(int(task_id)) == task_id
     choice = Choice(options.pop("yes"), options.pop("keep"), options.pop("propose"))
-    given = _read(options)
-    draft = SuiteDraft(suite, given_options(given))
-    proposals = draft.kind.proposals(given)
+    contents = _read(options)
+    draft = SuiteDraft(suite, given_options(contents))
+    proposals = draft.kind.proposals(contents)
     if proposals is None:
         choice.refuse()
     else:
         terminal = sys.stdin.isatty() and sys.stderr.isatty()
-        kept = choice.ask(proposals, terminal=terminal)
-        if kept is None:
+        chosen = choice.ask(proposals, terminal=terminal)
+        if chosen is None:
             return
-        given["kept"] = kept
-    fields, files = draft.kind.fields_of(given), draft.kind.files_of(given)
+        contents["kept"] = chosen
+    fields, files = draft.kind.fields_of(contents), draft.kind.files_of(contents)
     findings = draft.add_task(int(task_id) if is_number else task_id, fields, files, by=who(by))
     _print_findings(findings)
     cases = len(draft.task(task_id).task.cases)
@@ -388,11 +388,11 @@ def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
 @by_option(Section.ORIGIN)
 def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
     """Change fields of a task of SUITE. Reviews of the earlier version no longer count."""
-    given = _read(options)
-    draft = SuiteDraft(suite, given_options(given))
-    if not given_options(given):
+    contents = _read(options)
+    draft = SuiteDraft(suite, given_options(contents))
+    if not given_options(contents):
         raise UsageError("nothing to change", hint="`judge dataset edit-task --help`")
-    _print_findings(draft.edit_task(task_id, draft.kind.fields_of(given), by=who(by)))
+    _print_findings(draft.edit_task(task_id, draft.kind.fields_of(contents), by=who(by)))
     click.echo(f"task {task_id}: {_said(draft.task(task_id).status)}")
 
 
@@ -543,8 +543,8 @@ def _refuse_others(form: str, *given: object) -> None:
 
 def _export_codabench(suite: str, target: Path, image: str | None, licence: str | None) -> None:
     image = image or api.verifier_tag()
-    made = export_codabench(load_suite(suite), image, target, licence=licence)
-    click.echo(f"{target}: {made.tasks} tasks, {made.cases} cases; scored in {image}")
+    export = export_codabench(load_suite(suite), image, target, licence=licence)
+    click.echo(f"{target}: {export.tasks} tasks, {export.cases} cases; scored in {image}")
     click.echo("It holds the golds: give it to Codabench alone, and to no contestant.", err=True)
 
 
@@ -576,10 +576,10 @@ def _export_card(suite: str, target: Path, licence: str | None, source: str | No
             f"{suite}: the licence of its data is unknown, and a card has to name it",
             hint="--licence NAME, such as --licence 'CC BY-SA 4.0'",
         )
-    made = card.export_card(loaded, origin, target)
-    click.echo(f"{target}: {made.tasks} tasks, {made.cases} cases, {made.files} input files")
-    if made.absent:
-        click.echo(f"{made.absent} input files that the suite names are not there", err=True)
+    export = card.export_card(loaded, origin, target)
+    click.echo(f"{target}: {export.tasks} tasks, {export.cases} cases, {export.files} input files")
+    if export.absent:
+        click.echo(f"{export.absent} input files that the suite names are not there", err=True)
 
 
 def _export_corrected(suite: str, target: Path, state: str | None, corrections: Path) -> None:
@@ -592,10 +592,10 @@ def _export_corrected(suite: str, target: Path, state: str | None, corrections: 
 
     loaded = load_suite(suite)
     corrected = corrected_suite(loaded, corrections)
-    made = export_corrected(loaded, corrected, target)
+    export = export_corrected(loaded, corrected, target)
     click.echo(
-        f"{target}: {made.tasks} tasks, {made.cases} cases; corrections applied: "
-        f"{made.corrections}, golds changed: {made.golds}"
+        f"{target}: {export.tasks} tasks, {export.cases} cases; corrections applied: "
+        f"{export.corrections}, golds changed: {export.golds}"
     )
     for correction in corrected.unfit:
         click.echo(f"not applied: task {correction.task}: {correction}", err=True)

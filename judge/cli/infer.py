@@ -247,16 +247,16 @@ def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
     suite = api.load_suite(source)
     out = Path(options.out or Path("results") / log.stem)
     with api.RunDirectory(out) as store:
-        done = api.import_inspect_log(
+        imported = api.import_inspect_log(
             log, suite, api.whole_source(source), store, split_ids(options.ids) or None
         )
-    _show_imported(done.submissions, out, as_json=as_json)
+    _show_imported(imported.submissions, out, as_json=as_json)
     lacking = []
-    if done.failed:
-        names = ", ".join(list(done.failed)[:5])
-        lacking.append(f"{_samples(len(done.failed))} ended with an error ({names})")
-    if done.missing:
-        lacking.append(f"{_samples(done.missing)} had not ended when the evaluation stopped")
+    if imported.failed:
+        names = ", ".join(list(imported.failed)[:5])
+        lacking.append(f"{_samples(len(imported.failed))} ended with an error ({names})")
+    if imported.missing:
+        lacking.append(f"{_samples(imported.missing)} had not ended when the evaluation stopped")
     if lacking:
         raise IncompleteRunError(
             f"{log}: {', and '.join(lacking)}; they have no submission",
@@ -267,21 +267,23 @@ def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
 
 def _import_trajectory(options: InferOptions, shown: Mapping[str, Any]) -> None:
 
-    given, outputs = shown["import_trajectory"], shown["import_outputs"]
+    pattern, outputs = shown["import_trajectory"], shown["import_outputs"]
     source = str(options.dataset or "sample")
     suite = api.load_suite(source)
     out = Path(options.out or Path("results") / "trajectories")
     ids = split_ids(options.ids) or None
     with api.RunDirectory(out) as store:
-        done = api.import_trajectories(given, outputs, suite, api.whole_source(source), store, ids)
+        imported = api.import_trajectories(
+            pattern, outputs, suite, api.whole_source(source), store, ids
+        )
     if shown["as_json"]:
-        _print_json({**asdict(done), "results": str(out)})
+        _print_json({**asdict(imported), "results": str(out)})
         return
     click.echo(
-        f"{done.trajectories} trajectories and {done.workbooks} workbooks imported; to grade: "
-        f"judge score {out}"
+        f"{imported.trajectories} trajectories and {imported.workbooks} workbooks imported; "
+        f"to grade: judge score {out}"
     )
-    if not done.workbooks:
+    if not imported.workbooks:
         click.echo(
             "no workbook is there, so nothing can be solved: --import-outputs PATTERN", err=True
         )

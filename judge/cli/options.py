@@ -314,9 +314,9 @@ def _account() -> str:
 def read_corrections(options: dict[str, Any]) -> Path | None:
     """Removes the options of :func:`corrections_options`; returns the corrections to apply."""
     own, certified = options.pop("corrections"), options.pop("certified")
-    given: Path | None = options.pop("corrections_from")
+    folder: Path | None = options.pop("corrections_from")
     if certified:
-        if own or given is not None:
+        if own or folder is not None:
             raise UsageError(
                 "--certified already includes corrections",
                 hint="Leave out --corrections and --corrections-from.",
@@ -324,8 +324,8 @@ def read_corrections(options: dict[str, Any]) -> Path | None:
         from judge.suites.certified import certified_folder  # noqa: PLC0415 - seldom needed
 
         return certified_folder()
-    if given is not None or not own:
-        return given
+    if folder is not None or not own:
+        return folder
     from judge.suites.corrections import known_faults_folder  # noqa: PLC0415 - seldom needed
 
     return known_faults_folder()
@@ -333,8 +333,8 @@ def read_corrections(options: dict[str, Any]) -> Path | None:
 
 def read_checker_options(options: dict[str, Any]) -> dict[str, object]:
     """Removes the options of :func:`checker_options` from ``options`` and returns those given."""
-    given = {name: options.pop(name) for name in options_in(CheckOptions)}
-    return {name: value for name, value in given.items() if value not in {None, ()}}
+    values = {name: options.pop(name) for name in options_in(CheckOptions)}
+    return {name: value for name, value in values.items() if value not in {None, ()}}
 
 
 def read_limits(options: dict[str, Any]) -> Limits:
@@ -348,8 +348,8 @@ def read_limits(options: dict[str, Any]) -> Limits:
     if limits_file is not None:
         limits = replace(limits, **_limits_of_yaml(limits_file))
     names = options_in(Limits)
-    given = {name: value for name in names if (value := options.pop(name, None)) is not None}
-    return replace(limits, **given)
+    changes = {name: value for name in names if (value := options.pop(name, None)) is not None}
+    return replace(limits, **changes)
 
 
 def _limits_of_yaml(path: Path) -> dict[str, Any]:

@@ -27,17 +27,17 @@ def table(*columns: str) -> Table:
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415  `--help` and `--json` draw no tables
     from rich.table import Table  # noqa: PLC0415
 
-    made = Table(box=SIMPLE_HEAD, pad_edge=False)
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         heading = column.lstrip(">!")
         marks = column[: len(column) - len(heading)]
-        made.add_column(
+        grid.add_column(
             heading,
             justify="right" if ">" in marks else "left",
             overflow="fold",
             no_wrap="!" in marks,
         )
-    return made
+    return grid
 
 
 def print_table(shown: Table, console: Console | None = None) -> None:

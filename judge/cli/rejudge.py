@@ -110,15 +110,16 @@ def rejudge(
 
     for name in {*options_in(GradingOptions)} - given_options(context):  # the run's own may apply
         options[name] = None
-    done = api.rejudge(run, **judging_options(options))
+    rejudgement = api.rejudge(run, **judging_options(options))
     if as_json:
-        click.echo(json.dumps(done.to_json(), ensure_ascii=False))
+        click.echo(json.dumps(rejudgement.to_json(), ensure_ascii=False))
     else:
-        for line in _lines(done):
+        for line in _lines(rejudgement):
             click.echo(line)
-    if unjudged := sum(case.after.verdict is Verdict.JE for case in done.cases):
+    if unjudged := sum(case.after.verdict is Verdict.JE for case in rejudgement.cases):
         raise IncompleteRunError(
-            f"{done.path}: {unjudged} of {len(done.cases)} verdicts cannot be determined",
+            f"{rejudgement.path}: {unjudged} of {len(rejudgement.cases)} verdicts cannot be "
+            "determined",
             hint="`judge score` runs a program again whose output is gone; `judge rejudge --rerun` "
             "runs all of them.",
         )
@@ -167,11 +168,11 @@ def _about(case: RejudgedCase) -> str:
     return f"{where} {case.before.verdict} to {after.verdict}  {after.cause}".rstrip()
 
 
-def _without_suspects(done: Rejudgement) -> list[str]:
+def _without_suspects(rejudgement: Rejudgement) -> list[str]:
     from judge.cli.tables import percent  # noqa: PLC0415
     from judge.report.set_aside import LEVELS  # noqa: PLC0415
 
-    before, after = done.before.get("suspects"), done.after.get("suspects")
+    before, after = rejudgement.before.get("suspects"), rejudgement.after.get("suspects")
     if before is None or after is None:
         return []
     lines = []
@@ -187,54 +188,58 @@ def _without_suspects(done: Rejudgement) -> list[str]:
     return lines
 
 
-def _lines(done: Rejudgement) -> list[str]:
+def _lines(rejudgement: Rejudgement) -> list[str]:
     from judge.cli.tables import percent  # noqa: PLC0415
 
-    rules = done.rules
+    rules = rejudgement.rules
     lines = [
-        f"{done.path}: profile {rules['profile']}, recalculation {rules['recalc']['mode']}",
-        f"  suite {done.suite}" + ("" if done.suite_is_named else ", as run.json names it"),
+        f"{rejudgement.path}: profile {rules['profile']}, recalculation {rules['recalc']['mode']}",
+        f"  suite {rejudgement.suite}"
+        + ("" if rejudgement.suite_is_named else ", as run.json names it"),
     ]
-    departing = done.after.get("departures", ())
+    departing = rejudgement.after.get("departures", ())
     lines += [f"  departs from the suite as published: {departure}" for departure in departing]
     lines += [
-        f"  run.json has options that do not apply here: {setting}" for setting in done.not_taken
+        f"  run.json has options that do not apply here: {setting}"
+        for setting in rejudgement.not_taken
     ]
-    if done.not_taken:
+    if rejudgement.not_taken:
         lines.append("  (--as-recorded applies them)")
-    lines += [f"  not in these scores: {gap}" for gap in done.missing]
-    before, after = done.before["overall"], done.after["overall"]
+    lines += [f"  not in these scores: {gap}" for gap in rejudgement.missing]
+    before, after = rejudgement.before["overall"], rejudgement.after["overall"]
     for label, was, now in (
         ("soft", before["soft_restriction"], after["soft_restriction"]),
         ("hard", before["hard_restriction"], after["hard_restriction"]),
     ):
         lines.append(f"  {label} {percent(was)} % before, {percent(now)} % after")
-    lines += _without_suspects(done)
-    changed = done.changed
-    lines.append(f"  {len(changed)} of {len(done.cases)} verdicts change")
+    lines += _without_suspects(rejudgement)
+    changed = rejudgement.changed
+    lines.append(f"  {len(changed)} of {len(rejudgement.cases)} verdicts change")
     lines += [
         f"    {before} to {after}: {count}"
-        for (before, after), count in api.count_changes(done.cases).items()
+        for (before, after), count in api.count_changes(rejudgement.cases).items()
     ]
-    if wrong := sum(case.contradicted for case in done.cases):
+    if wrong := sum(case.contradicted for case in rejudgement.cases):
         lines.append(f"  {wrong} records are wrong: the same rules give another verdict")
-    listed = [case for case in done.cases if case.changed or case.unproven]
+    listed = [case for case in rejudgement.cases if case.changed or case.unproven]
     # Cases that contradict the records, or cannot be proven, come first.
     listed.sort(key=lambda case: not (case.contradicted or case.unproven))
     lines += [f"  {_about(case)}" for case in listed[:_MAX_CASES]]
     if len(listed) > _MAX_CASES:
         lines.append(f"  and {len(listed) - _MAX_CASES} more (--json lists all)")
-    if by_hand := done.manual:
+    if by_hand := rejudgement.manual:
         lines.append(
             f"  {by_hand} verdicts were changed by hand; they count as changed before and after"
         )
-    if done.automatic is not None:
-        overall = done.automatic["overall"]
+    if rejudgement.automatic is not None:
+        overall = rejudgement.automatic["overall"]
         lines.append(
             f"  without them: soft {percent(overall['soft_restriction'])} % after, "
             f"hard {percent(overall['hard_restriction'])} % after"
         )
     lines.append(
-        "written; the earlier records are kept" if done.applied else "nothing written; add --apply"
+        "written; the earlier records are kept"
+        if rejudgement.applied
+        else "nothing written; add --apply"
     )
     return lines

@@ -103,11 +103,11 @@ def report(
     if form == "html":
         write_text(_html(run, dataset, suspects, method, sandbox), out or run / HTML_FILE)
         return
-    made = api.Report.of_run(run, dataset=dataset, suspects=suspects, method=method)
+    report = api.Report.of_run(run, dataset=dataset, suspects=suspects, method=method)
     forms: dict[str, Callable[[], str]] = {
-        "json": made.to_json,
-        "markdown": made.to_markdown,
-        "csv": lambda: made.to_csv(table),
+        "json": report.to_json,
+        "markdown": report.to_markdown,
+        "csv": lambda: report.to_csv(table),
     }
     write_text(forms[form](), out)
 

@@ -158,14 +158,14 @@ def build(
     def report(line: str) -> None:
         click.echo(line, err=True)
 
-    given: dict[str, object] = {
+    server_options: dict[str, object] = {
         "--wheels": wheels,
         "--entry": entry,
         "--files": files,
         "--command": command,
     }
-    given |= {"--args": arguments, "--env": variables}
-    stray = [name for name, value in given.items() if value and server is None]
+    server_options |= {"--args": arguments, "--env": variables}
+    stray = [name for name, value in server_options.items() if value and server is None]
     if stray:
         raise UsageError(f"{stray[0]} can only be used with --mcp NAME")
     if server is not None:

@@ -133,13 +133,13 @@ def replay_and_show(run: Path, options: ScoreOptions, *, quiet: bool) -> list[di
     """
     from judge.cli import tables  # noqa: PLC0415  as above
 
-    done = 0
+    replayed = 0
 
     def tell(episode: ReplayedEpisode, total: int) -> None:
-        nonlocal done
-        done += 1
+        nonlocal replayed
+        replayed += 1
         if not quiet:
-            click.echo(f"{done}/{total} episodes: {visible(episode.task_id)}", err=True)
+            click.echo(f"{replayed}/{total} episodes: {visible(episode.task_id)}", err=True)
 
     episodes = api.replay(run, options, on_episode=tell)
     if not quiet:
@@ -153,10 +153,10 @@ def check_replayed(run: Path, episodes: Sequence[dict[str, Any]]) -> None:
     Raises:
         IncompleteRunError: an episode has another verdict, or was not performed again.
     """
-    other = sum(not episode["agrees"] for episode in episodes)
-    if other:
+    differing = sum(not episode["agrees"] for episode in episodes)
+    if differing:
         raise IncompleteRunError(
-            f"{run}: {other} of {len(episodes)} episodes ended differently, or could not be "
+            f"{run}: {differing} of {len(episodes)} episodes ended differently, or could not be "
             "performed again",
             hint="Screens differ with load and time; perform them again to see which always do.",
         )

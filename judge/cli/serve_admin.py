@@ -71,8 +71,8 @@ def server_of(options: dict[str, Any]) -> Iterator[Server]:
     """Removes the place options from ``options`` and opens the server that they name."""
     place = PlaceOptions(data=options.pop("data"), database=options.pop("database"))
     try:
-        with opened(place) as made:
-            yield made.server
+        with opened(place) as opening:
+            yield opening.server
     except UnicodeEncodeError as error:
         raise UsageError("a name has characters that cannot be stored") from error
 
@@ -105,13 +105,13 @@ def account_add(
 ) -> None:
     """Make an account."""
     with server_of(options) as server, server.database.writing(acting()) as transaction:
-        made = create_account(
+        account_id = create_account(
             transaction, name, kind=AccountKind(kind), roles=[Role(role) for role in roles]
         )
         for member in members:
             person = account_named(transaction.connection, member)
-            add_member(transaction, made, person["id"])
-    click.echo(made)
+            add_member(transaction, account_id, person["id"])
+    click.echo(account_id)
 
 
 @click.command("list", cls=HelpCommand, examples=("serve admin account list",))

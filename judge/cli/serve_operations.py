@@ -38,8 +38,8 @@ _PLACE = options_of(PlaceOptions)
 def backup(file: Path, **options: Any) -> None:
     """Write a backup to FILE while the server runs: database, bodies, suites, results, keys."""
     with server_of(options) as server:
-        made = back_up(server.database, server.folder, file)
-    click.echo(f"{file}: {made.database} and {made.files} files, {made.bytes:,} bytes")
+        result = back_up(server.database, server.folder, file)
+    click.echo(f"{file}: {result.database} and {result.files} files, {result.bytes:,} bytes")
 
 
 @click.command(cls=HelpCommand, examples=("serve admin restore judge.tar --data new-data",))
@@ -51,9 +51,9 @@ def restore(file: Path, data: Path, database: str | None) -> None:
     A backup of PostgreSQL goes into the empty database that --database names.
     """
     folder = DataFolder(data.expanduser())
-    made = restored(file, folder, database)
-    faults = [*faults_of(made, folder), *changed_revisions(made, folder)]
-    made.close()
+    restored_database = restored(file, folder, database)
+    faults = [*faults_of(restored_database, folder), *changed_revisions(restored_database, folder)]
+    restored_database.close()
     for fault in faults:
         click.echo(fault)
     click.echo(f"{data}: restored; {f'{len(faults)} faults' if faults else 'all in order'}")
@@ -119,10 +119,10 @@ def keys_rotate(**options: Any) -> None:
     """Sign with a new key from now on; the earlier ones stay listed."""
     with server_of(options) as server:
         now, signing = _signing(server)
-        made = signing.rotate(now)
+        key_id = signing.rotate(now)
         with server.database.writing(acting()) as transaction:
-            transaction.event("key.rotated", made[:31])
-    click.echo(made)
+            transaction.event("key.rotated", key_id[:31])
+    click.echo(key_id)
 
 
 @click.command(
@@ -193,10 +193,10 @@ def outvoted(name: str, **options: Any) -> None:
     run or computed.
     """
     with server_of(options) as server:
-        made = dispute_outvoted(server, name, acting())
-    for dispute in made:
+        disputes = dispute_outvoted(server, name, acting())
+    for dispute in disputes:
         click.echo(dispute)
-    click.echo(f"{len(made)} new disputes")
+    click.echo(f"{len(disputes)} new disputes")
 
 
 @click.command("set", cls=HelpCommand, examples=("serve admin suite set budget --reviewers 2",))

@@ -240,8 +240,8 @@ def _print_not_calculated(console: Console, run: ScoredRun, identity: RunDocumen
         return
     recalc = identity.get("recalc") or RecalcIdentity()
     if recalc.get("mode") == "never":
-        left = " formulas without a value were left alone (--recalc never)."
-        console.print(styled(("NC:", "yellow"), left))
+        note = " formulas without a value were left alone (--recalc never)."
+        console.print(styled(("NC:", "yellow"), note))
         return
     engines = recalc.get("engines") or ()
     if recalc.get("engine") == "auto" and not any(

@@ -218,11 +218,11 @@ def _print(checks: Sequence[CaseCheck]) -> None:
         click.echo(f"  task {check.task_id} case {check.case}: {check.input_problem}")
     uncached = [check for check in checks if check.uncached_formulas]
     cells = sum(check.uncached_formulas for check in uncached)
-    left = sum(check.not_calculated for check in uncached)
+    not_calculated = sum(check.not_calculated for check in uncached)
     tasks = list(dict.fromkeys(check.task_id for check in uncached))
     click.echo(
         f"golds with formulas that have no stored value in the range: {len(uncached)} cases of "
-        f"{len(tasks)} tasks, {cells} cells, of which {left} could not be calculated"
+        f"{len(tasks)} tasks, {cells} cells, of which {not_calculated} could not be calculated"
     )
     if tasks:
         click.echo(f"  {', '.join(tasks)}")
@@ -306,9 +306,9 @@ def audit_suite(
     as_json: bool,
 ) -> None:
     """Audits a suite and prints the suspects, or writes them to a file."""
-    given = judging_options(options)
+    judging = judging_options(options)
     usual = options_in(GradingOptions)
-    if given.pop("checker") or any(given.pop(name) != usual[name].default for name in UNUSED):
+    if judging.pop("checker") or any(judging.pop(name) != usual[name].default for name in UNUSED):
         raise UsageError(
             "--audit compares by the default rules",
             hint="Leave --profile, --style, --lenient-names and the comparison options out.",
@@ -326,7 +326,7 @@ def audit_suite(
             suite,
             submissions=submissions,
             on_task=on_task,
-            **given,
+            **judging,
         )
     if out is not None and out.suffix == ".md":
         loaded = api.load_suite(suite)

@@ -148,11 +148,11 @@ def is_result(judged: JudgedCase, reply: Reply) -> bool:
     return not (reply.gone and judged.result.verdict is Verdict.JE)
 
 
-def remainder(piece: Piece, done: dict[int, Outcome]) -> Piece | None:
+def remainder(piece: Piece, outcomes: dict[int, Outcome]) -> Piece | None:
     """Returns the part of a piece that is not done; None if everything is done."""
     if isinstance(piece.work, Check):
-        return None if done else piece
-    cases = tuple(case for at, case in enumerate(piece.work.cases) if at not in done)
+        return None if outcomes else piece
+    cases = tuple(case for at, case in enumerate(piece.work.cases) if at not in outcomes)
     return replace(piece, work=replace(piece.work, cases=cases)) if cases else None
 
 

@@ -225,17 +225,17 @@ def check_bounds(options: Any) -> None:
             check_at_least(name, getattr(options, name), declaration.option.least)
 
 
-def check_names(checker: str, options: Iterable[str], known: Collection[str]) -> None:
+def check_names(checker: str, options: Iterable[str], accepted: Collection[str]) -> None:
     """Checks that a checker supports all of the given options.
 
     Raises:
         UsageError: it does not support one of them.
     """
     for name in options:
-        if name not in known:
+        if name not in accepted:
             raise UsageError(
                 f"the checker {checker} has no option {name!r}",
-                hint=f"Options: {', '.join(known)}.",
+                hint=f"Options: {', '.join(accepted)}.",
             )
 
 

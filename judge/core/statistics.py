@@ -466,10 +466,10 @@ def mean_over_tasks(
     """
     estimate = pass_hat_k if every else pass_at_k
     estimates = [estimate(n, c, k) for n, c in solved.values()]
-    given = [estimate for estimate in estimates if estimate is not None]
-    if not estimates or len(given) < len(estimates):
+    defined = [estimate for estimate in estimates if estimate is not None]
+    if not estimates or len(defined) < len(estimates):
         return None
-    return math.fsum(given) / len(given)
+    return math.fsum(defined) / len(defined)
 
 
 # -- inside ---------------------------------------------------------------------------------------

@@ -341,8 +341,8 @@ class _Reading:
 
     def _end_argument(self, frame: _Frame) -> None:
         if frame.function in ("CELL", "INFO") and frame.argument == 0:
-            asked = (frame.text or "").strip('"').casefold() if frame.tokens == 1 else ""
-            if frame.function == "INFO" or asked not in _OF_CELLS:
+            info_type = (frame.text or "").strip('"').casefold() if frame.tokens == 1 else ""
+            if frame.function == "INFO" or info_type not in _OF_CELLS:
                 self.valueless = self.valueless or ELSEWHERE
         if not frame.bare_range or frame.native:
             return

@@ -117,15 +117,15 @@ def import_inspect_log(
     """
     check_installed()
     with empty_records(store) as records, _opened(log) as opened:
-        done = _import(opened, suite, records, ids)
-        if not done.submissions:
+        imported = _import(opened, suite, records, ids)
+        if not imported.submissions:
             raise SubmissionError(
                 f"{log}: holds no finished sample of the tasks that are wanted",
                 hint="Check --ids, and whether the evaluation came to its end.",
             )
         model, setting = opened.header.eval.model, _setting_of(opened.header)
         store.write_run(imported_run(log, suite, source, model=model, setting=setting))
-    return done
+    return imported
 
 
 def suite_named_in(log: Path) -> tuple[str, str] | None:
@@ -151,14 +151,14 @@ def raw_samples(log: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """
     check_installed()
     header: dict[str, Any] = {}
-    kept: list[dict[str, Any]] = []
+    samples: list[dict[str, Any]] = []
     with _bad_log_is_an_error(log):
         if log.suffix == ".json":
             data = read_regular(log, SubmissionError, most_bytes=_MAX_JSON_BYTES)
             if data is None:
                 raise SubmissionError(f"{log}: cannot be read: no such file")
             header = as_object(parse_json(data, most_values=_MAX_VALUES))
-            kept = [as_object(sample) for sample in header.pop("samples", None) or []]
+            samples = [as_object(sample) for sample in header.pop("samples", None) or []]
         else:
             with log.open("rb") as file:
                 for name, data in _members(file):
@@ -166,8 +166,8 @@ def raw_samples(log: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
                     if name in _HEADERS:
                         header = as_object(document)
                     elif name.startswith(_SAMPLES):
-                        kept.append(as_object(document))
-    yield from ((header, sample) for sample in kept)
+                        samples.append(as_object(document))
+    yield from ((header, sample) for sample in samples)
 
 
 def check_installed() -> None:
@@ -496,14 +496,14 @@ def _import(
     log: _OpenedLog, suite: Suite, records: InferenceRecords, ids: Collection[str] | None
 ) -> ImportedLog:
     names = log.names(suite, ids)  # before anything is written
-    done = ImportedLog(missing=log.missing(ids, names))
+    imported = ImportedLog(missing=log.missing(ids, names))
     messages = _Messages(log.named, PictureStore(records.store.path / PICTURES_FOLDER))
     for sample_id, epoch in names:
         sample = log.sample(sample_id, epoch)
         task_id, number = str(sample_id), epoch - 1
         if sample.error is not None:
             problem = sample.error.message[:2000]
-            done.failed[f"{task_id}.{number}" if number else task_id] = problem
+            imported.failed[f"{task_id}.{number}" if number else task_id] = problem
             records.append_failure(
                 {"id": suite.task(task_id).written_id, "sample": number, "problem": problem}
             )
@@ -514,8 +514,8 @@ def _import(
         conversation = _conversation(sample, record, messages)
         records.write_conversation(task_id, number, conversation)
         records.append_submission(record)
-        done.submissions += 1
-    return done
+        imported.submissions += 1
+    return imported
 
 
 def _submission(sample: EvalSample, suite: Suite, header: EvalLog) -> Submission:
@@ -549,12 +549,12 @@ def _submission(sample: EvalSample, suite: Suite, header: EvalLog) -> Submission
         "calls": [],
     }
     reply = facts | {field_name: sample.output.completion}
-    kept = sample.store.get(STORE_KEY)
-    record = record_of_store(kept, is_file=task.answer.is_file)
+    stored = sample.store.get(STORE_KEY)
+    record = record_of_store(stored, is_file=task.answer.is_file)
     if record is None:
         return submission_of_record(reply, suite)
     try:
-        return submission_of_record(record | facts | {"calls": _calls(kept)}, suite)
+        return submission_of_record(record | facts | {"calls": _calls(stored)}, suite)
     except SubmissionError:  # the judge did not write the store
         return submission_of_record(reply, suite)
 
@@ -589,8 +589,8 @@ def _setting_of(header: EvalLog) -> str | None:
 def _conversation(
     sample: EvalSample, record: Mapping[str, Any], messages: _Messages
 ) -> dict[str, Any]:
-    kept = sample.store.get(STORE_KEY)
-    rounds = kept.get("round_records") if isinstance(kept, Mapping) else None
+    stored = sample.store.get(STORE_KEY)
+    rounds = stored.get("round_records") if isinstance(stored, Mapping) else None
     return {
         "id": record["id"],
         "sample": record["sample"],

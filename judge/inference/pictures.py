@@ -233,13 +233,13 @@ class PictureFitter:
         }
         try:
             answer = json.loads(self._call(json.dumps(frame).encode()))
-            error, made = answer.get("error"), answer.get("pictures")
+            error, shrunk = answer.get("error"), answer.get("pictures")
         except (ValueError, AttributeError, RecursionError):
-            error, made = "the service sent no answer", None
+            error, shrunk = "the service sent no answer", None
         if error is not None:
             raise SuiteError(f"{names}: cannot be shrunk: {str(error)[:300]}")
         try:
-            data = base64.b64decode(made[0], validate=True)
+            data = base64.b64decode(shrunk[0], validate=True)
         except (ValueError, TypeError, LookupError):
             data = b""
         picture = self._store.add_made(data, names)

@@ -59,8 +59,8 @@ class LivePage(LocalPage):
                 return self._session.state()
         return None
 
-    def _frame(self, known: str) -> dict[str, Any]:
-        frame = None if self.closing else self._session.frame(known)
+    def _frame(self, shown_digest: str) -> dict[str, Any]:
+        frame = None if self.closing else self._session.frame(shown_digest)
         if frame is None:
             return {"state": self._session.state()}
         png = None if frame.png is None else base64.b64encode(frame.png).decode("ascii")

@@ -192,18 +192,18 @@ class LiveSession:
             },
         }
 
-    def frame(self, known: str) -> Frame | None:
+    def frame(self, shown_digest: str) -> Frame | None:
         """Waits until the screen has changed.
 
         Args:
-            known: digest of the frame that the page shows.
+            shown_digest: digest of the frame that the page shows.
 
         Returns:
             A frame; None once the session is over. Its picture is missing if nothing has changed.
         """
         until = self._clock() + _PATIENCE_S
         while True:
-            frame = self._look(known)
+            frame = self._look(shown_digest)
             left_s = until - self._clock()
             if frame is None or frame.png is not None or left_s <= 0:
                 return frame
@@ -211,14 +211,14 @@ class LiveSession:
             if self._fed.wait(min(left_s, _BETWEEN_FRAMES_S)):
                 time.sleep(_SOON_S)
 
-    def _look(self, known: str) -> Frame | None:
+    def _look(self, shown_digest: str) -> Frame | None:
         with self._lock:
             self._fed.clear()
             if self._phase is not Phase.WORKING:
                 return None
             self._keep(self._gestures.end(before=self._clock() - _IDLE_S))
             try:
-                frame = self._desktop.frame(known)
+                frame = self._desktop.frame(shown_digest)
             except SandboxError as error:
                 self._broke(error)
                 return None

@@ -263,20 +263,20 @@ def items_part(record: CaseComparison, marks: Sequence[MarkRecord] = ()) -> Item
     checklist = record.get("checklist")
     if checklist is None:
         return None
-    given: dict[str, list[ShownMark]] = {}
+    marks_by_item: dict[str, list[ShownMark]] = {}
     for mark in marks:
         shown_mark: ShownMark = {
             "by": mark["by"],
             "score": mark["score"],
             "why": mark.get("why", ""),
         }
-        given.setdefault(mark["item"], []).append(shown_mark)
+        marks_by_item.setdefault(mark["item"], []).append(shown_mark)
     groups: dict[str, list[ShownItem]] = {}
     for item in record.get("items", []):
         values = {
             name: _short(item[name]) for name in ("expected", "found") if item.get(name) is not None
         }
-        shown: ShownItem = {**item, **values, "marks": given.get(item["id"], [])}  # type: ignore[typeddict-item]
+        shown: ShownItem = {**item, **values, "marks": marks_by_item.get(item["id"], [])}  # type: ignore[typeddict-item]
         groups.setdefault(item["group"], []).append(shown)
     return {
         "lines": list(checklist_lines(checklist)),

@@ -108,8 +108,8 @@ def without_details(result: CaseResult) -> CaseResult:
 
 def without_texts(record: SubmissionRecord) -> SubmissionRecord:
     """The fields of a submission that the numbers of a report depend on."""
-    kept = {name: value for name, value in record.items() if name in _OF_SUBMISSION}
-    return cast("SubmissionRecord", kept)
+    fields = {name: value for name, value in record.items() if name in _OF_SUBMISSION}
+    return cast("SubmissionRecord", fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,8 +362,8 @@ def _suspicions(
 ) -> tuple[Suspicions | None, tuple[str, ...]]:
     """The suspects of a run, and a note if some of the given ones are about other files."""
     if given is None:
-        kept = kept_suspicions(store)
-        return None if kept is None else suspicions_of_run(kept, run), ()
+        suspicions = kept_suspicions(store)
+        return None if suspicions is None else suspicions_of_run(suspicions, run), ()
     if suite is None:
         raise UsageError(
             f"{given}: without the run's suite, it is not known whether these are suspects of it",
@@ -381,8 +381,8 @@ def _submission_records(
 ) -> dict[tuple[str, int], SubmissionRecord]:
     """The records of submissions.jsonl, or of attempts.jsonl, by (task id, sample)."""
     records = (store.checked(name, record, SubmissionRecord) for record in store.read_records(name))
-    kept = map(without_texts, records) if large else records
-    return {(str(record["id"]), record.get("sample") or 0): record for record in kept}
+    lean_records = map(without_texts, records) if large else records
+    return {(str(record["id"]), record.get("sample") or 0): record for record in lean_records}
 
 
 def _suite(run: RunDocument, dataset: str | Path | None) -> tuple[Suite | None, tuple[str, ...]]:

@@ -576,10 +576,10 @@ def _tools_row(comparison: RunComparison, run: RunScores) -> list[str]:
     first = comparison.runs[0].name
     pairs = {(pair.first, pair.second): pair for pair in comparison.pairs}
     pair = pairs.get((first, run.name))
-    took = ["-"] * 6
+    cells = ["-"] * 6
     if run.tools is not None:
         figures = run.tools.overall
-        took = [
+        cells = [
             f"{figures.calls_median:g} (median), {figures.calls_p90:g} (90 %)",
             percent_in_words(figures.error_share),
             counts_in_words(figures.errors),
@@ -594,7 +594,7 @@ def _tools_row(comparison: RunComparison, run: RunScores) -> list[str]:
         with_interval(run.soft_restriction),
         with_interval(run.hard_restriction),
         "-" if pair is None else points(pair.soft_difference),
-        *took,
+        *cells,
         *figure_cells(comparison, run),
     ]
 

@@ -212,8 +212,10 @@ def merge_decisions(suspicions: Suspicions, suite_format: str) -> Merged:
             conflicts[task, case, field] = (
                 f"{_named(correction)}: it is both corrected and left out"
             )
-    kept = tuple(correction for key, correction in corrections.items() if key not in conflicts)
-    return Merged(kept, (*broken, *conflicts.values()))
+    undisputed = tuple(
+        correction for key, correction in corrections.items() if key not in conflicts
+    )
+    return Merged(undisputed, (*broken, *conflicts.values()))
 
 
 def _corrections(
@@ -496,15 +498,15 @@ def _check_replaceable(path: Path) -> None:
     """Refuses to replace a file of corrections unless everything in it came from reviews."""
     if not path.is_file():
         return
-    foreign = [
+    decided_elsewhere = [
         correction
         for correction in load_corrections(path)
         if not correction.source.startswith(SOURCE)
     ]
-    if foreign:
+    if decided_elsewhere:
         raise UsageError(
             f"{path} holds corrections that were not written by a review "
-            f"(task {foreign[0].task}), and would be replaced",
+            f"(task {decided_elsewhere[0].task}), and would be replaced",
             hint="Name another file with --out.",
         )
 

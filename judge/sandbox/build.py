@@ -502,9 +502,11 @@ def run_pip(*arguments: str, builders: Path | None = None) -> None:
     """
     command = [*pip_command(), "--quiet", "--disable-pip-version-check", "--no-input", *arguments]
     environment = None if builders is None else {**os.environ, "PYTHONPATH": str(builders)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        output = "\n".join((done.stderr or done.stdout).strip().splitlines()[-6:])
+    completed = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False
+    )
+    if completed.returncode != 0:
+        output = "\n".join((completed.stderr or completed.stdout).strip().splitlines()[-6:])
         raise SandboxError(
             f"pip failed:\n{output}",
             hint="check that pip's package index answers (pip config list), then build again",
@@ -557,9 +559,11 @@ def tarball(recipe: Recipe) -> Iterator[Path]:
             brought[layout.SITE] = wheels
         command = _command(recipe, target, brought)
         environment = {**os.environ, "TMPDIR": folder}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            output = "\n".join(done.stderr.strip().splitlines()[-6:])
+        completed = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False
+        )
+        if completed.returncode != 0:
+            output = "\n".join(completed.stderr.strip().splitlines()[-6:])
             raise SandboxError(
                 f"mmdebstrap failed:\n{output}",
                 hint=f"check that {_mirror() or 'Debian'} answers, or name a mirror in "

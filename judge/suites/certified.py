@@ -163,9 +163,9 @@ class Certification:
             corrections: those that the run is judged with, as run.json describes them.
         """
         grades = self.grades_of(suite)
-        made = {(str(record["task"]), record["field"]) for record in corrections}
+        corrected_fields = {(str(record["task"]), record["field"]) for record in corrections}
         applied = all(
-            (correction.task, correction.field) in made
+            (correction.task, correction.field) in corrected_fields
             for task_id in grades
             for correction in self._corrections_by_task[task_id]
         )

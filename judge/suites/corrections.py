@@ -314,7 +314,7 @@ def correction_of(suite_format: str, entry: object) -> Correction:
         _text(entry, name) if entry.get(name) is not None else ""
         for name in ("evidence", "by", "at")
     )
-    made = Correction(
+    correction = Correction(
         format=suite_format,
         task=_text(entry, "task"),
         field=field,
@@ -326,40 +326,44 @@ def correction_of(suite_format: str, entry: object) -> Correction:
         by=by,
         at=at,
     )
-    return _of_case(made, entry) if field == "gold" or "case" in entry else _whole(made, entry)
+    return (
+        _of_case(correction, entry)
+        if field == "gold" or "case" in entry
+        else _whole(correction, entry)
+    )
 
 
-def _whole(made: Correction, entry: Mapping[object, object]) -> Correction:
+def _whole(correction: Correction, entry: Mapping[object, object]) -> Correction:
     """A correction of a whole task, checked to have no field that belongs to a case."""
     for name in ("gold_sha256", "input_sha256", "cells"):
         if name in entry:
             raise CorrectionFaultError(f"field {name!r} is only for corrections of a case")
-    return made
+    return correction
 
 
-def _of_case(made: Correction, entry: Mapping[object, object]) -> Correction:
+def _of_case(correction: Correction, entry: Mapping[object, object]) -> Correction:
     """A correction of a single case, bound to the content of its files."""
-    if made.field not in _OF_CASES:
+    if correction.field not in _OF_CASES:
         raise CorrectionFaultError(
-            f"field 'case': {made.field!r} is corrected for all cases of a task"
+            f"field 'case': {correction.field!r} is corrected for all cases of a task"
         )
     case = entry.get("case")
     if not isinstance(case, int) or isinstance(case, bool) or case < 1:
         raise CorrectionFaultError(
             f"field 'case' must be the number of a case, not {written(case)}"
         )
-    if not made.evidence:
+    if not correction.evidence:
         raise CorrectionFaultError("field 'evidence' must say what the cells show")
-    if (made.field == "gold") is not ("cells" in entry):
+    if (correction.field == "gold") is not ("cells" in entry):
         raise CorrectionFaultError(
             "field 'cells' is required if 'field' is 'gold', and not allowed otherwise"
         )
     try:
-        cells = read_cells(entry["cells"]) if made.field == "gold" else ()
+        cells = read_cells(entry["cells"]) if correction.field == "gold" else ()
     except UnfitCellsError as fault:
         raise CorrectionFaultError(str(fault)) from fault
     return replace(
-        made,
+        correction,
         case=case,
         gold_sha256=_sha256(entry, "gold_sha256"),
         input_sha256=_sha256(entry, "input_sha256") if "input_sha256" in entry else None,

@@ -239,36 +239,40 @@ def _download_from(
         OSError: the file cannot be written.
     """
     note = part.with_name(f"{part.name}.json")
-    done, tag = _resumable(url, part, note)
+    received_bytes, tag = _resumable(url, part, note)
     request = urllib.request.Request(url, headers={"User-Agent": f"sheetjudge/{__version__}"})  # noqa: S310 - the scheme is checked by the caller
-    if done:
-        request.add_header("Range", f"bytes={done}-")
+    if received_bytes:
+        request.add_header("Range", f"bytes={received_bytes}-")
         request.add_header("If-Range", tag)
     with _Pace() as pace, _opened(request, part, timeout_s, pace) as response:
         if response.status != HTTPStatus.PARTIAL_CONTENT:
-            done = 0
-        elif not _continues(response, done):
+            received_bytes = 0
+        elif not _continues(response, received_bytes):
             _forget(part)  # the next try starts from the beginning
             raise _AddressError("it continues from a position other than the requested one")
         length = response.headers.get("Content-Length")
-        size = done + int(length) if length and length.isdigit() and len(length) < 20 else None
+        size = (
+            received_bytes + int(length)
+            if length and length.isdigit() and len(length) < 20
+            else None
+        )
         most = expected_bytes or MAX_ARCHIVE_BYTES
         if size is not None and size > most:
             raise _TooMuchError(f"it has {size:,} bytes, but the archive at most {most:,}")
         fresh_tag = response.headers.get("ETag")
         write_whole(note, json.dumps({"url": url, "etag": fresh_tag}).encode())
-        how = os.O_APPEND if done else os.O_TRUNC
+        how = os.O_APPEND if received_bytes else os.O_TRUNC
         into = open_to_write(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | how)
         with os.fdopen(into, "wb") as file:
             while chunk := _next_chunk(response, pace):
-                done += len(chunk)
-                if done > most:
+                received_bytes += len(chunk)
+                if received_bytes > most:
                     raise _TooMuchError(f"it sends more than the {most:,} bytes of the archive")
                 pace.received(len(chunk))
                 file.write(chunk)
-                on_progress(done, size)
-    if size is not None and done < size:
-        raise _AddressError(f"cut off after {done} of {size} bytes")
+                on_progress(received_bytes, size)
+    if size is not None and received_bytes < size:
+        raise _AddressError(f"cut off after {received_bytes} of {size} bytes")
 
 
 def _opened(

@@ -489,10 +489,10 @@ def apart_by_rewriting(
             or (address in baseline and agree(case.answer.get(address), baseline[address]))
         )
     }
-    given = what_formulas_give(case, trusted)
+    values = what_formulas_give(case, trusted)
     return {
         address: value
-        for address, value in sorted(given.items())
+        for address, value in sorted(values.items())
         if not isinstance(value, ErrorValue) and not _alike(case.answer.get(address), value)
     }
 

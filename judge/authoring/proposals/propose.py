@@ -53,23 +53,23 @@ def words_of(change: Change, facts: SheetFacts) -> str:
         change: the difference that the rule checks.
         facts: the sheet of the gold.
     """
-    asked = ", ".join(_WORDS_OF_PROPERTIES.get(name, name) for name in change.props)
+    properties = ", ".join(_WORDS_OF_PROPERTIES.get(name, name) for name in change.props)
     sheet = f"sheet {facts.name!r}"
     if change.kind == "sheet_data":
         return f"{sheet} holds the values of the gold (changed: {_cells(change.cells)})"
     if change.kind == "style":
         where = _cells(change.cells)
-        return f"cells of {sheet} look as in the gold: {asked} (changed: {where})"
+        return f"cells of {sheet} look as in the gold: {properties} (changed: {where})"
     if change.kind == "chart":
         listed = [_chart(chart, change.props) for chart in facts.charts]
-        return f"{sheet} has the charts of the gold, by data, {asked}: {_some(listed)}"
+        return f"{sheet} has the charts of the gold, by data, {properties}: {_some(listed)}"
     if change.kind == "pivot_table":
         listed = [_joined(pivot_lines(pivot)) for pivot in facts.pivots]
-        return f"{sheet} has the pivot tables of the gold, by source, {asked}: {_some(listed)}"
+        return f"{sheet} has the pivot tables of the gold, by source, {properties}: {_some(listed)}"
     if change.kind in {"row_props", "col_props"}:
         lines = facts.rows if change.kind == "row_props" else facts.columns
         what = "rows" if change.kind == "row_props" else "columns"
-        return f"{what} of {sheet} are as in the gold: {asked}{_hidden(lines, change, what)}"
+        return f"{what} of {sheet} are as in the gold: {properties}{_hidden(lines, change, what)}"
     return f"{sheet} {_rest(change.kind, facts)}"
 
 
@@ -86,9 +86,9 @@ def _chart(chart: Chart, props: Sequence[str]) -> str:
         series = [_series(one, plot, props) for one in plot.series]
         parts.append(f"{' '.join(filter(None, (kind, direction)))} of {_some(series)}")
     titles = {"xtitle": {"catAx", "dateAx"}, "ytitle": {"valAx"}, "ztitle": {"serAx"}}
-    asked = {kind for name, kinds in titles.items() if name in props for kind in kinds}
+    axis_kinds = {kind for name, kinds in titles.items() if name in props for kind in kinds}
     parts += [
-        f"axis {axis.title.text!r}" for axis in chart.axes if axis.title and axis.kind in asked
+        f"axis {axis.title.text!r}" for axis in chart.axes if axis.title and axis.kind in axis_kinds
     ]
     return f"chart {'; '.join(parts)}"
 
@@ -346,10 +346,10 @@ def _of_sheet(
             first.setdefault(change.kind, (change, gold))
             props.setdefault(change.kind, {}).update(dict.fromkeys(change.props))
     for kind, (change, gold) in first.items():
-        asked = tuple(props[kind])
-        words = words_of(Change(kind, asked, change.cells), gold)
+        properties = tuple(props[kind])
+        words = words_of(Change(kind, properties, change.cells), gold)
         pairs_of_facts = zip(names, facts, strict=True)
-        rules = tuple(_rule(kind, name, fact, asked) for name, fact in pairs_of_facts)
+        rules = tuple(_rule(kind, name, fact, properties) for name, fact in pairs_of_facts)
         if any(rule != rules[0] for rule in rules):
             words += " (other cases state their own)"
         yield Proposal(words, rules)

@@ -143,8 +143,8 @@ def series_name(book: Book, series: Series) -> str | None:
     """Returns the name of a series as it is shown, from its cells or its own text.
 
     A name that refers to cells is read from their stored values. If a cell has no stored value, or
-    the reference is not to cells, the text that the chart stores is used. A series without a name
-    gives None, since each program shows a different default.
+    the reference is not to cells, the text that the chart stores is used. For a series without a
+    name, it returns None, since each program shows a different default.
 
     Raises:
         WorkbookError: a sheet is broken or over a limit.

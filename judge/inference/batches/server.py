@@ -481,8 +481,8 @@ class BatchEndpoint:
                     return _state_of(batch)
             if not page.get("has_more") or not batches or not is_id(batches[-1].get("id")):
                 return None
-            made = batches[-1].get("created_at")
-            if isinstance(made, int | float) and made < begun_s - _CLOCKS_DIFFER_S:
+            created_at = batches[-1].get("created_at")
+            if isinstance(created_at, int | float) and created_at < begun_s - _CLOCKS_DIFFER_S:
                 return None  # the newest come first
             after = f"&after={batches[-1]['id']}"
         return None
@@ -519,11 +519,11 @@ class BatchEndpoint:
 
 
 def _id_in(document: dict[str, Any], what: str) -> str:
-    made = document.get("id")
-    if not is_id(made):
-        message = f"the server returned no valid id of the new {what}, but {str(made)[:80]!r}"
+    new_id = document.get("id")
+    if not is_id(new_id):
+        message = f"the server returned no valid id of the new {what}, but {str(new_id)[:80]!r}"
         raise CallError("gave-up", message, attempts=1)
-    return str(made)
+    return str(new_id)
 
 
 def _state_of(document: dict[str, Any]) -> BatchState:

@@ -81,8 +81,8 @@ class Window:
             The numbers of the messages that the next request sends.
         """
         self._shown = self._add("user", content)
-        kept = self._turns[-self._history :] if self._history else []
-        return [self._first, *(number for turn in kept for number in turn), self._shown]
+        turns = self._turns[-self._history :] if self._history else []
+        return [self._first, *(number for turn in turns for number in turn), self._shown]
 
     def replied(self) -> None:
         """Records that the last message is the model's reply in this turn."""
@@ -186,18 +186,18 @@ class DesktopEnvironment(Environment):
             is_truncated=reply.is_truncated,
             as_published=CODE_BLOCKS in self._way.options.as_published,
         )
-        done = await self._perform(parsed.actions)
-        self._feedback = self._feedback_on(parsed.problem, done)
+        performed = await self._perform(parsed.actions)
+        self._feedback = self._feedback_on(parsed.problem, performed)
         assert self._kept is not None
         self._writer.turn(
             self._kept,
-            done,
+            performed,
             reply=reply.text,
             problem=parsed.problem,
             feedback=self._feedback,
             seconds=self._clock() - self._turn_started,
         )
-        signal = done[-1][0].signal if done else None
+        signal = performed[-1][0].signal if performed else None
         return str(signal).lower() if signal in _ENDINGS else None
 
     def _message(self, observation: Observation, table: TreeTable, number: int) -> Content:

@@ -37,14 +37,14 @@ class CallIds:
             turn: number of the reply.
             at: number of the call in the reply.
         """
-        given = call.id
-        if not _ID.fullmatch(given) or given in self._used:
+        call_id = call.id
+        if not _ID.fullmatch(call_id) or call_id in self._used:
             # Nine letters and digits: the templates of all servers accept this form.
-            given = f"j{turn:04d}{at:04d}"
-        while given in self._used:
-            given = f"k{len(self._used):08d}"
-        self._used.add(given)
-        return given
+            call_id = f"j{turn:04d}{at:04d}"
+        while call_id in self._used:
+            call_id = f"k{len(self._used):08d}"
+        self._used.add(call_id)
+        return call_id
 
 
 @dataclass(frozen=True, slots=True)

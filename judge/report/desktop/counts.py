@@ -332,9 +332,9 @@ def compare_episodes(
     Returns:
         The pairs of runs with at least one task on which both have an episode that ended.
     """
-    took = [_took(run, common) for run in runs]
+    measures = [_took(run, common) for run in runs]
     pairs = (
-        EpisodePair(names[one], names[two], tuple(_means(took[one], took[two], method)))
+        EpisodePair(names[one], names[two], tuple(_means(measures[one], measures[two], method)))
         for one, two in combinations(range(len(runs)), 2)
     )
     return tuple(pair for pair in pairs if pair.means)

@@ -106,14 +106,14 @@ class FilmStudio:
             "most_pixels": _MAX_PIXELS,
         }
         try:
-            made = self._call(frame, _TIMEOUT_S)
+            image = self._call(frame, _TIMEOUT_S)
         except StoreError:
             return None
         except JudgeError:
             # Without a sandbox, pictures keep their size.
             self._is_broken = True
             return None
-        return made if made and image_type(made) == "image/webp" else None
+        return image if image and image_type(image) == "image/webp" else None
 
     def film(self, episode: Episode, files: EpisodeFiles, form: str, *, verdict: str) -> bytes:
         """An episode as an animated picture, turn by turn.
@@ -133,10 +133,10 @@ class FilmStudio:
         for frame in _frames(episode, files, verdict):
             self._call({"do": "turn", **frame}, _TIMEOUT_S)
         end = {"do": "finish", "form": form, "most_bytes": MAX_FILM_BYTES}
-        made = self._call(end, _FINISH_TIMEOUT_S)
-        if image_type(made) != f"image/{form}":
+        image = self._call(end, _FINISH_TIMEOUT_S)
+        if image_type(image) != f"image/{form}":
             raise StoreError(f"{episode.path}: the result is not a {form.upper()} picture")
-        return made
+        return image
 
     def close(self) -> None:
         """Ends the service and the sandbox; safe to call twice."""
@@ -155,7 +155,7 @@ class FilmStudio:
             )
         try:
             answer = json.loads(self._channel.call(json.dumps(frame).encode(), timeout_s))
-            error, made = answer.get("error"), base64.b64decode(answer.get("made") or "")
+            error, image = answer.get("error"), base64.b64decode(answer.get("made") or "")
         except (TimeoutError, SandboxError) as failure:
             # The picture crashed the service (memory, a decoder's bug); the next gets a new one.
             self._channel.close()
@@ -165,7 +165,7 @@ class FilmStudio:
             raise StoreError("a screenshot could not be read: no answer came") from failure
         if error is not None:
             raise StoreError(f"a screenshot could not be read: {str(error)[:300]}")
-        return made
+        return image
 
 
 def _frames(episode: Episode, files: EpisodeFiles, verdict: str) -> Iterator[dict[str, Any]]:
@@ -198,15 +198,15 @@ def _frames(episode: Episode, files: EpisodeFiles, verdict: str) -> Iterator[dic
 
 def _lines(turn: TurnRecord, marks: list[Mark]) -> Iterator[str]:
     """The actions of a turn, and the failures among them."""
-    done = " ".join(_done(action) for action in turn["actions"])
+    performed = " ".join(_done(action) for action in turn["actions"])
     typed = " ".join(
         f"{'types' if mark.kind == 'type' else 'presses'} {mark.text}"
         for mark in marks
         if mark.kind in {"type", "keys"}
     )
-    yield done or typed or turn["problem"]
+    yield performed or typed or turn["problem"]
     failed = [action["error"].strip().rpartition("\n")[2] for action in turn["actions"]]
-    yield next((f"failed: {error}" for error in failed if error), typed if done else "")
+    yield next((f"failed: {error}" for error in failed if error), typed if performed else "")
 
 
 def _done(action: ActionRecord) -> str:

@@ -85,17 +85,17 @@ def environment(package: str = __package__) -> Environment:
     Args:
         package: a package whose templates are used in addition to those of this package.
     """
-    made = Environment(
+    jinja = Environment(
         loader=_Templates(list(dict.fromkeys((package, __package__)))),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(visible=visible, lines=lines, plain=plain, counted=counted)
-    made.filters.update(percent=percent, served_model=served_model, heading_spans=_heading_spans)
-    made.globals.update(verdict_words=VERDICT_WORDS, strip=interval_strip)
-    return made
+    jinja.filters.update(visible=visible, lines=lines, plain=plain, counted=counted)
+    jinja.filters.update(percent=percent, served_model=served_model, heading_spans=_heading_spans)
+    jinja.globals.update(verdict_words=VERDICT_WORDS, strip=interval_strip)
+    return jinja
 
 
 def render_page(

@@ -83,8 +83,8 @@ class PictureShelf:
             return {"name": name, "problem": "the conversation does not say which picture this is"}
         path = self._places.get(digest)
         if path is None:
-            kept = (self._folder / f"{digest}{suffix}" for suffix in PICTURE_SUFFIXES.values())
-            path = next((path for path in kept if path.is_file()), None)
+            paths = (self._folder / f"{digest}{suffix}" for suffix in PICTURE_SUFFIXES.values())
+            path = next((path for path in paths if path.is_file()), None)
         shown = {"problem": "the picture is no longer available"}
         if path is not None:
             shown = self.of_file(path)
@@ -163,8 +163,8 @@ class PictureShelf:
     def _shrunk(self, shrink: Shrink) -> Callable[[str], str | None]:
         def read(sha256: str) -> str | None:
             text = self.text_of(sha256)
-            made = None if text is None else shrink(base64.b64decode(text))
-            return text if made is None else base64.b64encode(made).decode("ascii")
+            picture = None if text is None else shrink(base64.b64decode(text))
+            return text if picture is None else base64.b64encode(picture).decode("ascii")
 
         return read
 

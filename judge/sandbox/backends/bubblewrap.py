@@ -464,14 +464,14 @@ def _probe_namespaces() -> BackendFinding:
     reason = ""
     for _ in range(_MAX_PROBES):
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 command, capture_output=True, text=True, check=False, timeout=_PROBE_S
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return BackendFinding(_NAME, ok=False, detail=str(error))
-        if done.returncode == 0:
+        if completed.returncode == 0:
             break
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        reason = (completed.stderr.strip().splitlines() or ["no reason given"])[-1]
     else:
         return BackendFinding(_NAME, ok=False, detail=reason, fix=_namespace_fix())
     version = subprocess.run([bwrap, "--version"], capture_output=True, text=True, check=False)

@@ -165,7 +165,7 @@ class SealedContainerSandbox:
         user = _NOBODY if os.geteuid() == 0 else None
         config = {"program": None, "user": user, "path": _paths()}
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 _command("python"),
                 input=boot_frame("direct", config),
                 env=dict(layout.ENVIRONMENT),
@@ -173,7 +173,7 @@ class SealedContainerSandbox:
                 check=True,
                 timeout=_PROBE_S,
             )
-            privileges: dict[str, bool] = json.loads(done.stdout)
+            privileges: dict[str, bool] = json.loads(completed.stdout)
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             raise SandboxError(f"cannot start a service in this container: {error}") from error
         if not privileges["plain"]:

@@ -84,11 +84,11 @@ class ChangedRule:
         expected = dict(_other_than_first(first, case))
         if not expected:
             return
-        given = what_formulas_give(case, expected)
+        values = what_formulas_give(case, expected)
         # In case 1 itself the formulas must give its answer; otherwise they prove nothing.
         trusted = {
             address: value
-            for address, value in given.items()
+            for address, value in values.items()
             if address in first.recomputed
             and alike(first.answer, address, first.recomputed[address])
             and not isinstance(value, ErrorValue)

@@ -31,7 +31,7 @@ class _Table:
     area: CellRange
     rows: Mapping[int, Row]
     gold: Counter[Row]
-    given: Counter[Row]
+    input_rows: Counter[Row]
 
 
 class SwappedGold:
@@ -50,16 +50,16 @@ class SwappedGold:
         """Yields one suspect for each case whose rows are in the input of another case instead."""
         tables = [table for case in material.cases if (table := _table(case)) is not None]
         for own in tables:
-            foreign = own.gold - own.given
-            if not foreign or foreign.total() > (1 - SHARE) * own.gold.total():
+            missing_rows = own.gold - own.input_rows
+            if not missing_rows or missing_rows.total() > (1 - SHARE) * own.gold.total():
                 continue
             for other in tables:
-                if other is not own and not own.gold - other.given:
-                    yield self._suspect(material, own, other, foreign)
+                if other is not own and not own.gold - other.input_rows:
+                    yield self._suspect(material, own, other, missing_rows)
                     break
 
     def _suspect(
-        self, material: TaskMaterial, own: _Table, other: _Table, foreign: Counter[Row]
+        self, material: TaskMaterial, own: _Table, other: _Table, missing_rows: Counter[Row]
     ) -> Suspect:
         number = other.case.number
         return suspect(
@@ -67,7 +67,7 @@ class SwappedGold:
             own.case.number,
             self,
             Certainty.LIKELY,
-            f"not in this input: {counted(foreign.total(), 'row')} of the gold; all "
+            f"not in this input: {counted(missing_rows.total(), 'row')} of the gold; all "
             f"{own.gold.total():,} are in the input of case {number}",
             f"the gold seems to belong to another case, such as case {number}",
             [
@@ -78,7 +78,7 @@ class SwappedGold:
                     note=f"a row of the input of case {number}",
                 )
                 for row, held in own.rows.items()
-                if held in foreign
+                if held in missing_rows
                 for column, value in held
             ],
         )
@@ -98,10 +98,10 @@ def _table(case: CaseMaterial) -> _Table | None:
     }
     if len(rows) < MIN_ROWS:
         return None
-    given = Counter(
+    input_rows = Counter(
         held for sheet in case.input.sheet_names for held in _rows(case.input, sheet, area).values()
     )
-    return _Table(case, area, rows, Counter(rows.values()), given)
+    return _Table(case, area, rows, Counter(rows.values()), input_rows)
 
 
 def _rows(book: Book, sheet: str, area: CellRange) -> dict[int, Row]:

@@ -93,7 +93,7 @@ def test_without_a_sandbox_nothing_is_shrunk() -> None:
     [
         (["--format", "gif"], "which episode"),
         (["--format", "gif", "--case", "a"], "write the task and the number"),
-        (["--format", "gif", "--case", "a/1", "--out", "-"], "not for a terminal"),
+        (["--format", "gif", "--case", "a/1", "--out", "-"], "cannot be written to stdout"),
         (["--format", "gif", "--case", "a/2"], "holds no desktop episode of task a, case 2"),
         (["--case", "a/1"], "--case is for --format gif and webp"),
     ],
