@@ -60,7 +60,7 @@ def test_what_is_not_recorded_is_decided_and_explained(own: list[Compared]) -> N
     told = Counter((each.reason, each.standard.agrees) for each in own if each.reason)
     assert told == {
         ("a fraction is cut off", False): 90,
-        ("a fraction is cut off, though it is a float's last digit", True): 86,
+        ("a fraction is cut off, though it is a float's rounding error", True): 86,
         ("a key has parentheses", True): 1,
         ("a value has a quote", True): 1,
         ("blanks around text in a list count", True): 2,
