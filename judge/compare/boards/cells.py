@@ -297,7 +297,7 @@ class SheetCells:
     # -- what is shown ---------------------------------------------------------------------------
 
     def look(self, key: int) -> CellLook:
-        """The look of a cell; one that is not stored has that of its row or column."""
+        """Returns the look of a cell; if it is not stored, the look of its row or column."""
         return self.owner.looks.of(self._style(key))
 
     def _style(self, key: int) -> int:

@@ -269,7 +269,7 @@ def _plain(value: object) -> object:
 
 
 def same_values(first: Sequence[object], second: Sequence[object]) -> bool:
-    """Whether two lists of values agree: the same, or numbers within the published tolerance."""
+    """Whether two lists of values are equal, or numbers within the published tolerance."""
     if len(first) != len(second):
         return False
     if tuple(first) == tuple(second):

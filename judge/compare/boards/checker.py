@@ -159,7 +159,7 @@ class BoardsChecker(Checker):
         case: TestCase,
         compute: Compute | None,
     ) -> Examination:
-        """Opens the golds, counts what the first board asks, and names boards without effect."""
+        """Opens the golds, counts the first board's properties, and reports useless boards."""
         doubts = []
         units = uncached = not_calculated = 0
         for gold in case.golds:

@@ -154,7 +154,7 @@ def _plain(formula: str) -> str:
 
 @cache
 def colour_index(colour: str) -> int:
-    """The place of the nearest colour in the palette of 56, from 1, as Excel's ``ColorIndex``."""
+    """Returns the 1-based index of the nearest of 56 palette colours, like ``ColorIndex``."""
     channels = _channels(colour)
 
     def distance(index: int) -> int:
@@ -168,6 +168,6 @@ def _channels(colour: str) -> tuple[int, ...]:
 
 
 def same_group(first: str, second: str) -> bool:
-    """Whether two colours go by the same name; some colours go by none, not even their own."""
+    """Whether two colours have the same name; a colour without a name matches no colour."""
     indices = {colour_index(first), colour_index(second)}
     return any(indices <= group for group in _GROUPS.values())

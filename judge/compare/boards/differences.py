@@ -1,4 +1,4 @@
-"""What a board asks, as sentences; and what differs, listed under what the board asks."""
+"""The properties that a board asks for, as sentences, and the differences in each property."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ SUBJECTS: Mapping[str, Subject] = {
     "format_conditions": Subject.FORMATS,
     "view": Subject.PANES,
 }
-"""Category -> what it is about; values and looks of cells are compared column by column, in any
-order, which no grid shows."""
+"""Category -> its objects. Cells have none: their values and looks are compared column by column,
+in any order of columns, which a grid cannot show."""
 
 _WHOLE = {
-    "cells.values": "the table at A1 has the values of the gold's",
-    "cells.formatting": "the table at A1 has the fonts, fills and number formats of the gold's",
-    "cells.hyperlink": "the table at A1 has the hyperlinks of the gold's",
+    "cells.values": "the table at A1 has the same values as in the gold",
+    "cells.formatting": "the table at A1 has the gold's fonts, fills and number formats",
+    "cells.hyperlink": "the table at A1 has the same hyperlinks as in the gold",
     "charts.count": "there are as many charts as in the gold",
-    "charts.axes": "the charts have the axes of the gold's, with or without titles alike",
+    "charts.axes": "the charts have the same axes as in the gold, with and without titles",
     "pivot_tables.count": "there are as many pivot tables as in the gold",
-    "filters.source": "the filter covers the cells of the gold's",
-    "filters.filters": "the filter shows the rows of the gold's",
+    "filters.source": "the filter covers the same cells as in the gold",
+    "filters.filters": "the filter shows the same rows as in the gold",
     "format_conditions.count": "there are as many conditional formats as in the gold",
-    "view.freeze_pane": "the rows and columns of the gold's are frozen",
+    "view.freeze_pane": "the same rows and columns are frozen as in the gold",
 }
 _OBJECTS = {
     "charts": "the charts",
@@ -76,11 +76,11 @@ _NAMES = {
 
 
 def asked_in_words(asked: Asked) -> str:
-    """One thing that a board asks, as a sentence."""
+    """Returns a property that a board asks for, as a sentence."""
     words = _WHOLE.get(asked.kind)
     if words is None:
         objects = _OBJECTS.get(asked.category, asked.category)
-        words = f"{objects} have the {_NAMES.get(asked.name, asked.name)} of the gold's"
+        words = f"{objects} have the same {_NAMES.get(asked.name, asked.name)} as in the gold"
     return f"On the {ordinal(asked.sheet)} sheet, {words}."
 
 
@@ -91,7 +91,7 @@ SHEET_COUNT = "sheet_count"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is shown of a difference: what the gold has, what the answer has, and where."""
+    """The parts of a difference that are shown: gold, answer and position."""
 
     expected: object
     actual: object
@@ -100,7 +100,7 @@ class Shown:
 
 @dataclass
 class Differences:
-    """Collects differences, each with what the board asks there.
+    """Collects differences, each with the property that the board asks for.
 
     Args:
         board: the board.
@@ -125,13 +125,13 @@ class Differences:
         *,
         missing: str | None = None,
     ) -> None:
-        """Notes that something that a board asks of a sheet is not so.
+        """Adds a difference in a property that the board asks for.
 
         Args:
             position: number of the sheet, category, property.
             sheet: name of the sheet of the answer.
-            shown: what is shown.
-            missing: why a value could not be computed, if that is the only difference.
+            shown: the values to show.
+            missing: why a value could not be computed, if that is why the two differ.
         """
         number, category, name = position
         asked = self._asked.get((number, f"{category}.{name}"))
@@ -152,7 +152,7 @@ class Differences:
         )
 
     def _about(self, asked: Asked, sheet: str | None) -> AboutRecord | None:
-        """What pages show of a difference: the objects of both sheets."""
+        """Returns the sheets and objects that pages show next to a difference."""
         subject = SUBJECTS.get(asked.category)
         if subject is None or not 1 <= asked.sheet <= len(self.golds):
             return None
@@ -161,7 +161,7 @@ class Differences:
         return about(subject, gold, output_sheet, (asked.name,))
 
     def sheet_count(self, expected: int, actual: int) -> None:
-        """Notes that there are more or fewer worksheets."""
+        """Adds the difference that the answer has more or fewer worksheets than the gold."""
         position = DifferencePlace(PlaceKind.RULE, "0 (number of worksheets)")
         words = "The output has as many worksheets as the gold."
         self.listed.append(
@@ -177,10 +177,10 @@ class Differences:
         )
 
     def missing_sheet(self, number: int, name: str) -> None:
-        """Notes that the answer lacks a sheet that the board looks at."""
+        """Adds the difference that the answer lacks a sheet that the board checks."""
         asked = next((check for check in self.board.asked if check.sheet == number), None)
         position = DifferencePlace(PlaceKind.RULE, str(asked or number))
-        message = f"the answer has no sheet that stands for {name!r}"
+        message = f"the answer has no sheet that corresponds to {name!r}"
         self.listed.append(
             FoundDifference(
                 MISSING_SHEET,
@@ -196,12 +196,12 @@ class Differences:
 
 
 def shown(value: CellValue) -> object:
-    """A value of a cell as JSON."""
+    """Returns a cell's value as JSON."""
     return json_value(value)
 
 
 def where(key: int) -> str:
-    """The address of a cell."""
+    """Returns the address of a cell."""
     return cell_name(key >> COLUMN_BITS, key & COLUMN_MASK)
 
 
@@ -209,7 +209,7 @@ _MAX_SHOWN = 20
 
 
 def _plain(value: object) -> object:
-    """A value as JSON, long lists cut."""
+    """Returns a value as JSON; long lists are cut."""
     if isinstance(value, tuple | list):
         kept = [_plain(item) for item in value[:_MAX_SHOWN]]
         return kept + ([f"… {len(value):,} in all"] if len(value) > _MAX_SHOWN else [])

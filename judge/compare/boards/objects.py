@@ -133,7 +133,7 @@ class TableJudge:
                 self._add("hyperlink", Shown(list(links[0]), list(links[1]), where(actual)))
 
     def _look(self, expected: int, actual: int) -> Shown | None:
-        """How two cells look different. Fonts and number formats of blank cells do not show."""
+        """Returns how the looks of two cells differ; fonts and formats of blanks do not count."""
         first, second = self._gold.look(expected), self._answer.look(actual)
         if first == second:
             return None
@@ -395,7 +395,7 @@ def _same_trend(gold: Trendline, answer: Trendline) -> bool:
 
 
 def _same_labels(gold: SeriesView, answer: SeriesView) -> bool:
-    """Whether both have labels, or none; what the gold's show has to be shown."""
+    """Whether both series have labels that show what the gold's show, or both have none."""
     if gold.labels is None or answer.labels is None:
         same = gold.labels == answer.labels
     else:
@@ -477,7 +477,7 @@ def _rows(rows: Sequence[int]) -> str:
 
 
 def _filter_place(sheet: SheetCells) -> Window | None:
-    """The range of a sheet's filter, or of its first filtered table, cut to the cells in use."""
+    """Returns the range of a sheet's filter or first filtered table, cut to cells in use."""
     facts = sheet.owner.book.facts
     auto_filter = filter_of(facts.tree(sheet.tab).child("autoFilter"))
     range_text = None if auto_filter is None else auto_filter.place

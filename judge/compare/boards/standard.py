@@ -129,7 +129,7 @@ class StandardJudge:
         return self._differences.listed
 
     def _distance(self, gold: Tab, answer: Tab) -> float:
-        """How far two sheets differ: first by charts and pivot tables, then by filled cells."""
+        """Returns how far two sheets differ: in charts and pivot tables, then in filled cells."""
         counts = []
         for owner, tab in ((self._gold, gold), (self._answer, answer)):
             facts = owner.book.facts

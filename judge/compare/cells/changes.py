@@ -56,7 +56,7 @@ class Change:
     expected: Workbook | None = None
 
     def made_in(self, workbook: Workbook) -> Workbook:
-        """Returns the workbook with these cells set; stored values of formulas stay.
+        """Returns the workbook with these cells set; formulas keep their stored values.
 
         Raises:
             WorkbookError: a cell cannot be set, or the workbook cannot be read.
@@ -73,7 +73,7 @@ class Change:
         """Returns a changed workbook in which these cells hold the values of the input again.
 
         Raises:
-            WorkbookError: as :meth:`made_in`.
+            WorkbookError: for the same reasons as in :meth:`made_in`.
         """
         edits = tuple(replace(edit, content=value_at(before, edit.ref)) for edit in self.edits)
         return Change(edits).made_in(changed)

@@ -168,7 +168,7 @@ class _Measure:
     # -- what can be measured --------------------------------------------------------------------
 
     def _formulas(self) -> tuple[list[_Place], Ground]:
-        """Cells of the answer with a formula that the input lacks, and what they depend on."""
+        """Returns answer cells with a formula that the input lacks, and what they depend on."""
         grounds = Grounds(self._gold)
         precedents: list[Ground] = []
         cells: dict[_Place, None] = {}

@@ -62,7 +62,7 @@ class DynamicFinding:
         reason: why this was not measurable; empty if it was.
         asked: whether the question asks for a formula.
         eligible: how many cells of the answer could be measured.
-        trials: the changes that changed the gold's answer.
+        trials: the changes that affected the gold's answer.
     """
 
     kind: Dynamic

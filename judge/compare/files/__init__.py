@@ -1,1 +1,1 @@
-"""Published metrics of OSWorld and Spider2-V over files other than workbooks."""
+"""Published metrics of OSWorld and Spider2-V for files other than workbooks."""

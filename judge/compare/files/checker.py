@@ -1,4 +1,4 @@
-"""The checker of OSWorld's and Spider2-V's metrics over files other than workbooks."""
+"""The checker of OSWorld's and Spider2-V's metrics for files other than workbooks."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from judge.core.submission import Answer, AnswerFile, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 
 # -- several metrics of one task -------------------------------------------------------------------
-# Several metrics of one task: the published score, and the judge's own verdict.
+# Combines several metrics of one task: the published score, and the judge's own verdict.
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What one metric says.
+    """The result of one metric.
 
     Attributes:
-        score: the published score; None if the function raises.
-        error: what it raises.
-        wrong: what does not hold under the judge's own reading.
-        undecided: whether that is only what could not be computed.
+        score: the published score; None if the function raises an error.
+        error: the error that the function raises; None if it gives a score.
+        wrong: the differences in the judge's own reading.
+        undecided: whether all these differences are values that could not be computed.
     """
 
     score: float | None = None
@@ -59,14 +59,14 @@ def judge_metric(call: MetricCall, number: int, asked: Asked, *, published_only:
 
     Args:
         call: the metric.
-        number: its number among those of the task, from 1.
-        asked: the files.
-        published_only: leave out the judge's own reading.
+        number: number of the metric in the task, from 1.
+        asked: the answer and the gold to compare.
+        published_only: whether to leave out the judge's own reading.
 
     Raises:
-        PublishedError: under the judge's own reading, the gold or the task is at fault.
-        UnreadableAnswerError: the answer is not a file of the kind that is read.
-        RecalcError: what reads the file in the sandbox cannot be started.
+        PublishedError: in the judge's own reading, the gold or the task is at fault.
+        UnreadableAnswerError: the metric cannot read a file of this kind.
+        RecalcError: the reader in the sandbox cannot be started.
     """
     metric = METRICS[call.func]
     score, error = None, None
@@ -95,10 +95,10 @@ def judge_metric(call: MetricCall, number: int, asked: Asked, *, published_only:
 def published_score(
     judged: Sequence[Callable[[], Judged]], *, all_of: bool
 ) -> tuple[float | None, PublishedError | None]:
-    """The published score of a task; what is raised ends it.
+    """Returns the published score of a task; the first error ends the evaluation.
 
-    All of: the first score of 0 ends it, and otherwise it is the mean. Any of: the first score of 1
-    ends it, and otherwise it is the largest.
+    If all metrics have to hold, the score is 0 as soon as one score is 0, and otherwise the mean.
+    If any metric is enough, it is 1 as soon as one score is 1, and otherwise the largest.
     """
     scores = []
     for make in judged:
@@ -119,7 +119,7 @@ def published_score(
 def finding_of_metrics(
     judged: Sequence[Judged], *, all_of: bool, published: tuple[float | None, PublishedError | None]
 ) -> Finding:
-    """The judge's own finding, with the published score on record."""
+    """Returns the judge's own finding, including the published score."""
     wrong = [difference for judgement in judged for difference in judgement.wrong]
     right = not wrong if all_of else any(not judgement.wrong for judgement in judged)
     finding = finding_of([] if right else wrong, units=len(judged))
@@ -129,7 +129,7 @@ def finding_of_metrics(
 
 
 def finding_of_score(published: tuple[float | None, PublishedError | None], units: int) -> Finding:
-    """The finding of the published score: only 1 is right."""
+    """Returns the published score as a finding; only a score of 1 is right."""
     score, error = published
     differences = []
     if score != 1.0:
@@ -141,7 +141,7 @@ def finding_of_score(published: tuple[float | None, PublishedError | None], unit
 
 
 def with_score(finding: Finding, published: tuple[float | None, PublishedError | None]) -> Finding:
-    """A finding with the published score on record."""
+    """Returns a finding with the published score added."""
     score, error = published
     record = {**finding.record, "official_equal": score == 1.0, "official_score": score}
     if error is not None:
@@ -153,9 +153,9 @@ def with_score(finding: Finding, published: tuple[float | None, PublishedError |
 
 
 class MetricsChecker(Checker):
-    """Checks one metric, all of several, or any of several.
+    """Checks one metric, or several of which all or any have to hold.
 
-    The golds of a case are no alternatives here: each metric names its own.
+    The golds of a case are not alternatives here: each metric names its gold.
     """
 
     name = NAME
@@ -165,7 +165,7 @@ class MetricsChecker(Checker):
         MetricOptions.of(options)
 
     def describe(self, spec: CheckerSpec) -> str:
-        """The name, and the metrics."""
+        """Returns the name, with the metrics."""
         options = _options(spec)
         joined = " and " if options.all_of else " or "
         return f"{self.name}: {joined.join(metric.func for metric in options.metrics)}"
@@ -179,7 +179,7 @@ class MetricsChecker(Checker):
         compute: Compute,
         rules: Rules,
     ) -> Finding:
-        """Judges each metric with its own gold."""
+        """Judges each metric with the gold that it names."""
         options = _options(task.checker)
         only = rules.profile.published
         reader = sealed(compute)
@@ -210,7 +210,7 @@ class MetricsChecker(Checker):
         case: TestCase,
         compute: Compute | None,  # noqa: ARG002
     ) -> Examination:
-        """Checks whether each gold is there, and counts the metrics."""
+        """Checks that the gold of each metric exists, and counts the metrics."""
         options = _options(task.checker)
         for call in options.metrics:
             if call.gold:
@@ -218,7 +218,7 @@ class MetricsChecker(Checker):
         return Examination(units=len(options.metrics))
 
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:
-        """The golds under the names of the files that are compared with them."""
+        """Returns the golds as an answer, under the file names that the metrics expect."""
         options = _options(task.checker)
         if any(call.func == INFEASIBLE for call in options.metrics):
             return {"": Answer(Origin.FINISHED, text=FAIL)}
@@ -247,7 +247,7 @@ def _gold(call: MetricCall, golds: Sequence[Gold]) -> Gold:
 
 
 def _file(call: MetricCall, options: MetricOptions, answer: Answer) -> AnswerFile | None:
-    """The file that a metric is about: the one of its name, or the only one of the answer."""
+    """Returns the file that a metric checks: the file with its name, or the answer's only file."""
     named = next((file for file in answer.files if file.name == call.result), None)
     alone = len({metric.result for metric in options.metrics}) == 1
     return answer.files[0] if named is None and alone and answer.files else named
@@ -292,7 +292,7 @@ def _workbook(
     compute: Compute,
     rules: Rules,
 ) -> Judged:
-    """A list of rules among the metrics."""
+    """Judges a list of rules that is one of the metrics."""
     position = DifferencePlace(PlaceKind.RULE, f"{number + 1} ({WORKBOOK})")
     if file is None:
         return Judged(0.0, None, (FoundDifference(WORKBOOK, position, "a workbook", None),))

@@ -1,7 +1,7 @@
-"""Local databases: tables, views, their columns, and their rows in order.
+"""Metrics for local databases: tables, views, their columns, and their rows in order.
 
 Source, read and not run: ``check_local_database`` (xlang-ai/Spider2-V, dbt.py at ebb518db).
-SQLite is read in the sandbox; DuckDB is not read: the sandbox has none.
+SQLite is read in the sandbox. DuckDB is not read, since the sandbox does not have it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _TYPES = {
 
 
 def _asked_of(asked: Asked) -> tuple[dict[str, Any], set[str]]:
-    """What is read of both databases; and the kinds whose columns are compared.
+    """Returns what to read from both databases, and the kinds of objects to compare by columns.
 
     Raises:
-        PublishedError: an option is unknown, or the database is not one that is read here.
+        PublishedError: an option is invalid, or databases of this kind cannot be read.
     """
     kind_of_database = asked.options.get("db_type", "duckdb")
     if kind_of_database != "sqlite3":
@@ -48,7 +48,7 @@ def _asked_of(asked: Asked) -> tuple[dict[str, Any], set[str]]:
 
 def _read(asked: Asked, data: bytes, options: dict[str, Any], side: Side) -> list[dict[str, Any]]:
     if asked.files is None:
-        raise RecalcError("databases are read in the sandbox, and there is none")
+        raise RecalcError("databases are read in the sandbox, but there is none")
     try:
         return list(asked.files.read_file("sqlite3", data, options)["objects"])
     except UnreadableFileError as error:
@@ -58,7 +58,7 @@ def _read(asked: Asked, data: bytes, options: dict[str, Any], side: Side) -> lis
 
 
 def right_database(asked: Asked) -> Wrong | None:
-    """The names of all that is asked about, their columns, and their rows in order."""
+    """Compares names, columns and rows, in order, of the objects that the options name."""
     options, with_columns = _asked_of(asked)
     if not options["kinds"]:
         raise PublishedError("ValueError", "check_type names nothing to compare", Side.RULES)
@@ -85,7 +85,7 @@ def right_database(asked: Asked) -> Wrong | None:
 
 
 def published_database(asked: Asked) -> float:
-    """The same; whatever cannot be read is a wrong answer, and nothing asked for is right."""
+    """Compares as published: an unreadable database is wrong, an empty ``check_type`` is right."""
     if asked.answer is None:
         return 0.0
     options, _ = _asked_of(asked)

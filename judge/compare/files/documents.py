@@ -1,4 +1,4 @@
-"""JSON, YAML and notebooks.
+"""Metrics for JSON, YAML and notebooks.
 
 Sources, read and not run: ``check_json`` (xlang-ai/Spider2-V, general.py at 06235a32),
 ``compare_json_file`` (chrome.py at 34684a67), ``check_yaml_file`` (dbt.py at ebb518db),
@@ -29,7 +29,7 @@ _MISSING = object()
 
 
 def _document(data: bytes, side: Side, *, yaml: bool = False) -> Any:
-    """The content of a JSON or YAML file, whose size is bounded.
+    """Returns the content of a JSON or YAML file; its size is limited.
 
     Raises:
         PublishedError: the file cannot be read.
@@ -42,7 +42,7 @@ def _document(data: bytes, side: Side, *, yaml: bool = False) -> Any:
 
 
 def _own(asked: Asked, *, yaml: bool = False) -> Any:
-    """The content of the answer, for the judge's own reading."""
+    """Returns the content of the answer, for the judge's own reading."""
     try:
         return _document(
             plain_text(asked.answer or b"", Side.ANSWER).encode(), Side.ANSWER, yaml=yaml
@@ -63,7 +63,7 @@ def published_json_file(asked: Asked) -> float:
 
 
 def right_json_file(asked: Asked) -> Wrong | None:
-    """The difference between the documents, if there is one; true is not 1."""
+    """Returns the difference between the documents, if there is one; true is not 1."""
     if asked.answer is None:
         return MISSING
     gold, own = _document(asked.bytes_of_gold, Side.GOLD), _own(asked)
@@ -90,7 +90,7 @@ def _published_value(document: Any, path: list[Any]) -> Any:
 
 
 def published_check_json(asked: Asked) -> float:
-    """Whether the value of each expected key meets its rule, and that of no unexpected key does."""
+    """Whether all expected keys meet their rules, and no unexpected key meets its rule."""
     if asked.answer is None:
         return 0.0
     document = _document(asked.answer, Side.ANSWER)
@@ -119,7 +119,7 @@ def _value(document: Any, path: list[Any]) -> Any:
 
 
 def _meets(value: Any, rule: Mapping[str, Any]) -> bool:
-    """Whether a value meets a rule; it does not if the method does not apply to its type."""
+    """Whether a value meets a rule; False if the method does not apply to its type."""
     if isinstance(value, bool) != isinstance(rule.get("ref"), bool) and rule.get("method") == "eq":
         return False
     try:
@@ -131,7 +131,7 @@ def _meets(value: Any, rule: Mapping[str, Any]) -> bool:
 
 
 def right_check_json(asked: Asked) -> Wrong | None:
-    """The first rule that does not hold; a missing key meets none, and numbers lead into lists."""
+    """Returns the first rule that fails; a missing key meets none, numbers index only lists."""
     expected, unexpected = _listed(asked, "expect"), _listed(asked, "unexpect")
     if not expected and not unexpected:
         raise PublishedError("ValueError", "no key is expected or unexpected", Side.RULES)
@@ -195,7 +195,7 @@ _PUBLISHED_HOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def published_yaml(asked: Asked) -> float:
-    """Whether each rule holds; an answer on which a rule raises an error is wrong."""
+    """Whether all rules hold; an answer for which a rule raises an error is wrong."""
     if asked.answer is None:
         return 0.0
     try:
@@ -213,7 +213,7 @@ def published_yaml(asked: Asked) -> float:
 
 
 def _step(value: Any, key: Any) -> Any:
-    """The value that a key leads to: a field, or a list item by its number or a field's value."""
+    """Returns the value at a key: a field, or a list item by its number or a field's value."""
     if isinstance(value, dict):
         return value[key] if isinstance(key, str | int) and key in value else _MISSING
     if not isinstance(value, list):
@@ -247,7 +247,7 @@ def _holds(kind: str, value: Any, expected: Any) -> bool:
 
 
 def right_yaml(asked: Asked) -> Wrong | None:
-    """The first rule that does not hold; true is not 1, and 0 and false are not null."""
+    """Returns the first rule that does not hold; true is not 1, and 0 and false are not null."""
     rules = _yaml_rules(asked)
     if not rules:
         raise PublishedError("ValueError", "there are no rules", Side.RULES)
@@ -271,10 +271,10 @@ _FORMAT = 4
 
 
 def _cells(data: bytes) -> list[dict[str, Any]]:
-    """The cells, with text in one piece as ``nbformat`` reads it.
+    """Returns the cells of a notebook, with text joined into one string as ``nbformat`` does.
 
     Raises:
-        MalformedError: it is not a notebook of format 4.
+        MalformedError: the file is not a notebook of format 4.
     """
     document = parse_json(data)
     if not isinstance(document, dict) or document.get("nbformat") != _FORMAT:
@@ -334,7 +334,7 @@ def _published(asked: Asked, field: str) -> float:
 
 
 def published_outputs(asked: Asked) -> float:
-    """Whether the cells have the same types, and code cells the same stored outputs."""
+    """Whether the cells have the same types, and code cells have the same stored outputs."""
     return _published(asked, "outputs")
 
 
@@ -355,9 +355,9 @@ def _both(asked: Asked) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def shown(cell: dict[str, Any]) -> list[object]:
-    """What the outputs of a cell show, regardless of run counts and of the pieces of a stream."""
+    """Returns what the outputs of a cell show, without run counts; stream pieces are joined."""
     outputs: list[Any] = []
-    pieces: list[str] = []  # of the stream that is last in the list
+    pieces: list[str] = []  # of the stream at the end of the list
     for output in cell.get("outputs") or ():
         kind = output.get("output_type")
         if kind == "stream":
@@ -377,12 +377,12 @@ def shown(cell: dict[str, Any]) -> list[object]:
 
 
 def _without_ends(pieces: Sequence[str]) -> str:
-    """The joined pieces of a stream, without blanks at the ends of its lines."""
+    """Joins the pieces of a stream, without blanks at the ends of its lines."""
     return "\n".join(line.rstrip() for line in "".join(pieces).rstrip().split("\n"))
 
 
 def right_outputs(asked: Asked) -> Wrong | None:
-    """The first difference in what the code cells show."""
+    """Returns the first difference in what the code cells show."""
     if asked.answer is None:
         return MISSING
     gold, own = ([shown(cell) for cell in cells if cell.get("cell_type") == "code"]
@@ -391,7 +391,7 @@ def right_outputs(asked: Asked) -> Wrong | None:
 
 
 def right_cells(asked: Asked) -> Wrong | None:
-    """The first difference in types and text of the cells; blanks at the end do not count."""
+    """Returns the first difference in types and text of cells; blanks at the end are ignored."""
     if asked.answer is None:
         return MISSING
     gold, own = ([[cell.get("cell_type"), str(cell["source"]).rstrip()] for cell in cells]

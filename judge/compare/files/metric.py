@@ -1,4 +1,4 @@
-"""What a published metric takes, and what it returns."""
+"""The arguments and the results of a published metric."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Asked:
     """One metric of a task, with the answer and the gold that it compares.
 
     Attributes:
-        answer: bytes of the file that was handed in; None if there is none.
+        answer: bytes of the submitted file; None if there is none.
         text: the typed answer; None if the answer is a file.
         gold: bytes of the gold; None if the metric has no gold.
-        rules: what the task states in place of a gold.
+        rules: what the task gives instead of a gold.
         options: the metric's own options.
         evaluator: the published evaluator whose functions are used.
         files: reads databases and PDF files in the sandbox; None if there is no sandbox.
@@ -51,10 +51,10 @@ class Asked:
         return self.gold
 
     def rule(self, name: str) -> Any:
-        """One of the rules that the task states, by its name.
+        """Returns one of the rules of the task, by its name.
 
         Raises:
-            PublishedError: the task states no rule of this name.
+            PublishedError: the task has no rule of this name.
         """
         if not isinstance(self.rules, Mapping) or name not in self.rules:
             raise PublishedError("KeyError", repr(name), Side.RULES)
@@ -67,7 +67,7 @@ class Wrong:
 
     Attributes:
         expected, actual: the two values, as JSON.
-        detail: where in the file the difference is.
+        detail: position of the difference in the file.
     """
 
     expected: object = None
@@ -75,28 +75,28 @@ class Wrong:
     detail: str = ""
 
 
-MISSING = Wrong("a file", None, "the file was not handed in")
+MISSING = Wrong("a file", None, "the file was not submitted")
 
 Published = Callable[[Asked], float]
-"""Gives the published score; raises PublishedError if the published function raises."""
+"""Returns the published score; raises PublishedError if the published function raises."""
 
 Standard = Callable[[Asked], Wrong | None]
-"""Gives what is wrong by the judge's own reading; None if the answer is right."""
+"""Returns the difference in the judge's own reading; None if the answer is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A published metric in its two readings: as published, and the judge's own."""
+    """A metric in two readings: as published, and the judge's own."""
 
     published: Published
     standard: Standard
 
 
 def published_text(data: bytes, side: Side) -> str:
-    """A file as ``open(path).read()`` gives it.
+    """Returns a file's text like ``open(path).read()``.
 
     Raises:
-        PublishedError: it is not UTF-8.
+        PublishedError: the file is not UTF-8.
     """
     try:
         text = data.decode("utf-8")
@@ -106,7 +106,7 @@ def published_text(data: bytes, side: Side) -> str:
 
 
 def plain_text(data: bytes, side: Side) -> str:
-    """A file as text, without a byte order mark, with line feeds as line endings.
+    """Returns a file's text without byte order mark, with line feeds as line ends.
 
     Raises:
         UnreadableAnswerError: the answer is not text.
@@ -147,7 +147,7 @@ def _is_list(value: object) -> bool:
 
 
 def first_difference(first: Sequence[object], second: Sequence[object], what: str) -> Wrong | None:
-    """The first place in which two lists differ."""
+    """Returns the first difference between two lists; None if they are equal."""
     for number, pair in enumerate(zip(first, second, strict=False), start=1):
         if pair[0] != pair[1]:
             return Wrong(str(pair[0])[:500], str(pair[1])[:500], f"{what} {number}")

@@ -13,11 +13,11 @@ from judge.core.option import check_names
 from judge.errors import UsageError
 
 WORKBOOK = "compare_table"
-"""The metric that is a list of rules over workbooks; see :mod:`judge.compare.rules`."""
+"""The metric that compares workbooks by a list of rules; see :mod:`judge.compare.rules`."""
 
 INFEASIBLE = "infeasible"
 FAIL = "FAIL"
-"""What is right to answer to a task that cannot be done."""
+"""The right answer to a task that cannot be done."""
 
 
 def _published_infeasible(asked: Asked) -> float:
@@ -46,7 +46,7 @@ RULES_FROM_TASK = {
     "check_yaml_file",
     "check_pdf_pages",
 }
-"""Metrics that compare with what the task states and not with a gold."""
+"""Metrics that compare the answer with data in the task instead of a gold."""
 
 
 NAME = "metrics"
@@ -61,10 +61,10 @@ class MetricCall:
 
     Attributes:
         func: its published name.
-        result: name of the file that it looks at; empty for the only file, or the typed answer.
+        result: name of the file that it checks; empty for the only file, or the typed answer.
         gold: name of its gold; empty if it has none.
-        expected: what the task states in place of a gold.
-        options: its own options.
+        expected: what the task gives instead of a gold.
+        options: options of the metric.
     """
 
     func: str
@@ -76,12 +76,12 @@ class MetricCall:
 
 @dataclass(frozen=True, slots=True)
 class MetricOptions:
-    """What a task asks of one or several files.
+    """The metrics that one or several files have to meet.
 
     Attributes:
         metrics: the metrics, in order.
-        all_of: whether all have to hold; otherwise any of them is enough.
-        evaluator: whose functions count.
+        all_of: whether all metrics have to hold; otherwise any one is enough.
+        evaluator: the published evaluator whose functions are used.
     """
 
     metrics: tuple[MetricCall, ...]
@@ -140,7 +140,7 @@ def _call(given: object, number: int) -> MetricCall:
 
 
 def asks_signal(options: Mapping[str, object]) -> bool:
-    """Whether the answer is a signal of those who work at a desktop, in place of a file."""
+    """Whether the answer is a signal, as given at a desktop, instead of a file."""
     given = options.get("metrics")
     metrics = given if isinstance(given, list | tuple) else ()
     return bool(metrics) and all(

@@ -1,8 +1,9 @@
-"""Pages of PDF: how many, and their text.
+"""Metrics for PDF files: the number of pages, and their text.
 
 Sources, read and not run: ``compare_pdfs`` (xlang-ai/Spider2-V, chrome.py at 34684a67) and
-``check_pdf_pages`` (a public copy of OSWorld's pdf.py). The published functions take the text with
-PyMuPDF; here pypdf does, inside the sandbox: a score below 1 may differ from the published one.
+``check_pdf_pages`` (a public copy of OSWorld's pdf.py). The published functions extract the text
+with PyMuPDF. Here pypdf does that, inside the sandbox, so a score below 1 may differ from the
+published one.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ _MAX_COMPARED = 32_768
 
 @functools.cache
 def _library() -> bytes:
-    """The source of pypdf as the sandbox imports it, compiled as well: that takes a second.
+    """Returns pypdf as an archive for the sandbox to import, with source and compiled files.
 
-    The sandbox takes what is compiled if its Python is of the same version.
+    Compiling takes a second. The sandbox uses the compiled files if its Python has the same
+    version.
     """
     spec = importlib.util.find_spec("pypdf")
     if spec is None or spec.origin is None:
@@ -60,19 +62,19 @@ def _library() -> bytes:
 def read_pages(
     files: SealedFiles | None, data: bytes, *, with_text: bool = True
 ) -> Mapping[str, Any]:
-    """How many ``pages`` a PDF file has, and their text.
+    """Reads the number of ``pages`` of a PDF file, and their text.
 
     Args:
-        files: reads it in the sandbox; None if there is no sandbox.
+        files: reads the file in the sandbox; None if there is no sandbox.
         data: the file.
-        with_text: whether the text is read.
+        with_text: whether to read the text.
 
     Raises:
-        UnreadableFileError: it is not a PDF file, or reading it takes too much.
-        RecalcError: there is no sandbox, or nothing in it that reads PDF.
+        UnreadableFileError: the file is not a PDF file, or reading it exceeds a limit.
+        RecalcError: there is no sandbox, or it cannot read PDF.
     """
     if files is None:
-        raise RecalcError("PDF is read in the sandbox, and there is none")
+        raise RecalcError("PDF is read in the sandbox, but there is none")
     library = _library()
     options = {"library_bytes": len(library), "texts": with_text}
     return files.read_file("pypdf", library + data, options)
@@ -88,7 +90,7 @@ def _read(asked: Asked, data: bytes, side: Side, *, texts: bool = True) -> Mappi
 
 
 def published_pages(asked: Asked) -> float:
-    """The number of pages against what the task states."""
+    """Compares the number of pages with that in the task."""
     if asked.answer is None:
         return 0.0
     rule = {"method": asked.rule("relation"), "ref": asked.rule("ref_value")}
@@ -100,7 +102,7 @@ def published_pages(asked: Asked) -> float:
 
 
 def right_pages(asked: Asked) -> Wrong | None:
-    """The same."""
+    """Compares the number of pages with that in the task."""
     rule = {"method": asked.rule("relation"), "ref": asked.rule("ref_value")}
     if asked.answer is None:
         return MISSING
@@ -111,7 +113,7 @@ def right_pages(asked: Asked) -> Wrong | None:
 
 
 def published_pdfs(asked: Asked) -> float:
-    """How alike both are as text, from 0 to 1."""
+    """Returns how similar the text of both files is, from 0 to 1."""
     if asked.answer is None:
         return 0.0
     try:
@@ -127,7 +129,7 @@ def published_pdfs(asked: Asked) -> float:
 
 
 def right_pdfs(asked: Asked) -> Wrong | None:
-    """The same words on each page, in the same order."""
+    """Compares the words of each page, in order."""
     gold = _read(asked, asked.bytes_of_gold, Side.GOLD)
     if asked.answer is None:
         return MISSING

@@ -1,4 +1,4 @@
-"""Text, tables as text, and whether a file is there.
+"""Metrics for text, for tables as text, and for the existence of a file.
 
 Sources, read and not run: ``compare_csv``, ``check_include_exclude`` and ``exact_match`` of
 xlang-ai/Spider2-V (table.py at 4d3081c4, general.py at 06235a32), public copies of OSWorld's
@@ -26,7 +26,7 @@ from judge.compare.rules.published_error import PublishedError, Side
 
 _BLANKS = re.compile(r"\s+")
 _ENCODINGS = ("utf-8", "latin-1")
-"""OSWorld tries more, but the second of these reads any file."""
+"""OSWorld tries more encodings, but the second of these can read any file."""
 
 _MAX_FIELD = 1 << 20
 
@@ -46,7 +46,7 @@ def _csv_lines(asked: Asked, data: bytes, side: Side) -> list[str]:
 
 
 def published_csv(asked: Asked) -> float:
-    """Line by line."""
+    """Compares two tables line by line."""
     if asked.answer is None:
         return 0.0
     lines = _csv_lines(asked, asked.answer, Side.ANSWER)
@@ -72,7 +72,7 @@ def _rows(asked: Asked, data: bytes, side: Side) -> list[tuple[str, ...]]:
 
 
 def right_csv(asked: Asked) -> Wrong | None:
-    """Field by field, however they are quoted."""
+    """Compares two tables field by field, whatever their quotes."""
     if asked.answer is None:
         return MISSING
     gold = _rows(asked, asked.bytes_of_gold, Side.GOLD)
@@ -86,7 +86,7 @@ def _prepared(asked: Asked, text: str) -> str:
 
 
 def published_text_file(asked: Asked) -> float:
-    """The whole text, perhaps without case and with each run of blanks as one."""
+    """Compares the whole text; options may ignore case and reduce runs of blanks to one blank."""
     if asked.answer is None:
         return 0.0
     first = _prepared(asked, published_text(asked.answer, Side.ANSWER))
@@ -94,7 +94,7 @@ def published_text_file(asked: Asked) -> float:
 
 
 def right_text_file(asked: Asked) -> Wrong | None:
-    """The lines; blank ones at the end do not count."""
+    """Compares the lines, without blank ones at the end."""
     if asked.answer is None:
         return MISSING
     lines = [
@@ -105,19 +105,19 @@ def right_text_file(asked: Asked) -> Wrong | None:
 
 
 def answered_text(asked: Asked) -> str | None:
-    """The typed answer, or the text of the file."""
+    """Returns the typed answer, or the text of the file."""
     if asked.text is not None:
         return asked.text
     return None if asked.answer is None else plain_text(asked.answer, Side.ANSWER)
 
 
 def published_match(asked: Asked) -> float:
-    """Equal to what the task states."""
+    """Whether the answer equals the text in the task."""
     return float(answered_text(asked) == asked.rule("expected"))
 
 
 def right_match(asked: Asked) -> Wrong | None:
-    """Equal, blanks around aside."""
+    """Compares the answer with the text in the task, ignoring outer blanks."""
     actual, expected = answered_text(asked), asked.rule("expected")
     if isinstance(actual, str) and isinstance(expected, str) and actual.strip() == expected.strip():
         return None
@@ -136,7 +136,7 @@ def _include_exclude(asked: Asked) -> tuple[list[str], list[str]]:
 
 
 def published_include(asked: Asked) -> float:
-    """All strings of one list are in the text, and none of the other."""
+    """Whether the text contains all strings of one list, and none of the other."""
     text = answered_text(asked)
     if text is None:
         return 0.0
@@ -147,7 +147,7 @@ def published_include(asked: Asked) -> float:
 
 
 def right_include(asked: Asked) -> Wrong | None:
-    """The same; without any string it asks for nothing."""
+    """Compares as published, but two empty lists are a fault of the task."""
     include, exclude = _include_exclude(asked)
     if not include and not exclude:
         raise PublishedError("ValueError", "nothing is to be included or excluded", Side.RULES)
@@ -164,12 +164,12 @@ def right_include(asked: Asked) -> Wrong | None:
 
 
 def published_existence(asked: Asked) -> float:
-    """The file is there."""
+    """Whether the file exists."""
     return float(asked.answer is not None)
 
 
 def right_existence(asked: Asked) -> Wrong | None:
-    """The file is there."""
+    """Checks that the file exists."""
     return MISSING if asked.answer is None else None
 
 

@@ -50,7 +50,7 @@ class Published:
 
     @property
     def is_suite_fault(self) -> bool:
-        """Whether the evaluator raises because of the gold or the rules, whatever the answer is."""
+        """Whether the gold or the rules cause the error, whatever the answer is."""
         return self.error is not None and self.error.side in {Side.GOLD, Side.RULES, None}
 
 

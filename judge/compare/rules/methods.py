@@ -209,7 +209,7 @@ def _common(first: str, second: str) -> int:
 
 
 def texts_alike(rule: Mapping[str, Any], actual: str, expected: str) -> bool | None:
-    """Whether two strings are alike in the way that a rule asks; None for an unknown way."""
+    """Whether two strings are similar by a rule's type of match; None if it is unknown."""
     kind = rule.get("type")
     if kind == "includes":
         return expected in actual

@@ -39,14 +39,14 @@ _MAX_RECTANGLES = 2000
 
 
 def cells_of(places: Sequence[str]) -> Rows:
-    """Returns the cells of several rectangles: for each band of rows, the columns they cover."""
+    """Returns the rectangles of written ranges; text that is not a range is left out."""
     return tuple(
         window for part in places if (window := parse_window(part.replace("$", "").upper()))
     )
 
 
 def between(inner: Rows, places: Sequence[str], outer: Rows) -> bool:
-    """Whether some cells hold all of others and are among a third set, however they are written."""
+    """Whether ranges contain all cells of ``inner``, and ``outer`` contains all of theirs."""
     middle = cells_of(places)
     return _covers(middle, inner) and _covers(outer, middle)
 
@@ -131,7 +131,7 @@ def cells_with(element: Element) -> list[str]:
 
 
 def _fits(element: Element, entry: Mapping[str, Any]) -> bool:
-    """Whether a validation has all properties of an entry: cells as sets, items without blanks."""
+    """Whether a validation has all properties of an entry; ranges are compared as sets of cells."""
     for name, method in entry.items():
         value: object
         if name in {"ranges", "sqref", "cells"}:
@@ -184,7 +184,7 @@ def sparkline(judged: Judged, rule: Rule) -> Said | None:
 
 
 def chart(judged: Judged, rule: Rule) -> Said | None:
-    """Whether two sheets have the same charts, as far as the rule asks."""
+    """Checks that two sheets have the same charts, by the properties that the rule names."""
     return _described(
         judged,
         rule,
@@ -194,7 +194,7 @@ def chart(judged: Judged, rule: Rule) -> Said | None:
 
 
 def pivot_table(judged: Judged, rule: Rule) -> Said | None:
-    """Checks that two sheets have pivot tables with the same properties, as far as named."""
+    """Checks that two sheets have the same pivot tables, by the properties that the rule names."""
     return _described(
         judged,
         rule,

@@ -228,7 +228,7 @@ def chart_property(chart: Chart, name: str) -> object:
 
 
 def shown_labels(series: Series, plot: Plot) -> tuple[str, ...]:
-    """What the data labels of a series show; its own ones come before those of all series."""
+    """Returns what a series' data labels show; its own settings override the chart's."""
     labels = plot.labels if series.labels is None else series.labels
     return () if labels is None else tuple(sorted(labels.shows))
 
@@ -280,7 +280,7 @@ def pivot_source(book: Book, pivot: Pivot) -> tuple[object, ...]:
                 sheet = sheet.strip("'").replace("''", "'")
     window = parse_window((range_text or "").replace("$", ""))
     rows = None if window is None else (window.min_row, window.max_row)
-    # Columns without a field at either end are ignored: programs include them or not.
+    # Outer columns without items are ignored: programs differ in whether they name them.
     headings = [field.name for field in pivot.fields]
     used = [index for index, field in enumerate(pivot.fields) if field.items]
     named = headings[used[0] : used[-1] + 1] if used else headings

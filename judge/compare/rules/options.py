@@ -85,7 +85,7 @@ def faults_of(rules: Sequence[Mapping[str, object]]) -> Iterator[str]:
         kind = str(rule["type"])
         rule_type = RULE_CATALOGUE.get(kind)
         if rule_type is None:
-            yield f"rule {number}: there is no type {kind!r}; there are {_listed(RULE_CATALOGUE)}"
+            yield f"rule {number}: there is no type {kind!r}; types: {_listed(RULE_CATALOGUE)}"
             continue
         for fault in _faults_of_rule(rule, rule_type):
             yield f"rule {number} ({kind}): {fault}"
@@ -95,8 +95,8 @@ def _faults_of_rule(rule: Mapping[str, object], rule_type: RuleType) -> Iterator
     options = {**rule_type.required, **rule_type.optional}
     for name in rule:
         if name != "type" and name not in options:
-            allowed = _listed(options) if options else "none besides the type"
-            yield f"option {name!r} is unknown; there are {allowed}"
+            allowed = _listed(options) if options else "none except the type"
+            yield f"option {name!r} is unknown; options: {allowed}"
     for name in rule_type.required:
         if name not in rule:
             yield f"option {name!r} is missing"
@@ -172,7 +172,7 @@ def _properties(allowed: Sequence[str], *, needed: bool = True) -> _Check:
             yield f"is empty, so nothing would be compared; properties: {_listed(allowed)}"
         for name in value:
             if name not in allowed:
-                yield f"has no property {_shown(name)}; there are {_listed(allowed)}"
+                yield f"has no property {_shown(name)}; properties: {_listed(allowed)}"
 
     return check
 
@@ -226,7 +226,7 @@ def _asked(allowed: Sequence[str]) -> _Check:
             return
         for name, asked in value.items():
             if name not in allowed:
-                yield f"has no property {_shown(name)}; there are {_listed(allowed)}"
+                yield f"has no property {_shown(name)}; properties: {_listed(allowed)}"
             elif not isinstance(asked, Mapping) or set(asked) != {"method", "ref"}:
                 yield f"{name}: must be an object with 'method' and 'ref', not {_shown(asked)}"
             else:
@@ -271,7 +271,7 @@ def _method(asked: Mapping[str, object]) -> Iterator[str]:
         if not isinstance(ref, list | tuple):
             yield f"the ref of {method} must be a list, not {_shown(ref)}"
     else:
-        yield f"there is no method {_shown(method)}; there are {_listed(METHODS)}"
+        yield f"there is no method {_shown(method)}; methods: {_listed(METHODS)}"
 
 
 def _approx(method: str, ref: object) -> Iterator[str]:

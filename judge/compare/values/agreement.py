@@ -112,7 +112,7 @@ class Agreement:
 
 
 AGREES = Agreement()
-"""The value is right."""
+"""The result for a value that agrees."""
 
 WRONG_VALUE = "wrong_value"
 WRONG_TYPE = "wrong_type"

@@ -123,7 +123,7 @@ def _read_rule(name: str, value: object) -> VariableRule:
         raise ValueError(f"variable {name!r}: must be an object with a type")  # noqa: TRY004
     for field in value:
         if field not in _FIELDS:
-            raise ValueError(f"variable {name!r}: the field {field!r} is not known")
+            raise ValueError(f"variable {name!r}: the field {field!r} does not exist")
     kind = _choice(AnswerType, name, "type", value.get("type"))
     match = _choice(Match, name, "match", value.get("match", Match.EXACT.value))
     if match not in _FITTING[kind]:

@@ -163,8 +163,8 @@ def test_a_slip_in_a_rule_is_named_with_its_task(write: Write) -> None:
         'suite.json, task 1 (id "q2")',
     ]
     own_place, place = "'cases[0].golds[0].options'", "'checker.options'"
-    assert f"field {own_place} {start} 2: there is no type 'zom'; there are sheet_name" in found[0]
-    unknown = "option 'props' is unknown; there are sheet_idx0, sheet_idx1"
+    assert f"field {own_place} {start} 2: there is no type 'zom'; types: sheet_name" in found[0]
+    unknown = "option 'props' is unknown; options: sheet_idx0, sheet_idx1"
     assert found[1].endswith(f"field {place} {start} 1 (freeze): {unknown}")
 
 

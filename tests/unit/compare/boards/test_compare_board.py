@@ -34,7 +34,7 @@ def test_the_exit_code_says_whether_they_are_equal(files: Path) -> None:
     different = compare(files, "other.xlsx")
     assert different.exit_code == 1
     assert different.stdout.splitlines()[1:4] == [
-        "  property 1 (Data): On the first sheet, the charts have the titles of the gold's.",
+        "  property 1 (Data): On the first sheet, the charts have the same titles as in the gold.",
         '    expected "Sales"',
         '    found "Sale"',
     ]

@@ -31,13 +31,13 @@ def test_every_type_is_known_and_sound_published_rules_have_no_fault() -> None:
 @pytest.mark.parametrize(
     ("rule", "fault"),
     [
-        ({"type": "chrt"}, "rule 1: there is no type 'chrt'; there are sheet_name, sheet_data,"),
+        ({"type": "chrt"}, "rule 1: there is no type 'chrt'; types: sheet_name, sheet_data,"),
         ({"type": "freeze", "sheet_idx0": 0}, "rule 1 (freeze): option 'sheet_idx1' is missing"),
-        ({"type": "sheet_name", "prop": 1}, "option 'prop' is unknown; there are none besides"),
+        ({"type": "sheet_name", "prop": 1}, "option 'prop' is unknown; options: none except"),
         ({"type": "freeze", **PAIR, "sheet_idx0": "Sales"}, "must be a sheet, not 'Sales'"),
         ({"type": "freeze", **PAIR, "sheet_idx0": -1}, "must be a sheet, not -1"),
         ({"type": "freeze", **PAIR, "sheet_idx0": "EIx"}, "must be a sheet, not 'EIx'"),
-        ({"type": "chart", **PAIR, "chart_props": ["titel"]}, "no property 'titel'; there are"),
+        ({"type": "chart", **PAIR, "chart_props": ["titel"]}, "no property 'titel'; properties:"),
         ({"type": "chart", **PAIR, "chart_props": "title"}, "must be a list of properties"),
         ({"type": "style", **PAIR, "props": []}, "is empty, so nothing would be compared"),
         ({"type": "style", **PAIR}, "option 'props' is missing"),

@@ -225,7 +225,7 @@ def test_what_ends_the_published_script_is_noted() -> None:
         ({"x": {"type": "int", "match": "fuzzy"}}, "does not fit type 'int'"),
         ({"x": {"type": "float", "tolerance": -1}}, "tolerance must be 0 or a positive number"),
         ({"x": {"type": "expression", "operands": ["1"]}}, "operands must be a list of numbers"),
-        ({"x": {"type": "int", "unit": "m"}}, "the field 'unit' is not known"),
+        ({"x": {"type": "int", "unit": "m"}}, "the field 'unit' does not exist"),
     ],
 )
 def test_rules_that_do_not_fit_are_named(rules: object, problem: str) -> None:
