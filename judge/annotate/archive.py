@@ -31,7 +31,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 @dataclass(frozen=True)
 class CaseData:
-    """The two workbooks of a case; each is opened only once, even if many ideas change it.
+    """The two workbooks of a case; each is opened only once, however many new cases start from it.
 
     Attributes:
         number: number of the case.

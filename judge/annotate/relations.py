@@ -293,7 +293,7 @@ def once_each(
     headings: Mapping[tuple[str, int], str],
     instruction: str,
 ) -> OnceEach | None:
-    """The column of text that has no repeated value in any gold, although the inputs have.
+    """The text column whose values repeat in the inputs, but never within a gold.
 
     Several columns may be like that by chance. One of them is the key of the answer only if the
     question names its heading, and no heading of the others.

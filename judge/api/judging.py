@@ -244,7 +244,7 @@ class ComputedWhereNeeded:
     def fill(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
     ) -> ComputedValues:
-        """Computes the formula cells in some ranges that have no trusted value.
+        """Computes those formula cells in some ranges whose values are missing or not trusted.
 
         Raises:
             WorkbookError: the ranges cannot be read.

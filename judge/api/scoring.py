@@ -191,7 +191,7 @@ def note_outputs(run: GivenPath, folder: GivenPath) -> None:
 
 
 def own_values(path: GivenPath, run: RunDocument) -> bool:
-    """Whether, by this user's commands on this machine, the values in a run's outputs are trusted.
+    """Whether this user's own commands on this machine make the values of a run's outputs trusted.
 
     They are if a command of this user named the folder of finished workbooks, or requested
     episodes with only mouse and keyboard. The contents of the results directory prove nothing.

@@ -165,7 +165,7 @@ class WorkbookKind(DraftKind):
         return dataset_record(task_id, given, before)
 
     def place(self, record: Record, files: Sequence[tuple[Path, Path]], scratch: Path) -> Task:
-        """Copies the workbooks under the names of the format."""
+        """Copies the workbooks, and names the copies as the format prescribes."""
         if not files:
             raise UsageError(f"task {record['id']}: it has no case", hint="Give --case INPUT GOLD.")
         placed = []

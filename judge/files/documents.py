@@ -98,7 +98,7 @@ def read_json(
     """Reads the JSON document of a regular file; None if nothing has that name.
 
     Raises:
-        JudgeError: of the class ``error``, as :func:`read_regular`, and if it is not JSON.
+        JudgeError: :func:`read_regular` fails, or the file is not JSON; of the class ``error``.
     """
     data = read_regular(path, error, most_bytes=most_bytes)
     if data is None:

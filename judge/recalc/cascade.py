@@ -310,7 +310,7 @@ class _Inquiry:
             asking.ask(name, self._question.timeout_s)
 
     def _decide_all(self) -> None:
-        """Decides the requested cells and, if engines disagree, the cells that these depend on."""
+        """Decides the values of requested cells; if engines disagree, of their precedents too."""
         requested = self._question.requested
         self._words.clear()
         self._late.clear()

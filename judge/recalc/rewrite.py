@@ -34,7 +34,7 @@ _VALUE = re.compile(rb"<(?P<prefix>\w+:)?(?P<tag>v|is)\b" + _QUOTED + rb"?(?P<en
 _FORMULA = re.compile(rb"<(?:\w+:)?f\b")
 
 COPIED_BYTES, COPIED_PARTS = 64 * 1024 * 1024, 10_000
-"""Largest package, in unpacked bytes and in parts, of which a copy is made only to save time."""
+"""A package with more unpacked bytes or more parts is not copied if that would only save time."""
 
 
 class _Keep:

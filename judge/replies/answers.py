@@ -130,8 +130,8 @@ def _last_readable(pieces: list[str]) -> StatedAnswer:
 def _published_cleaning(text: str) -> str:
     """Changes the text as the published script does before it reads JSON.
 
-    Another rule of the script, about values without quotes, is left out: it only matches text that
-    is not JSON, whether or not the rule is applied.
+    Another rule of the script, about values without quotes, is left out, because it makes no
+    difference: text that it matches is not JSON before the rule is applied, nor afterwards.
     """
     text = _TUPLE.sub(r"[\1]", text)
     text = text.replace('\\"', '"').replace("True", "true").replace("False", "false")

@@ -1,7 +1,7 @@
 """The two figures in addition to the score: collateral damage and dynamic answers. Pure.
 
-A share of tasks has Wilson's interval, because tasks are independent of each other; the cases of a
-task are not.
+A share of tasks has Wilson's interval, which assumes independence: tasks are independent of each
+other, but the cases of one task are not.
 """
 
 from __future__ import annotations

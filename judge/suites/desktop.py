@@ -65,7 +65,7 @@ REQUESTED_FILE = "file"
 """Name of the task detail with the file that the task asks for, if that is not a workbook."""
 
 DESKTOP_FOLDER = "folder"
-"""Name of the task detail with the folder, below the home folder, that the task works in.
+"""Name of the task detail that says in which folder, below the home folder, the task is done.
 
 The task's files are placed there on a desktop, and the whole folder is brought back.
 """

@@ -133,7 +133,7 @@ def _expression(names: list[str], task: str) -> str:
 
 
 def _name(name: str, task: str, seen: set[str]) -> str:
-    """The regular expression for one name of a pattern."""
+    """The regular expression for one file or folder name in a pattern."""
     parts: list[str] = []
     position = 0
     while position < len(name):

@@ -325,7 +325,7 @@ _ABOUT_CASES = frozenset({"says-nothing", "beyond-position", "manual-rule"})
 
 
 def _on_its_list(suspect: Suspect) -> Suspect:
-    """Moves a suspect from a file that is older than the two lists to its list."""
+    """Puts a suspect on its list; needed for files from before suspects had two lists."""
     return replace(suspect, about=About.CASE) if suspect.sign in _ABOUT_CASES else suspect
 
 

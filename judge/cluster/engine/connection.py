@@ -120,7 +120,7 @@ class WorkerTurns:
             self._present = frozenset(addresses)
 
     def is_first(self, address: str, key: str) -> bool:
-        """Returns whether a worker has no earlier task."""
+        """Returns whether a worker has no task that is earlier than this one."""
         with self._lock:
             return self._keys.get(address, [key])[0] == key
 

@@ -35,7 +35,7 @@ _HARMLESS = frozenset({("builtins", "bytes")})
 """The names in the pickles that Dask makes for every answer, which is always bytes."""
 
 MAX_MESSAGE_BYTES = MAX_ANSWER_BYTES + 16 * MIB
-"""Longest message that is read; answers that are longer together are fetched one by one."""
+"""Longest message that is read; answers that would exceed it together are fetched one by one."""
 
 MAX_STRUCTURE_BYTES = 8 * MIB
 """Longest description of a message's structure; for a thousand workers, it has a tenth of this."""

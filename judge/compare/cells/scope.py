@@ -331,10 +331,11 @@ class Scope:
     """Results of the options ``keep`` and ``formula_asked``.
 
     Attributes:
-        keep: how losses count: ``off``, ``note`` or ``fail``.
+        keep: how lost features count: ``off``, ``note`` or ``fail``.
         formula_asked: how constants count if a formula is requested: ``off``, ``note`` or ``fail``.
-        kept: the losses; None if they were not or could not be examined.
-        formula: whether the requested formula exists; None in the same cases.
+        kept: the lost features; None if they were not, or could not be, examined.
+        formula: whether the requested formula exists; None if that was not, or could not be,
+            examined.
         problems: option -> why it could not be examined.
     """
 

@@ -66,9 +66,9 @@ class ToolsIdentity(TypedDict, total=False):
     servers: list[ServerRecord]
     limits: dict[str, float | None]
     as_published: list[str]
-    """Departures that follow the published evaluation."""
+    """Departures of the published evaluation that are reproduced."""
     corrected: list[str]
-    """Departures from the published evaluation that are corrected."""
+    """Departures of the published evaluation that are corrected."""
     licences: dict[str, dict[str, str]]
     """Licences, by server, then by package."""
     preset_sha256: Sha256

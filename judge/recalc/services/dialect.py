@@ -311,7 +311,7 @@ REWRITINGS: dict[str, Rewriting] = {
 }
 
 OF_1900 = frozenset(("DAY", "MONTH", "YEAR", "DATE"))
-"""Rewritings only for workbooks that count days from 1900."""
+"""Functions that are rewritten only if the workbook counts days from 1900."""
 
 DEEPEST = 12
 """Calls nested deeper than this stay as they are: some rewritings repeat their arguments."""

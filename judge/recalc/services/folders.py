@@ -92,7 +92,7 @@ class Folder:
             raise CannotStartError(f"its temporary folder cannot be used: {error}") from error
 
     def enter(self) -> None:
-        """Makes it the temporary folder of this process and of the processes that it starts."""
+        """Makes this folder the temporary one of this process and of those that it starts."""
         os.chdir(self.path)
         os.environ.update(TMPDIR=self.path, HOME=self.path)
         tempfile.tempdir = self.path

@@ -1,9 +1,9 @@
-"""Gives MATCH over a computed range the value that it has in Excel outside array formulas.
+"""Makes MATCH over a computed range give what Excel gives outside array formulas.
 
-``MATCH(1,(A1:A9="x")*(B1:B9="y"),0)`` is #VALUE! to Excel unless it is entered as an array formula
-("How to correct a #VALUE! error in INDEX/MATCH functions" in Microsoft's support pages, and golds
-saved by Excel). LibreOffice intersects ranges implicitly as Excel does, but computes the second
-argument of MATCH as an array in any formula.
+In Excel, ``MATCH(1,(A1:A9="x")*(B1:B9="y"),0)`` is #VALUE! unless it is entered as an array
+formula: see "How to correct a #VALUE! error in INDEX/MATCH functions" in Microsoft's support pages;
+golds saved by Excel confirm it. LibreOffice intersects ranges implicitly as Excel does, but always
+computes the second argument of MATCH as an array.
 
 Standard library only: this text goes into the sandbox.
 """

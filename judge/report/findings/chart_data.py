@@ -191,7 +191,7 @@ def axis_title(chart: Chart, letter: str) -> str:
 
 
 def axis_of(chart: Chart, letter: str) -> Axis | None:
-    """The ``x`` or ``y`` axis of a chart's first part."""
+    """The ``x`` or ``y`` axis of a chart's first plot."""
     if not chart.plots:
         return None
     plot = chart.plots[0]

@@ -53,9 +53,9 @@ def show_pivots(
         max_pairs: how many pairs are shown.
 
     Returns:
-        ``agreeing`` and ``more`` as for charts, and ``pairs``, each with ``rows``, ``gold`` and
-        ``output``: for each area ``name`` and ``fields`` (``text`` and ``state``); null if there is
-        no pivot table.
+        ``agreeing`` and ``more`` as for charts, and ``pairs``. Each pair has ``rows``, ``gold`` and
+        ``output``. The last two are null if that side has no pivot table; otherwise, they list its
+        areas, each with ``name``, ``fields`` (``text`` and ``state``) and ``more``.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.

@@ -316,7 +316,7 @@ def version_view(version: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _made(version: Mapping[str, Any], level: str) -> str:
-    """When a version was made; rounded to its slot if the time would reveal a judging's end."""
+    """When a version was made; rounded down if the exact time would reveal when a judging ended."""
     return str(
         version["created"] if Level(level).shows(Level.VERDICTS) else slot(version["created"])
     )

@@ -171,7 +171,7 @@ def entries_of(
 
 
 def ties_among(entries: Sequence[Entry], setting: Setting) -> Ties | None:
-    """The tests of all pairs; None if the level does not show tasks."""
+    """The significance tests of all pairs of entries; None if the level does not show tasks."""
     means = [entry.scored.means for entry in entries if entry.scored is not None]
     return ties_of(means, setting.metric) if means and len(means) == len(entries) else None
 

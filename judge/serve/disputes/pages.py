@@ -314,7 +314,7 @@ def _suspect(
 
 
 def _disputed_cells(server: Server, group: Group) -> list[tuple[str, str, str]]:
-    """The cells in which the first disputed answer that has a record differs."""
+    """The differing cells of the first disputed answer for which such cells are recorded."""
     differing = (
         cells_of(server, row["submission"], group.task, group.case) for row in group.disputes
     )

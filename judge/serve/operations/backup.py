@@ -124,7 +124,7 @@ def _fill(
 
 
 def _named(database: Database) -> list[str]:
-    """The files in the data folder that rows of the database name."""
+    """The paths in the data folder to which the database refers."""
     with database.reading() as connection:
         bodies = connection.scalars(sa.select(t.submission.c.sha256).distinct()).all()
         suites = connection.scalars(sa.select(t.revision.c.folder).distinct()).all()

@@ -142,7 +142,7 @@ class ChecklistFormat(SuiteFormat):
         return None if match is None else (match["id"], 1)
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The first file keeps its own name; the output is next to it, or is a folder."""
+        """Paths of the first input, under its own name, and of the output file or folder."""
         files = question.inputs[0].files if question.inputs else ()
         name = PurePosixPath(files[0].name if files else "input.xlsx")
         if self.work_folder:

@@ -22,7 +22,7 @@ from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspe
 from judge.workbook.cell import CellValue
 
 MAX_RESTORED = 2_000
-"""How many constants of a gold are at most replaced by the input's."""
+"""At most this many cells of a gold are replaced by the input's; if there are more, none are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,7 +296,7 @@ class BookFacts:
         return tables, problems
 
     def _problem(self, error: WorkbookError) -> str:
-        """The message of an error in one part; an exceeded limit is raised again."""
+        """The message of an error in one part; raises instead if a limit is exceeded."""
         self._package.budget.check()
         return error.message
 

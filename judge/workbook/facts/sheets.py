@@ -173,7 +173,7 @@ class LinkFact:
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """A chart in a cell: ``line``, ``column`` or ``stacked``, its cell, and its data."""
+    """A chart in a cell: its kind (``line``, ``column`` or ``stacked``), its cell and its data."""
 
     kind: str
     place: str

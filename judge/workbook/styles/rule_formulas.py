@@ -149,7 +149,7 @@ _IDLE = re.compile(r"[\s$]+")
 
 
 def canonical(formula: str) -> str:
-    """Removes spaces and dollar signs from a condition, which make no difference in its cell."""
+    """Upper-cases a condition and drops spaces and dollar signs: within one cell, none matter."""
     return outside_text(formula, lambda text: _IDLE.sub("", text).upper())
 
 
