@@ -47,11 +47,11 @@ from judge.workbook.reader import open_workbook
 from judge.workbook.styles.style_sheet import canonical_number_format
 
 MAX_CELLS = 100_000
-"""Cells of a range that an item compares; the largest published one has 2,470."""
+"""Largest range that an item compares, in cells; the largest published one has 2,470."""
 
 _NEAR_ZERO = 1e-9
 _BOUND_NOISE = 1e-9
-"""A distance this much over the tolerance, as a share of it, is a rounding error."""
+"""Excess over the tolerance, as a share of it, that still counts as a rounding error."""
 
 _DAYS = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -59,7 +59,7 @@ _DAYS = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def value_of_json(value: object) -> CellValue:
-    """The value of a cell that an item states.
+    """Returns the cell value that an item states as JSON.
 
     Raises:
         MalformedError: a date cannot be read.
@@ -82,11 +82,12 @@ def value_of_json(value: object) -> CellValue:
 
 
 def agreement_of(item: Item) -> Agree:
-    """When a value agrees with the one that an item states.
+    """Returns the test of whether a value agrees with the value that an item states.
 
-    Numbers agree within ``tolerance``, or ``relative`` of the larger one; without either, except
-    for rounding errors. Text agrees whatever its case and white space, unless ``exact`` says
-    otherwise. A number in a text cell does not count as a number unless ``text_numbers`` says so.
+    Numbers agree within ``tolerance``, or within the share ``relative`` of the larger number. If
+    neither is given, only rounding errors are ignored. Text is compared without regard to case and
+    white space, unless ``exact`` is set. A number in a text cell does not count as a number unless
+    ``text_numbers`` is set.
     """
     tolerance = item.number("tolerance")
     exact = item.fields.get("exact") is True
@@ -162,7 +163,7 @@ def _cell_faults(item: Item) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A cell of a range: its place, and both values."""
+    """A cell of a range: its position, the expected value, and the value in the answer."""
 
     row: int
     column: int
@@ -212,7 +213,7 @@ def _pairs(
 def _expected_values(
     item: Item, workspace: Workspace, window: Window
 ) -> Mapping[tuple[int, int], CellValue]:
-    """The stated values, or those of the same range of a gold.
+    """Returns the values that the item states, or those of the same range in its gold.
 
     Raises:
         GoldFaultError: the gold is missing, or cannot be read.
@@ -267,7 +268,7 @@ def _formula(item: Item, workspace: Workspace, _: Reading) -> Outcome:
 
 
 def _formula_fault(item: Item, cell: Cell | None, sheet: str) -> str:
-    """What an item has against a cell; empty if nothing."""
+    """Returns which requirement of the item the cell fails; empty if it meets all of them."""
     formula = None if cell is None else cell.formula
     if formula is None:
         return "there is no formula"
@@ -298,7 +299,7 @@ def _formula_fault(item: Item, cell: Cell | None, sheet: str) -> str:
 
 
 def _plain(formula: str, sheet: str) -> str:
-    """A formula for comparing: without spaces, dollar signs and the name of its own sheet."""
+    """Returns a formula without spaces, dollar signs and the name of its own sheet."""
     own = with_sheet_renamed(f"={formula.lstrip('=')}", sheet, "\x00own")
     bare = outside_text(own, lambda part: part.replace(" ", "").replace("$", "").upper())
     return bare.replace("'\x00OWN'!", "").replace("\x00OWN!", "")
@@ -328,13 +329,13 @@ _OTHER_HUES = {"orange": 0.12, "yellow": 0.22, "cyan": 0.5, "purple": 0.92}
 
 
 def colour_class(rgb: str) -> str:
-    """The family of a colour: ``blue`` for 0000FF as well as for 0070C0.
+    """Returns the family of a colour, such as ``blue`` for both 0000FF and 0070C0.
 
     Args:
         rgb: six hexadecimal digits.
 
     Returns:
-        One of :data:`COLOURS`, or ``cyan``; empty if it is not a colour.
+        One of :data:`COLOURS`, or ``cyan``; empty if ``rgb`` is not a colour.
     """
     try:
         red, green, blue = (int(rgb[-6:][index : index + 2], 16) / 255 for index in (0, 2, 4))
@@ -356,11 +357,11 @@ def colour_class(rgb: str) -> str:
 
 
 def source_of(cell: Cell) -> str:
-    """Where the value of a cell comes from, as bankers colour it.
+    """Returns where the value of a cell comes from, as bankers distinguish it by colour.
 
     Returns:
-        ``typed`` for a number, ``file`` or ``sheet`` for a formula that refers to another one,
-        ``formula`` for any other; empty for text, dates, truth values and blanks.
+        ``typed`` for a number, ``file`` or ``sheet`` for a formula that refers to another file or
+        sheet, ``formula`` for any other formula; empty for text, dates, truth values and blanks.
     """
     if cell.formula is not None:
         words = tokens(cell.formula)
@@ -373,11 +374,11 @@ def source_of(cell: Cell) -> str:
 
 
 BANKER = {"typed": "blue", "sheet": "green", "file": "red"}
-"""Where a value comes from -> the colour that bankers give it."""
+"""Source of a value -> the colour that bankers give it."""
 
 
 def convention_fault(cell: Cell, book: OpenBook) -> str:
-    """What the convention of bankers says against the colour of a cell; empty if nothing."""
+    """Returns how a cell's colour breaks the bankers' convention; empty if it does not."""
     right = BANKER.get(source_of(cell))
     if right is None:
         return ""
@@ -421,7 +422,7 @@ def _windows(item: Item, book: OpenBook, sheet: str) -> Iterator[CellRange]:
 
 
 def _look_fault(item: Item, cell: Cell, book: OpenBook) -> str:
-    """What is wrong with the look of a cell; empty if nothing is."""
+    """Returns what is wrong with the format of a cell; empty if nothing is wrong."""
     style = book.workbook.style(cell.style)
     for name in ("bold", "italic"):
         if name in item.fields and getattr(style, name) is not item.fields[name]:
@@ -444,7 +445,7 @@ def _look_fault(item: Item, cell: Cell, book: OpenBook) -> str:
 
 
 def _has_colour(colour: str, asked: str) -> bool:
-    """Whether a colour is the one that is named, or of the family that is."""
+    """Whether a colour is the required colour, or belongs to the required family."""
     if asked.lower() in COLOURS:
         return colour_class(colour) == asked.lower()
     return colour[-6:].upper() == asked[-6:].upper()
@@ -493,7 +494,7 @@ def _format_faults(item: Item) -> Iterator[str]:
 
 
 def _spot(item: Item, area: str) -> str:
-    """A place as people write it: file, sheet and cells."""
+    """Returns sheet, cells and file in words for a message."""
     spot = "!".join(filter(None, (item.text("sheet"), area))) or "the sheet in front"
     return f"{spot} of {item.file}" if item.file else spot
 

@@ -1,7 +1,7 @@
 """The checker of lists of items with points.
 
 An answer is accepted if all deterministic items hold. Items for a model, a person or the suite's
-own program are on record as not judged; they never decide the verdict.
+own program are recorded as not judged; they never decide the verdict.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NO_DETERMINISTIC_ITEM = "no item is judged without a model, a person or the suit
 
 
 class ChecklistChecker(Checker):
-    """Judges each item of a list; all deterministic ones have to hold."""
+    """Judges each item of a list; all deterministic items have to hold."""
 
     name = NAME
     lists_items = True
@@ -58,21 +58,21 @@ class ChecklistChecker(Checker):
             get_profile(read.profile)
 
     def describe(self, spec: CheckerSpec) -> str:
-        """The name, and whose list it is."""
+        """Returns the checker's name, with the evaluator that published the list."""
         evaluator = _options(spec).evaluator
         return f"{self.name}: {evaluator}" if evaluator else self.name
 
     def aspects(self, spec: CheckerSpec) -> tuple[str, ...]:
-        """The kinds of its items."""
+        """Returns the kinds of the items, without repetitions."""
         return tuple(dict.fromkeys(item.kind for item in _options(spec).items))
 
     def requirements(self, task: Task, gold: Gold | None) -> Requirements:  # noqa: ARG002
-        """The items as sentences, with their points."""
+        """Returns the items as sentences, with their points."""
         options = _options(task.checker)
         return Requirements(tuple(map(_sentence, options.items)), options.evaluator)
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """Needs the inputs, with which published checks may compare, and the engines."""
+        """Requests the engines, the golds if any, and the inputs that published checks may need."""
         return Needs(golds=bool(case.golds), inputs=True, engines=True)
 
     def check(
@@ -99,7 +99,7 @@ class ChecklistChecker(Checker):
         return finding_of_items(judged_items(options, workspace, reading), options, reading, rules)
 
     def measure(self, task: Task, golds: Sequence[Gold], answer: Answer) -> CaseComparison | None:  # noqa: ARG002
-        """The items of a task that is left out: items that need a file are not judged."""
+        """Records all items as not judged; returns None if any item is deterministic."""
         options = _options(task.checker)
         if any(_is_deterministic(item) for item in options.items):
             return None
@@ -107,7 +107,7 @@ class ChecklistChecker(Checker):
         return _record(items, options, Reading.STANDARD)
 
     def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
-        """Counts the items; those that nobody here judges are noted."""
+        """Counts the deterministic items, and notes how many others are not judged here."""
         options = _options(task.checker)
         for gold in case.golds:
             gold.read()
@@ -119,7 +119,7 @@ class ChecklistChecker(Checker):
         return Examination(units=len(options.items) - len(others), notes=tuple(notes))
 
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:
-        """A gold that is a finished answer: a workbook, or a folder packed into one file."""
+        """Returns a gold that is a finished answer: a workbook, or a packed folder."""
         if gold.path is None and gold.data is None:
             return {}
         data = gold.read()
@@ -128,7 +128,10 @@ class ChecklistChecker(Checker):
         return {"": Answer(Origin.FINISHED, (AnswerFile(gold.name, data),))}
 
     def partial_answer(self, task: Task, gold: Gold) -> tuple[Answer, frozenset[str]] | None:
-        """A gold workbook of a task with several files, with a reply that says nothing."""
+        """Returns the gold workbook with a placeholder reply, and the ids of items it decides.
+
+        Returns None if the answer to the task is a workbook, or if the gold decides no item.
+        """
         decided = {
             item.id
             for item in _options(task.checker).items
@@ -147,7 +150,7 @@ CHECKER = ChecklistChecker()
 def workspace_of(
     case: TestCase, golds: Sequence[Gold], answer: Answer, compute: Compute
 ) -> Workspace:
-    """What an answer left, with the inputs and golds of its case.
+    """Returns the files of an answer, with the inputs and golds of its case.
 
     Raises:
         AnswerFaultError: the answer is an archive that cannot be read.
@@ -169,7 +172,7 @@ def workspace_of(
 def judged_items(
     options: ChecklistOptions, workspace: Workspace, reading: Reading
 ) -> list[JudgedItem]:
-    """Every item with its outcome, in order, after gates.
+    """Judges every item, in order, and applies the gates.
 
     Raises:
         RecalcError: an engine cannot be started.
@@ -186,7 +189,7 @@ def judged_items(
 def finding_of_items(
     items: Sequence[JudgedItem], options: ChecklistOptions, reading: Reading, rules: Rules
 ) -> Finding:
-    """The finding of a list: its deterministic items decide, every item is on record."""
+    """Returns the finding of a list: deterministic items decide, and all items are recorded."""
     failing = [
         (number, entry)
         for number, entry in enumerate(items, start=1)
@@ -251,10 +254,10 @@ def _sentence(item: Item) -> str:
 
 
 def _check_main(task: Task, answer: Answer, workspace: Workspace) -> None:
-    """An answer that is one workbook has to be readable; of a folder, each item judges its file.
+    """Checks that an answer of one workbook can be read; in a folder, each item reads its file.
 
     Raises:
-        AnswerFaultError: it is not.
+        AnswerFaultError: the workbook cannot be read.
     """
     if task.answer is AnswerForm.WORKBOOK and len(answer.files) == 1 == len(workspace.files):
         try:

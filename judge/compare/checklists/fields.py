@@ -1,4 +1,4 @@
-"""The fields of items: what their values may be, checked before anything is judged."""
+"""The fields of items and their allowed values, checked before anything is judged."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class FieldForm:
     """A field of a kind.
 
     Attributes:
-        fits: whether a value is one.
-        words: what it is, for messages, such as ``a number``.
-        required: whether it has to be there.
+        fits: whether a value is allowed.
+        words: the allowed values in words, for messages, such as ``a number``.
+        required: whether every item of the kind must have the field.
     """
 
     fits: Callable[[object], bool]
@@ -27,12 +27,12 @@ class FieldForm:
 
 
 def needed(form: FieldForm) -> FieldForm:
-    """The same field, which has to be there."""
+    """Returns the same field as a required one."""
     return replace(form, required=True)
 
 
 def is_texts(value: object) -> bool:
-    """Whether a value is a list of strings."""
+    """Whether a value is a list of strings, not empty and not too long."""
     return (
         isinstance(value, list | tuple)
         and 0 < len(value) <= _MAX_LIST
@@ -41,7 +41,7 @@ def is_texts(value: object) -> bool:
 
 
 def is_value(value: object) -> bool:
-    """Whether a value of JSON may be that of a cell: ``null`` is blank."""
+    """Whether a JSON value can stand for the value of a cell; ``null`` stands for a blank cell."""
     if isinstance(value, Mapping):
         return value.keys() in ({"date"}, {"error"}) and all(
             isinstance(text, str) for text in value.values()
@@ -74,7 +74,7 @@ def _is_cell(value: object) -> bool:
 
 
 def one_of(*names: str) -> FieldForm:
-    """One of some strings."""
+    """Returns a field whose value is one of the given strings."""
     return FieldForm(lambda value: value in names, f"one of {', '.join(names)}")
 
 
@@ -118,7 +118,7 @@ ROWS = FieldForm(
 
 
 def faults_of(item: Item, forms: Mapping[str, FieldForm]) -> Iterator[str]:
-    """What is wrong with the fields of an item, a line for each."""
+    """Yields what is wrong with the fields of an item, one line for each fault."""
     for name in item.fields:
         if name not in forms:
             others = ", ".join(forms) if forms else "none"

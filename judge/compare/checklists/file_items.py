@@ -38,7 +38,7 @@ from judge.workbook.package import Package
 from judge.workbook.tree import read_tree
 
 MAX_CHARS = 1_000_000
-"""Characters that an item searches."""
+"""Largest text that an item searches, in characters; the rest is ignored."""
 
 _MAX_ROWS = 200_000
 _PARAGRAPH = re.compile(r"\}(p|tr|br)$")
@@ -53,11 +53,11 @@ _NUMBER = re.compile(
 
 
 def text_of_file(workspace: Workspace, name: str) -> str:
-    """What a file says: cells of all sheets, paragraphs of a document, pages of a PDF file.
+    """Returns the text of a file: all cells, paragraphs or PDF pages, or the plain text.
 
     Raises:
         MissingError: the answer has no such file.
-        WorkbookError: it cannot be read.
+        WorkbookError: the file cannot be read.
         RecalcError: PDF cannot be read here.
     """
     path = workspace.path_of(name).lower()
@@ -72,7 +72,7 @@ def text_of_file(workspace: Workspace, name: str) -> str:
 
 
 def text_of_workbook(workspace: Workspace, name: str) -> str:
-    """The cells of all sheets, computed, a line for each row with tabs between the cells."""
+    """Returns the computed cells of all sheets, one line for each row, separated by tabs."""
     book = workspace.book(name)
     lines: list[str] = []
     for sheet in book.workbook.sheet_names:
@@ -84,10 +84,10 @@ def text_of_workbook(workspace: Workspace, name: str) -> str:
 
 
 def text_of_document(data: bytes) -> str:
-    """The paragraphs of a Word document, tables included, or of the slides of a presentation.
+    """Returns the paragraphs of a Word document, including tables, or of a presentation's slides.
 
     Raises:
-        WorkbookError: it cannot be read.
+        WorkbookError: the file cannot be read.
     """
     package = Package(data)
     names = sorted(
@@ -110,9 +110,9 @@ def text_of_document(data: bytes) -> str:
 
 
 def numbers_in(text: str) -> list[float]:
-    """The numbers that a string states, with their signs; percent signs and units are left aside.
+    """Returns the numbers in a string, with their signs but without percent signs and units.
 
-    ``97`` is not in ``1970``, and ``-97`` is not ``97``. A number in brackets is negative.
+    ``1970`` does not contain ``97``, and ``-97`` is not ``97``. A number in brackets is negative.
     """
     numbers = []
     for match in _NUMBER.finditer(text):
@@ -153,7 +153,7 @@ def _text(item: Item, workspace: Workspace, _: Reading) -> Outcome:
 
 
 def _searched(item: Item, workspace: Workspace) -> str:
-    """The text that an item is about: a file, the reply, or one key of it."""
+    """Returns the text that an item searches: a file, the reply, or one key of the reply."""
     if item.file:
         return text_of_file(workspace, item.file)
     key = item.text("reply_key")
@@ -168,7 +168,7 @@ def _searched(item: Item, workspace: Workspace) -> str:
 
 
 def leaves(value: object) -> Iterator[str]:
-    """The values of a JSON document as strings, without its keys; ``null`` says nothing."""
+    """Yields the values in a JSON document as strings, without keys and ``null``."""
     waiting = [value]
     while waiting:
         part = waiting.pop()
@@ -346,7 +346,7 @@ def _table_faults(item: Item) -> Iterator[str]:
 
 
 def events_of(data: bytes) -> list[Mapping[str, str]]:
-    """The events of an iCalendar file, by property; parameters of properties are left out.
+    """Returns the events of an iCalendar file: property -> value, without parameters.
 
     Source: RFC 5545, sections 3.1 (folded lines) and 3.3.11 (escaped text).
     """
@@ -368,7 +368,7 @@ def events_of(data: bytes) -> list[Mapping[str, str]]:
 
 
 def moment(text: str) -> dt.datetime | None:
-    """A date or time of a calendar, or of ISO 8601, without its zone; None if it is not one."""
+    """Reads an iCalendar or ISO 8601 date or time without its zone; None if it cannot be read."""
     bare = (
         text.strip()
         .rstrip("Zz")
@@ -379,7 +379,7 @@ def moment(text: str) -> dt.datetime | None:
     )
     for form in ("%Y%m%d%H%M%S", "%Y%m%d%H%M", "%Y%m%d"):
         try:
-            return dt.datetime.strptime(bare, form)  # noqa: DTZ007 - a zone is left aside
+            return dt.datetime.strptime(bare, form)  # noqa: DTZ007 - the zone is ignored
         except ValueError:
             continue
     return None

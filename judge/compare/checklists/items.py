@@ -1,7 +1,7 @@
 """The options of the checker ``checklist``: items with points, and groups of them.
 
-An item says what has to hold, in fields that its kind declares (:mod:`.kinds`), and how many
-points it has. What an item finds in an answer is an :class:`Outcome`.
+An item states a requirement in the fields that its kind declares (:mod:`.kinds`), and the points
+it is worth. Judging an item on an answer gives an :class:`Outcome`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from judge.errors import UsageError
 NAME = "checklist"
 
 MAX_ITEMS = 2_000
-"""Items of a task; the longest published list has 60."""
+"""Largest number of items in a task; the longest published list has 60."""
 
 _MAX_ID = 200
 _OPTIONS = ("evaluator", "profile", "pass_share", "items", "groups")
@@ -23,23 +23,23 @@ _COMMON = ("id", "kind", "group", "points", "penalty", "words", "file", "gates")
 
 
 class Reading(enum.StrEnum):
-    """How an item is read."""
+    """The interpretation by which an item is judged."""
 
     OFFICIAL = "official"
-    """As the published code of its suite decides it, faults included."""
+    """As the suite's published code decides, including its faults."""
     STANDARD = "standard"
-    """As it is meant."""
+    """As the item is meant."""
 
 
 class State(enum.StrEnum):
-    """How an item ended."""
+    """The state of an item after judging."""
 
     HOLDS = "holds"
     FAILS = "fails"
     NOT_JUDGED = "not_judged"
-    """Nobody has judged it: an item for a model, a person or a program without a result."""
+    """The item is for a model, a person or a program, and there is no result yet."""
     ERROR = "error"
-    """The published code raises here, or the item itself cannot be read; it earns nothing."""
+    """The published code raises an error, or the item is invalid; the item earns nothing."""
 
 
 class Judged(enum.StrEnum):
@@ -56,16 +56,15 @@ class Item:
     """One criterion.
 
     Attributes:
-        id: distinct within its list.
+        id: identifier, unique in the list.
         kind: name of a kind; see :data:`judge.compare.checklists.kinds.KINDS`.
-        points: what it earns if it holds wholly.
-        group: the group it counts in; empty for none.
-        words: what has to hold, as the suite says it; empty where it says nothing.
+        points: the points that the item earns if it holds completely.
+        group: the group in which the item counts; empty if it has no group.
+        words: the requirement in the suite's words; empty if the suite gives none.
         file: path below the answer's folder; empty for the main file.
-        penalty: whether the points are taken off where it does not hold, and nothing is earned
-            where it does.
-        gates: kinds of items that earn nothing under ``official`` if this one fails.
-        fields: everything else, by name, as the kind declares it.
+        penalty: whether the points are deducted if the item fails, instead of earned if it holds.
+        gates: kinds of later items that earn nothing under ``official`` if this item fails.
+        fields: all other fields by name, as the kind declares them.
     """
 
     id: str
@@ -79,17 +78,17 @@ class Item:
     fields: Mapping[str, object] = field(default_factory=dict)
 
     def text(self, name: str, default: str = "") -> str:
-        """A field as text."""
+        """Returns a field as text."""
         value = self.fields.get(name, default)
         return value if isinstance(value, str) else default
 
     def number(self, name: str, default: float = 0.0) -> float:
-        """A field as a number."""
+        """Returns a field as a number."""
         value = self.fields.get(name)
         return float(value) if is_number(value) else default  # type: ignore[arg-type]
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A field that is a string or a list of strings."""
+        """Returns the strings of a field that holds a string or a list of strings."""
         value = self.fields.get(name)
         if isinstance(value, str):
             return (value,)
@@ -98,16 +97,16 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class ChecklistOptions:
-    """What a task asks.
+    """The options of a task.
 
     Attributes:
         items: the items, in order.
         groups: name of a group -> its weight; empty if the plain sum of points counts.
         evaluator: the evaluator that published the list, such as ``ib-bench``; empty for others.
-        profile: the profile that this task is judged by, whatever the command says; None for that
-            of the command.
-        pass_share: the share of all points from which the suite counts an answer as passed; None
-            if it has no such share.
+        profile: the profile that overrides the command's for this task; None if the command's
+            profile applies.
+        pass_share: the smallest share of all points with which the suite counts an answer as
+            passed; None if the suite sets no such share.
     """
 
     items: tuple[Item, ...]
@@ -118,7 +117,7 @@ class ChecklistOptions:
 
     @staticmethod
     def of(options: Mapping[str, object]) -> ChecklistOptions:
-        """Reads the options as a suite or a command gives them; fields of kinds are not checked.
+        """Reads the options of a suite or a command, without checking the fields of kinds.
 
         Raises:
             UsageError: an option is unknown, or its value does not fit.
@@ -150,17 +149,17 @@ class ChecklistOptions:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a kind says of an item.
+    """The result of judging an item.
 
     Attributes:
-        share: how much of it holds, from 0 to 1; it holds at 1.
-        expected: what is right, as JSON.
-        found: what the answer has, as JSON.
-        place: where, such as ``Sheet1!B2`` or a file; empty where there is no one place.
-        detail: a line for people, if the values do not say everything.
-        state: what it is instead, if nothing was decided; None otherwise.
-        undecided: whether it fails only because a formula could not be computed.
-        fault: the number of the published fault for which the readings differ, such as ``B1``.
+        share: the share of the item that holds, from 0 to 1; the item holds at 1.
+        expected: the expected value, as JSON.
+        found: the value in the answer, as JSON.
+        place: the position, such as ``Sheet1!B2`` or a file; empty if there is no single position.
+        detail: an explanation for people, if the values do not suffice.
+        state: the state if it does not follow from ``share``; None if it does.
+        undecided: whether the item fails only because a formula could not be computed.
+        fault: number of the published fault that makes the readings differ, such as ``B1``.
     """
 
     share: float
@@ -174,29 +173,29 @@ class Outcome:
 
     @property
     def ended(self) -> State:
-        """How the item ended."""
+        """The state of the item."""
         return self.state or (State.HOLDS if self.share >= 1 else State.FAILS)
 
 
 def holds(expected: object = None, found: object = None, place: str = "") -> Outcome:
-    """The outcome of an item that holds."""
+    """Returns the outcome of an item that holds."""
     return Outcome(1.0, expected, found, place)
 
 
 def fails(
     expected: object = None, found: object = None, place: str = "", detail: str = ""
 ) -> Outcome:
-    """The outcome of an item that does not."""
+    """Returns the outcome of an item that fails."""
     return Outcome(0.0, expected, found, place, detail)
 
 
 def not_judged(detail: str) -> Outcome:
-    """The outcome of an item that nobody has judged; says why."""
+    """Returns the outcome of an item that was not judged, with the reason."""
     return Outcome(0.0, detail=detail, state=State.NOT_JUDGED)
 
 
 def broken(detail: str) -> Outcome:
-    """The outcome where the published code raises, or where the item cannot be read."""
+    """Returns the outcome of an item that is invalid or on which the published code raises."""
     return Outcome(0.0, detail=detail, state=State.ERROR)
 
 
@@ -204,7 +203,7 @@ def broken(detail: str) -> Outcome:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value of JSON is a number; true, false, NaN and infinity are not."""
+    """Whether a JSON value is a number; true, false, NaN and infinity are not."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return -1e300 < value < 1e300

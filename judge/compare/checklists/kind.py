@@ -1,4 +1,4 @@
-"""The contract of a kind of items."""
+"""The interface of a kind of items."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class ItemKind:
     """A kind of item.
 
     Attributes:
-        judge: decides an item of this kind; it may raise ``MissingError``, ``WorkbookError``,
-            ``PatternError``, ``MalformedError`` and ``PublishedError``, all of which are outcomes.
-        words: an item as a sentence that says what has to hold.
-        forms: its fields besides those that every item has.
-        judged: who judges it.
+        judge: decides an item of this kind. It may raise ``MissingError``, ``WorkbookError``,
+            ``PatternError``, ``MalformedError`` and ``PublishedError``; each becomes an outcome.
+        words: states the requirement of an item as a sentence.
+        forms: the fields of this kind, besides those that every item has.
+        judged: who judges items of this kind.
         has_two_readings: whether ``official`` and ``standard`` may differ.
-        faults: what else is wrong with the fields of an item, a line each.
+        faults: yields what else is wrong with the fields of an item, one line for each fault.
     """
 
     judge: JudgeItem

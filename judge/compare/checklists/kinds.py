@@ -1,4 +1,4 @@
-"""All kinds of items, by name, and how an item of any kind is judged."""
+"""All kinds of items by name, and the function that judges an item of any kind."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _published_faults(item: Item) -> Iterator[str]:
     yield from suite_named(item.text("suite")).faults(item.fields["check"])
 
 
-# -- items that nobody here judges -----------------------------------------------------------------
+# -- items that are not judged here ----------------------------------------------------------------
 
 _WAITING = {
     Judged.LLM: "a model judges it, only on request",
@@ -61,7 +61,7 @@ _WAITING = {
 
 
 def waiting(judged: Judged) -> Outcome:
-    """The outcome of an item that is left to a model, a person or a program."""
+    """Returns the outcome of an item that only a model, a person or a program can judge."""
     return not_judged(_WAITING[judged])
 
 
@@ -121,7 +121,7 @@ KINDS: Mapping[str, ItemKind] = {
 
 
 def kind_of(item: Item) -> ItemKind:
-    """The kind of an item.
+    """Returns the kind of an item.
 
     Raises:
         UsageError: there is no such kind.
@@ -134,15 +134,15 @@ def kind_of(item: Item) -> ItemKind:
 
 
 def words_of(item: Item) -> str:
-    """What has to hold, as the suite says it, or else made from the fields."""
+    """Returns an item's requirement in the suite's words, or else composed from its fields."""
     return item.words or kind_of(item).words(item)
 
 
 def check_items(options: ChecklistOptions) -> None:
-    """Checks kinds and fields of all items.
+    """Checks the kinds and fields of all items.
 
     Raises:
-        UsageError: names the first fault.
+        UsageError: an item has a fault; the message names the first fault.
     """
     for item in options.items:
         kind = kind_of(item)
@@ -157,7 +157,7 @@ def check_items(options: ChecklistOptions) -> None:
 
 
 def judge_item(item: Item, workspace: Workspace, reading: Reading) -> Outcome:
-    """The outcome of an item; whatever the answer holds, it is one.
+    """Returns the outcome of an item; a faulty answer gives an outcome and no error.
 
     Raises:
         GoldFaultError: a gold that the item names is missing or cannot be read.

@@ -75,7 +75,7 @@ def _facts(item: Item, book: OpenBook) -> SheetFacts:
 
 
 def _meets(item: Item, areas: Iterable[str]) -> bool:
-    """Whether one of some areas has a cell of the range of an item, or any if it has none."""
+    """Whether any area overlaps the item's range; without a range, whether there is any area."""
     if "range" not in item.fields:
         return any(True for _ in areas)
     window = window_of(item.text("range"))
@@ -87,7 +87,7 @@ def _meets(item: Item, areas: Iterable[str]) -> bool:
 
 
 def _counted(item: Item, found: list[str]) -> Outcome:
-    """The outcome of things that were found, of which an item asks for some."""
+    """Returns the outcome for the matching objects: the item's ``count``, or at least one."""
     if "count" in item.fields:
         count = item.fields["count"]
         return holds(count, len(found)) if len(found) == count else fails(count, len(found))
@@ -193,7 +193,7 @@ def _pivot(item: Item, book: OpenBook) -> Outcome:
 
 
 def _sorted(item: Item, book: OpenBook) -> Outcome:
-    """Numbers before text, before truth values, before errors, as Excel sorts; blanks last."""
+    """Checks Excel's order: numbers, then text, truth values and errors, with blanks last."""
     sheet = book.sheet_named(item.text("sheet"))
     window = _sorted_window(item, book, sheet)
     grid = book.grid(sheet)

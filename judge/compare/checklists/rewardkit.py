@@ -1,7 +1,7 @@
 """Criteria of Harbor's rewardkit as items: ``official`` as that package decides them.
 
-Under ``standard``, a cell is computed and compared by its type, as an item of kind ``cell``; a
-criterion that raises does not hold. Everything else is read alike.
+Under ``standard``, a cell is computed and compared by its type, like an item of kind ``cell``; a
+criterion that raises an error does not hold. Otherwise both readings agree.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAME = "rewardkit"
 
 
 def check_of(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A criterion as the data of an item."""
+    """Returns a criterion as the data of an item."""
     return {"criterion": name, "arguments": dict(arguments)}
 
 

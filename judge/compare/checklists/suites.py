@@ -1,8 +1,9 @@
-"""Published checks as items: whose code decides them, in both readings.
+"""Published checks as items, in both readings.
 
-An item of kind ``published`` names a suite and has one of its checks as data. ``official`` is what
-the suite's own code returns (:mod:`judge.compare.published`), ``standard`` what the check is meant
-to say. A suite is one module with a :class:`PublishedSuite`, and one row of :data:`SUITES`.
+An item of kind ``published`` names a suite and contains one of its checks as data. The reading
+``official`` gives the result of the suite's own code (:mod:`judge.compare.published`), ``standard``
+the result that the check is meant to give. A suite is one module with a :class:`PublishedSuite`,
+and one row of :data:`SUITES`.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ SUITES: dict[str, str] = {
     "skillsbench": "judge.compare.checklists.published.skillsbench:SUITE",
     "waa-v2": "judge.compare.checklists.published.waa:SUITE",
 }
-"""Name of a suite -> its module, and its name there."""
+"""Name of a suite -> its module and the name of the variable there."""
 
 Decide = Callable[[object, Workspace], Outcome]
-"""Decides a check, which is data of the suite, on what an answer left.
+"""Decides one of the suite's checks, given as data, on the files of an answer.
 
-It may raise ``PublishedError`` (the published code raises here), ``MissingError`` (the answer lacks
-what the check is about), ``WorkbookError`` and ``PatternError``.
+It may raise ``PublishedError`` (the published code raises an error), ``MissingError`` (the answer
+lacks what the check examines), ``WorkbookError`` and ``PatternError``.
 """
 
 
@@ -39,13 +40,13 @@ class PublishedSuite:
     """The checks of a published suite.
 
     Attributes:
-        official: as its own code decides.
-        standard: as the check is meant; where that differs for a fault with a number, the outcome
-            names it.
-        words: a check as a sentence.
-        faults: what is wrong with a check as data, a line each; empty if nothing is.
-        of_workbook: whether a check is about the workbook of an answer alone, so that a workbook
-            that is a gold decides it.
+        official: decides a check as the suite's own code does.
+        standard: decides a check as it is meant. If a numbered fault makes the readings differ,
+            the outcome names the fault.
+        words: states a check as a sentence.
+        faults: returns what is wrong with a check's data, one line for each fault.
+        of_workbook: whether a check examines only the answer's workbook, so that a gold workbook
+            suffices to decide it.
     """
 
     official: Decide
@@ -57,7 +58,7 @@ class PublishedSuite:
 
 @cache
 def suite_named(name: str) -> PublishedSuite:
-    """The checks of a suite by its name.
+    """Returns the checks of the suite with the given name.
 
     Raises:
         UsageError: there is no such suite.

@@ -1,7 +1,7 @@
-"""What a list of items earns: points by judge, group and kind, and shares under both denominators.
+"""The points of a list of items by judge, group and kind, and their shares of two totals.
 
-Pure. An item that nobody has judged is never dropped: one share counts it as nothing earned, the
-other leaves it out.
+The functions are pure. An item that was not judged is never dropped: in one share it earns nothing
+of its points, and in the other its points are left out of the total.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from judge.compare.checklists.kinds import kind_of, words_of
 from judge.core.records.cases import ChecklistRecord, ItemReading, ItemRecord, PointsRecord
 
 _LONGEST = 400
-"""Characters of a string on record; longer ones end with an ellipsis."""
+"""Longest recorded string, in characters; a longer string is cut and ends with an ellipsis."""
 _MAX_LISTED = 20
 _MAX_NESTED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedItem:
-    """An item with what was found.
+    """An item with its outcomes.
 
     Attributes:
         item: the item.
-        outcome: its outcome under the reading that counts.
-        other: its outcome under the other reading; None if that was not asked for.
-        gated_by: id of the failed item for which it earns nothing under ``official``.
+        outcome: the outcome under the reading that counts.
+        other: the outcome under the other reading; None if the item was not judged under it.
+        gated_by: id of the failed item because of which this item earns nothing under
+            ``official``; empty if there is none.
     """
 
     item: Item
@@ -45,27 +46,27 @@ class JudgedItem:
 
     @property
     def judged(self) -> Judged:
-        """Who judges it."""
+        """Who judges the item."""
         return kind_of(self.item).judged
 
     @property
     def is_judged(self) -> bool:
-        """Whether there is a result."""
+        """Whether the item has been judged."""
         return self.outcome.ended is not State.NOT_JUDGED
 
     @property
     def points(self) -> float:
-        """What it adds to the possible points: nothing for a penalty."""
+        """The points that the item adds to the total; 0 for a penalty."""
         return 0.0 if self.item.penalty else self.item.points
 
     @property
     def earned(self) -> float:
-        """What it earns; below 0 for a penalty that is due."""
+        """The points that the item earns; below 0 for a penalty that applies."""
         return earned_by(self.item, self.outcome)
 
 
 def earned_by(item: Item, outcome: Outcome) -> float:
-    """The points of an item with an outcome."""
+    """Returns the points that an item earns with an outcome."""
     if outcome.ended is State.NOT_JUDGED:
         return 0.0
     share = min(max(outcome.share, 0.0), 1.0) if outcome.state in {None, State.HOLDS} else 0.0
@@ -73,9 +74,9 @@ def earned_by(item: Item, outcome: Outcome) -> float:
 
 
 def with_gates(items: Sequence[JudgedItem], reading: Reading) -> list[JudgedItem]:
-    """The items after gates: under ``official``, what is behind a failed one earns nothing.
+    """Applies the gates: under ``official``, items behind a failed gate earn nothing.
 
-    Under ``standard`` those items are judged as ever, and only marked.
+    Under ``standard``, these items keep their outcomes and are only marked.
     """
     shut: dict[str, str] = {}
     for entry in items:
@@ -98,7 +99,7 @@ def _gated(entry: JudgedItem, gate: str, reading: Reading) -> JudgedItem:
 
 
 def points_of(items: Iterable[JudgedItem]) -> PointsRecord:
-    """The points of some items."""
+    """Adds up the points of items."""
     listed = list(items)
     judged = [entry for entry in listed if entry.is_judged]
     return {
@@ -114,14 +115,14 @@ def points_of(items: Iterable[JudgedItem]) -> PointsRecord:
 def share_of(
     items: Sequence[JudgedItem], weights: Mapping[str, float], *, all_items: bool
 ) -> float | None:
-    """The share of points that is earned, from 0 to 1; None if no item with points counts.
+    """Returns the earned share of the points, from 0 to 1; None if no item with points counts.
 
     Args:
         items: the items.
         weights: group -> weight; empty for the plain sum. With weights, the share is the weighted
             mean of the shares of the groups that have points.
-        all_items: whether items without a result count as nothing earned; otherwise they are left
-            out.
+        all_items: whether items that were not judged count as earning nothing; otherwise they are
+            left out.
     """
     if not weights:
         return _plain_share(points_of(items), all_items=all_items)
@@ -144,7 +145,7 @@ def _plain_share(points: PointsRecord, *, all_items: bool) -> float | None:
 def checklist_record(
     items: Sequence[JudgedItem], options: ChecklistOptions, profile: str
 ) -> ChecklistRecord:
-    """The points of a list, as they are written to ``cases.jsonl``."""
+    """Returns the points of a list, as they are written to ``cases.jsonl``."""
     share = share_of(items, options.groups, all_items=True) or 0.0
     record: ChecklistRecord = {
         "evaluator": options.evaluator,
@@ -174,7 +175,7 @@ def _by(
 
 
 def item_record(entry: JudgedItem, reading: Reading) -> ItemRecord:
-    """An item as it is written to ``cases.jsonl``."""
+    """Returns an item as it is written to ``cases.jsonl``."""
     item, outcome = entry.item, entry.outcome
     record: ItemRecord = {
         "id": item.id,
@@ -213,12 +214,12 @@ def item_record(entry: JudgedItem, reading: Reading) -> ItemRecord:
 
 
 def shortened(text: str) -> str:
-    """A string that fits on a record."""
+    """Returns a string cut to the length that a record allows."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def shown(value: object, depth: int = 0) -> object:
-    """A value as JSON that fits on a record; anything else becomes text."""
+    """Returns a value as JSON of the size that a record allows; other values become text."""
     if value is None or isinstance(value, bool | int):
         return value if not isinstance(value, int) or abs(value) < 2**53 else shortened(str(value))
     if isinstance(value, float):

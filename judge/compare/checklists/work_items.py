@@ -1,4 +1,4 @@
-"""Items that other checkers decide: ``rules``, ``metrics`` and ``answer``."""
+"""Items decided by other checkers: ``rules``, ``metrics`` and ``answer``."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _rule_options(item: Item) -> dict[str, object]:
 
 def _gold(workspace: Workspace, name: str) -> Gold | None:
     if not name:
-        # The only gold of a case needs no name.
+        # If a case has only one gold, the item need not name it.
         name = next(iter(workspace.golds), "") if len(workspace.golds) == 1 else ""
         return Gold(Path(name), data=workspace.golds[name]) if name else None
     if name not in workspace.golds:

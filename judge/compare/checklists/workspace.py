@@ -1,4 +1,4 @@
-"""What an answer's folder holds: its files, its reply, and workbooks with computed values."""
+"""The contents of an answer's folder: files, reply, and workbooks with computed values."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from judge.workbook.reader import Workbook, open_workbook
 Made = TypeVar("Made")
 
 REPLY = "reply.json"
-"""The file of a folder that holds the typed reply, where a reply comes with files."""
+"""The file that holds the typed reply if the answer is a folder."""
 
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xltx", ".xltm")
 MAX_STEPS_OF_A_CHECKLIST = 3 * MAX_STEPS
-"""The most matching steps that all patterns of a list together may take on one answer."""
+"""Largest number of matching steps for all patterns of a list together on one answer."""
 _MAX_REPLY_CHARS = 5_000_000
 _MAX_DEPTH = 200
 
 
 class MissingError(Exception):
-    """The answer lacks a file, a sheet or a cell that an item is about; the text says which."""
+    """The answer lacks a file, a sheet or a cell that an item needs; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class ReadCell:
     """A cell of the answer.
 
     Attributes:
-        stored: the cell as the file has it; None if nothing is stored there.
-        value: its value, computed where the file has none to trust.
-        unknown: why its value could not be computed; empty if it is known.
+        stored: the cell as stored in the file; None if the file stores nothing there.
+        value: the value, computed if the file has no reliable one.
+        unknown: why the value could not be computed; empty if the value is known.
     """
 
     stored: Cell | None
@@ -74,14 +74,14 @@ class OpenBook:
 
     @property
     def workbook(self) -> Workbook:
-        """The workbook itself."""
+        """The workbook."""
         return self.book.workbook
 
     def sheet_named(self, name: str) -> str:
-        """The worksheet of a name, whatever its case; the sheet in front for no name.
+        """Returns the worksheet with a name in any case; the active sheet if the name is empty.
 
         Raises:
-            MissingError: there is none.
+            MissingError: there is no such sheet.
         """
         if not name:
             front = self.workbook.active_sheet or next(iter(self.workbook.sheet_names), None)
@@ -97,7 +97,7 @@ class OpenBook:
         raise MissingError(f"{self.name} has no sheet {name!r}")
 
     def grid(self, sheet: str) -> Grid:
-        """The values of a sheet, by key of the cell.
+        """Returns the values of a sheet by cell key.
 
         Raises:
             WorkbookError: the sheet is broken or over a limit.
@@ -106,7 +106,7 @@ class OpenBook:
         return self._grids.sheet(sheet)
 
     def cells(self, sheet: str, window: Rectangle) -> Mapping[tuple[int, int], Cell]:
-        """The stored cells of a window.
+        """Returns the stored cells of a window.
 
         Raises:
             WorkbookError: the sheet is broken or over a limit.
@@ -114,7 +114,7 @@ class OpenBook:
         return self.workbook.cells(CellRange.of(sheet, window))
 
     def cell(self, sheet: str, row: int, column: int) -> ReadCell:
-        """One cell with its value.
+        """Returns a cell with its value.
 
         Raises:
             WorkbookError: the sheet is broken or over a limit.
@@ -127,21 +127,21 @@ class OpenBook:
 
 
 class Workspace:
-    """What an answer left, what was there before, and the golds.
+    """The files of an answer, the input files, and the golds.
 
     Args:
         answer: the answer; it may be hostile.
-        before: path below the folder -> bytes, before the work.
+        before: path below the folder -> bytes of the file before the work.
         golds: name of a gold -> its bytes.
         compute: computes formulas.
-        main: path of the file that items without a ``file`` are about; empty for the first
-            workbook, or the first file without one.
+        main: path of the file for items without a ``file``; empty for the first workbook, or for
+            the first file if there is no workbook.
 
     Attributes:
         files: path below the answer's folder -> bytes.
         before, golds, compute: as given.
         origin: where the answer comes from.
-        steps: what all patterns may take together.
+        steps: counts the matching steps of all patterns against their limit.
 
     Raises:
         MalformedError: the answer is an archive that cannot be read.
@@ -168,11 +168,11 @@ class Workspace:
         self._made: dict[str, object] = {}
 
     def once(self, name: str, make: Callable[[], Made]) -> Made:
-        """Something that items of a suite share, made when it is first asked for.
+        """Returns an object that items of a suite share, and makes it on the first call.
 
         Args:
-            name: distinct among the suites.
-            make: makes it.
+            name: name of the object, unique among all suites.
+            make: makes the object.
         """
         if name not in self._made:
             self._made[name] = make()
@@ -180,7 +180,7 @@ class Workspace:
 
     @property
     def main(self) -> str:
-        """Path of the file that items without a ``file`` are about; empty without any file."""
+        """Path of the file for items without a ``file``; empty if the answer has no file."""
         if self._main:
             return self._main
         names = [name for name in self.files if name != REPLY]
@@ -188,9 +188,10 @@ class Workspace:
         return next(books, next(iter(names), ""))
 
     def path_of(self, name: str) -> str:
-        """The path of the file that an item names, in its plain form.
+        """Returns the normalized path of the file that an item names.
 
-        An answer that is one file is that file, whatever it is called.
+        If the answer is a single file, a plain name with the same ending, or the main path, also
+        leads to it.
         """
         path = posixpath.normpath(name) if name else self.main
         names = [name for name in self.files if name != REPLY]
@@ -204,7 +205,7 @@ class Workspace:
         )
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file of the answer.
+        """Returns the bytes of a file of the answer.
 
         Raises:
             MissingError: the answer has no such file.
@@ -215,11 +216,11 @@ class Workspace:
         return self.files[path]
 
     def book(self, name: str = "") -> OpenBook:
-        """A workbook of the answer, opened once.
+        """Returns a workbook of the answer, which is opened only once.
 
         Raises:
             MissingError: the answer has no such file.
-            WorkbookError: it cannot be read.
+            WorkbookError: the workbook cannot be read.
         """
         path = self.path_of(name)
         if path not in self._open:
@@ -235,15 +236,15 @@ class Workspace:
 
     @cached_property
     def sealed(self) -> SealedFiles | None:
-        """Reads PDF files and databases in the sandbox; None if there is none."""
+        """The reader of PDF files and databases in the sandbox; None if there is no sandbox."""
         reader = sealed(self.compute)
         return None if reader is None else Remembering(reader)
 
     def pdf_text(self, data: bytes) -> str:
-        """The text of a PDF file; empty if it cannot be read.
+        """Returns the text of a PDF file; empty if the file cannot be read.
 
         Raises:
-            RecalcError: the sandbox has no interpreter, or it cannot be started.
+            RecalcError: the sandbox has no interpreter, or cannot be started.
         """
         if self.sealed is None:
             return ""
@@ -256,7 +257,7 @@ class Workspace:
 
     @cached_property
     def reply_text(self) -> str | None:
-        """The typed reply; None if nothing was typed."""
+        """The typed reply; None if there is no reply."""
         if self._typed is not None:
             return self._typed[:_MAX_REPLY_CHARS]
         data = self.files.get(REPLY)
@@ -264,7 +265,7 @@ class Workspace:
 
     @cached_property
     def reply(self) -> Any:
-        """The reply as JSON; None if it is something else, or nested too deep."""
+        """The reply as JSON; None if it is not JSON, or nested too deep."""
         if self.reply_text is None:
             return None
         try:
@@ -275,7 +276,7 @@ class Workspace:
 
 
 def files_of(answer: Answer) -> dict[str, bytes]:
-    """The files of an answer by path; an archive that is its only file is a folder.
+    """Returns the files of an answer by path; a single archive is unpacked as a folder.
 
     Raises:
         MalformedError: the archive cannot be read.
@@ -286,16 +287,16 @@ def files_of(answer: Answer) -> dict[str, bytes]:
 
 
 def answer_of_folder(files: Mapping[str, bytes], origin: Origin, text: str | None = None) -> Answer:
-    """An answer that is a folder."""
+    """Returns an answer that is a folder."""
     listed = tuple(AnswerFile(name, data) for name, data in sorted(files.items()))
     return Answer(origin, listed, text)
 
 
 def window_of(place: str) -> Window:
-    """A rectangle of cells by its address, such as ``B2`` or ``B2:D9``.
+    """Returns the rectangle of cells at an address, such as ``B2`` or ``B2:D9``.
 
     Raises:
-        MalformedError: it is not an address.
+        MalformedError: the text is not such an address.
     """
     window = parse_area(place)
     if window is None:
@@ -304,10 +305,10 @@ def window_of(place: str) -> Window:
 
 
 def address_of(place: str) -> tuple[int, int]:
-    """Row and column of a cell by its address.
+    """Returns the row and column of the cell at an address.
 
     Raises:
-        MalformedError: it is not an address.
+        MalformedError: the text is not the address of a cell.
     """
     address = parse_cell(place)
     if address is None:

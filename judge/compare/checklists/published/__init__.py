@@ -1,1 +1,1 @@
-"""The checks of published suites as items, in both readings; a module for each suite."""
+"""The checks of published suites as items, in both readings, with one module for each suite."""

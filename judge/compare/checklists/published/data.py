@@ -1,4 +1,4 @@
-"""What all suites share: a check as data, and an outcome with the fault behind a difference."""
+"""Helpers of all suites: checks as data, and outcomes that name the fault behind a difference."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from judge.files.documents import MalformedError
 
 
 def as_check(check: object) -> Mapping[str, object]:
-    """A check as an object.
+    """Returns a check as a JSON object.
 
     Raises:
-        MalformedError: it is not one.
+        MalformedError: the check is not an object.
     """
     if not isinstance(check, Mapping):
         raise MalformedError("the check is not an object")
@@ -22,7 +22,7 @@ def as_check(check: object) -> Mapping[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a record says of an item besides its outcome; see :class:`Outcome`."""
+    """The values, position and detail that an item records; see :class:`Outcome`."""
 
     expected: object = None
     found: object = None
@@ -30,7 +30,7 @@ class Shown:
     detail: str = ""
 
     def outcome(self, *, right: bool) -> Outcome:
-        """The outcome of a check that holds, or does not."""
+        """Returns the outcome of a check that holds or fails."""
         share = 1.0 if right else 0.0
         return Outcome(share, self.expected, self.found, self.place, self.detail)
 
@@ -39,12 +39,12 @@ NOTHING = Shown()
 
 
 def as_meant(official: Outcome, shown: Shown, fault: str, *, right: bool) -> Outcome:
-    """The outcome of a check as it was intended.
+    """Returns the outcome of a check as it was intended.
 
     Args:
         official: the published outcome.
-        shown: what the record says.
-        fault: number of the fault that is behind a difference; named only where there is one.
+        shown: the values, position and detail to record.
+        fault: number of the fault, which the outcome names only if it differs from ``official``.
         right: whether the check passes as it was intended.
     """
     meant = shown.outcome(right=right)

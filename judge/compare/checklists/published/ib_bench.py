@@ -36,7 +36,7 @@ def _names(workspace: Workspace) -> list[str]:
 
 
 def _book(workspace: Workspace, name: str) -> OpenBook | None:
-    """A workbook of the answer; None if it cannot be opened."""
+    """Returns a workbook of the answer; None if it cannot be opened."""
     try:
         return workspace.book(name)
     except (WorkbookError, MissingError):
@@ -44,7 +44,7 @@ def _book(workspace: Workspace, name: str) -> OpenBook | None:
 
 
 def _first(workspace: Workspace) -> Workbook | None:
-    """The first workbook, whatever the task names (B10)."""
+    """Returns the first workbook, even if the task names another (B10)."""
     names = _names(workspace)
     book = _book(workspace, names[0]) if names else None
     return None if book is None else book.workbook
@@ -93,9 +93,9 @@ _SEPARATOR = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 def has_value(text: str, accepted: str) -> bool:
-    """Whether a string holds an accepted value; a number as a whole, with its sign.
+    """Whether a string contains an accepted value; a number must match whole, with its sign.
 
-    ``97`` is not in ``-97``, ``1970`` and ``0.97``; it is in ``$97.0m`` and ``97%``.
+    ``97`` is not in ``-97``, ``1970`` or ``0.97``; it is in ``$97.0m`` and ``97%``.
     """
     value, within = accepted.strip().casefold(), text.casefold()
     if not _NUMBER.fullmatch(value):
@@ -108,7 +108,7 @@ def has_value(text: str, accepted: str) -> bool:
 
 
 def _text_outcome(criterion: Mapping[str, object], reply: Mapping[str, object]) -> tuple[bool, str]:
-    """Whether a string holds as it is meant, and the fault that turns the published outcome."""
+    """Returns whether a criterion holds as meant, and the fault of a differing published result."""
     whole = bool(criterion.get("search_full_response"))
     part = reply if whole else reply.get(str(criterion.get("id")))
     published = json.dumps(reply) if whole else str(reply.get(str(criterion.get("id")), ""))
@@ -149,11 +149,11 @@ def _matches(
 
 
 def _model(criterion: Mapping[str, object], workspace: Workspace) -> tuple[OpenBook, bool]:
-    """The workbook that a criterion is about, and whether it is the first one.
+    """Returns the workbook that a criterion checks, and whether it is the first workbook.
 
     Raises:
-        MissingError: there is no workbook that can be opened.
-        WorkbookError: the only one cannot be opened.
+        MissingError: no workbook can be opened.
+        WorkbookError: the only workbook cannot be opened.
     """
     names = _names(workspace)
     if not names:
@@ -201,13 +201,13 @@ _HUES: Mapping[str, tuple[float, float]] = {
     "green": (80.0, 170.0),
     "red": (340.0, 380.0),
 }
-"""Colour of the convention -> degrees of the colour circle."""
+"""Colour of the convention -> range of hues, in degrees."""
 
 _MIN_SATURATION = 0.35
 
 
 def is_colour(digits: str | None, colour: str) -> bool:
-    """Whether a colour, as six hexadecimal digits, is of the family of blue, green or red."""
+    """Whether six hexadecimal digits are a shade of ``colour``: blue, green or red."""
     if digits is None or len(digits) < 6:
         return False
     red, green, blue = (int(digits[-6:][at : at + 2], 16) / 255 for at in (0, 2, 4))
@@ -219,7 +219,7 @@ def is_colour(digits: str | None, colour: str) -> bool:
 
 
 def _needed_colour(cell: Cell) -> str:
-    """The colour that bankers give a cell; empty for any."""
+    """Returns the colour that bankers give a cell; empty if any colour is right."""
     if cell.formula is not None:
         sheets = [token.text for token in tokens(cell.formula) if token.kind is Kind.SHEET]
         if any("[" in sheet for sheet in sheets):
@@ -257,7 +257,7 @@ def _format_outcome(criterion: Mapping[str, object], workspace: Workspace) -> Ou
 
 
 def _cause(cell: Cell, workbook: Workbook) -> str:
-    """The fault by which the published code takes the colour of a cell for another."""
+    """Returns the fault that makes the published code misjudge the colour of a cell."""
     published = ib_bench.needed_colour(cell)
     if published != _needed_colour(cell):
         return "B7" if cell.formula is None else "B8"

@@ -31,7 +31,7 @@ Arguments = Mapping[str, object]
 
 
 def _parts(check: object) -> tuple[str, Arguments]:
-    """Function and arguments."""
+    """Returns the function of a check, and its arguments."""
     written = as_check(check)
     arguments = written.get("args")
     return str(written.get("function")), arguments if isinstance(arguments, Mapping) else {}
@@ -72,7 +72,7 @@ def _path(arguments: Arguments, name: str = "") -> str:
 # -- as it is meant --------------------------------------------------------------------------------
 
 Meant = tuple[bool, str]
-"""Whether a check holds as it is meant, and the fault behind a difference."""
+"""The result of a check as it is meant, and the fault behind a difference."""
 
 
 def _standard(check: object, workspace: Workspace) -> Outcome:
@@ -97,7 +97,7 @@ def _standard(check: object, workspace: Workspace) -> Outcome:
 
 
 def same_value(value: CellValue, text: str) -> bool:
-    """Whether a cell holds a value that a check states as text: the whole value, not its begin."""
+    """Whether a cell's whole value, not just its beginning, is the value that a check states."""
     stated = text.strip()
     if isinstance(value, bool) or not isinstance(value, int | float):
         return stated in _texts_of(value)
@@ -134,7 +134,12 @@ def _cells(
     workspace: Workspace,
     fits: Callable[[CellValue, Mapping[str, object]], bool],
 ) -> tuple[bool, bool, bool]:
-    """Whether all cells match on one sheet, whether it is active, and whether one is computed."""
+    """Looks for a sheet on which all cells match.
+
+    Returns:
+        Whether there is one, whether it is the active sheet, and whether any of the cells has a
+        formula.
+    """
     book = workspace.book(_path(arguments))
     front = book.workbook.active_sheet
     names = sorted(book.workbook.sheet_names, key=lambda name: name != front)
@@ -172,7 +177,7 @@ def _comparator(arguments: Arguments, workspace: Workspace) -> Meant:
 
 
 def has_word(text: str, word: str) -> bool:
-    """Whether a string holds a keyword as whole words, whatever its case; a number as a number."""
+    """Whether a string contains a keyword as whole words in any case, or a number by its value."""
     stated, within = word.strip().casefold(), text.casefold()
     if re.fullmatch(r"\d+(?:\.\d+)?", stated):
         return any(abs(part) == float(stated) for part in numbers_in(within)) or _bounded(
@@ -188,7 +193,7 @@ def _bounded(within: str, stated: str) -> bool:
 
 
 def _lines(arguments: Arguments, workspace: Workspace) -> tuple[list[str], str]:
-    """The strings in which keywords are searched, and the fault of the published reader."""
+    """Returns the strings to search for keywords, and the fault of the published reader."""
     kind, path = str(arguments.get("doc_type")), _path(arguments)
     if kind == "email":
         return _mails(arguments, workspace), "F6"
@@ -283,7 +288,7 @@ def _alike(value: CellValue, expected: CellValue) -> bool:
 def _no_overlap(
     arguments: Arguments, workspace: Workspace, *, fails_without_start: bool = False
 ) -> bool:
-    """Whether no event of a person ends after the next one begins."""
+    """Whether no event in a person's calendar overlaps the next."""
     path = f"calendar/{arguments.get('username')}.ics"
     if path not in workspace.files:
         if fails_without_start:
@@ -313,7 +318,7 @@ _MEANT: Mapping[str, Callable[[Arguments, Workspace], Meant]] = {
     "evaluate_exact_match": _exact_match,
     _NO_OVERLAP: _free,
 }
-"""Functions whose published code is at fault -> as they are meant."""
+"""Function whose published code has a fault -> the function as it is meant."""
 
 
 # -- the suite -------------------------------------------------------------------------------------

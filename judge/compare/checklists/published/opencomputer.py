@@ -1,6 +1,6 @@
 """OpenComputer's checks of a LibreOffice Calc document as items.
 
-Of a finished file, the document is what LibreOffice would load, with its formulas computed.
+For a finished file, the document is as LibreOffice would load it, with computed formulas.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.reader import Workbook, open_workbook
 
 DOCUMENTS = "/home/user/Documents"
-"""Where the tasks have their files."""
+"""The folder of the tasks' files."""
 
 _RELATIVE = 1e-9
 _MAX_SORTED_ROWS = 100_000
@@ -41,7 +41,7 @@ def _open(workspace: Workspace) -> Document:
 
 
 def _workbook(workspace: Workspace) -> Workbook | None:
-    """The first workbook; None without one, or if it cannot be opened."""
+    """Returns the first workbook; None if there is none, or if it cannot be opened."""
     for name, data in workspace.files.items():
         if name.lower().endswith(WORKBOOK_SUFFIXES):
             try:
@@ -63,7 +63,7 @@ def _official(check: object, workspace: Workspace) -> Outcome:
 
 
 def _shown(check: Mapping[str, object], document: Document) -> Shown:
-    """What is right and what the answer has, of a check of one cell."""
+    """Returns the expected and the actual value for a check of one cell."""
     name, *words = _words(check)
     if name not in {"cell-value", "check-cell-value", "check-cell-formatted"} or not words:
         return NOTHING
@@ -110,7 +110,7 @@ def _standard(check: object, workspace: Workspace) -> Outcome:
 
 
 def _plain_value(document: Document, address: str, sheet: str | None) -> tuple[object, CellFacts]:
-    """The value of a cell whatever it is shown as, and the cell as the verifier reports it."""
+    """Returns a cell's value regardless of its display, and the cell as the verifier reads it."""
     cell = document.cell(address, sheet)
     key, real = parse_cell(address), document.sheet(sheet)
     workbook = document.workbook
@@ -124,7 +124,7 @@ def _plain_value(document: Document, address: str, sheet: str | None) -> tuple[o
 
 
 def _cell_value(document: Document, words: list[str]) -> tuple[bool, str]:
-    """Whether a cell holds a number or a string, as a value (O1, O3, O7)."""
+    """Returns whether a cell has the stated number or string, and the fault (O1, O3 or O7)."""
     value, cell = _plain_value(document, words[0], words[2])
     expected = _number(words[1])
     if expected is None:
@@ -151,14 +151,14 @@ def _decimals(text: str) -> int:
 
 
 def _named_range(document: Document, words: list[str]) -> tuple[bool, str]:
-    """Whether the file defines a name, which refers to a string."""
+    """Whether the file defines a name whose reference contains a string."""
     asked, inside = words[0].casefold(), words[1].casefold()
     names = [name for name in document.facts().names if name.name.casefold() == asked]
     return any(inside in name.refers_to.casefold() for name in names), "O2"
 
 
 def _autofilter(document: Document, words: list[str]) -> tuple[bool, str]:
-    """Whether a sheet, or a table on it, is filtered."""
+    """Whether a sheet, or a table on it, has a filter."""
     facts = document.facts()
     tab = facts.tab(document.sheet(words[0]))
     sheet = None if tab is None else facts.sheet(tab)
@@ -197,24 +197,24 @@ _MEANT: Mapping[str, Meant] = {
     "check-column-sorted": _sorted,
     "check-named-range": _named_range,
 }
-"""Commands whose published code is at fault -> as they are meant, with the number of the fault."""
+"""Command whose published code has a fault -> the command as meant, with the fault's number."""
 
 
 # -- expressions -----------------------------------------------------------------------------------
 
 
 class FormulaText(str):
-    """A formula in which a search finds words, and nothing inside strings (O5).
+    """A formula in which a search finds whole words outside strings only (O5).
 
-    ``'SUMIF' in formula`` holds if the formula calls SUMIF or SUMIFS, and not for a string or for a
-    part of another name.
+    ``'SUMIF' in formula`` is true if the formula calls SUMIF or SUMIFS. It is false if ``SUMIF`` is
+    only in a string or is part of another name.
     """
 
     __slots__ = ()
 
     @staticmethod
     def of(formula: str) -> FormulaText:
-        """A formula without its strings and dollar signs."""
+        """Returns a formula without the content of its strings and without dollar signs."""
         parts = (
             '""' if token.kind is Kind.TEXT else token.text.replace("$", "")
             for token in tokens(formula)
@@ -232,24 +232,24 @@ class FormulaText(str):
         return bool(self._places(word))
 
     def count(self, word: str, *_: SupportsIndex | None) -> int:
-        """How often a word occurs."""
+        """Returns how often a word occurs."""
         return len(self._places(word))
 
     def find(self, word: str, *_: SupportsIndex | None) -> int:
-        """Where a word occurs first; -1 if it does not."""
+        """Returns the position at which a word first occurs; -1 if it does not occur."""
         return next(iter(self._places(word)), -1)
 
     def upper(self) -> FormulaText:
-        """The formula in capitals."""
+        """Returns the formula in capitals."""
         return FormulaText(str.upper(self))
 
     def replace(self, old: str, new: str, *_: SupportsIndex) -> FormulaText:
-        """The formula with a string in place of another."""
+        """Returns the formula with one string replaced by another."""
         return FormulaText(str.replace(self, old, new))
 
 
 def _evaluated(check: Mapping[str, object], document: Document) -> tuple[bool, str]:
-    """Whether an expression holds over what can be read, and the fault if the official differs."""
+    """Returns whether an expression holds as meant, and the fault behind a difference."""
     name, *words = _words(check)
     try:
         result = opencomputer.COMMANDS[name](document, [*words, *[""] * 4])
@@ -273,7 +273,7 @@ def _evaluated(check: Mapping[str, object], document: Document) -> tuple[bool, s
 
 
 def _holds(check: Mapping[str, object], result: Mapping[str, object]) -> bool:
-    """The value of an expression; one that raises does not hold (O6)."""
+    """Whether an expression holds; an expression that raises an error does not (O6)."""
     try:
         return bool(Expression(str(check["eval"])).value({"result": result}))
     except ExpressionError:

@@ -18,7 +18,7 @@ __all__ = ["OUTPUTS", "SUITE", "TESTS"]
 
 
 def _names(check: object) -> tuple[str, str]:
-    """Task and test."""
+    """Returns the task and the test that a check names."""
     written = as_check(check)
     return str(written.get("task")), str(written.get("test"))
 

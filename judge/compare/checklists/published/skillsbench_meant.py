@@ -1,4 +1,4 @@
-"""SkillsBench's tests as they are meant: values computed, and every cell that is required."""
+"""SkillsBench's tests as they are meant: with computed values, and on every required cell."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ComputedSheet(Sheet):
         self._grid = book.grid(name).values
 
     def value_of(self, cell: Cell | None) -> Value:
-        """The value of a stored cell, computed; None for a blank one."""
+        """Returns the computed value of a stored cell; None if the cell is blank."""
         if cell is None:
             return None
         value = self._grid.get(cell_key(cell.row, cell.column))
@@ -69,16 +69,16 @@ class ComputedSheet(Sheet):
 
 @dataclass(frozen=True)
 class Computed(Attempt):
-    """What a solution left, with computed values.
+    """The output of a solution, with computed values.
 
     Attributes:
-        book: the output as a workbook; None if it is not one.
+        book: the output as a workbook; None if it is not a workbook.
     """
 
     book: OpenBook | None = None
 
     def sheet(self, name: str, *, formulas: bool = False) -> Sheet:  # noqa: ARG002
-        """A sheet with computed values, whatever is required.
+        """Returns a sheet with computed values; ``formulas`` is ignored.
 
         Raises:
             PublishedError: there is no workbook, or no such sheet.
@@ -89,7 +89,7 @@ class Computed(Attempt):
         return ComputedSheet(self.book, name)
 
     def formulas(self, name: str) -> Sheet:
-        """A sheet with its formulas as strings.
+        """Returns a sheet with its formulas as strings.
 
         Raises:
             PublishedError: there is no workbook, or no such sheet.
@@ -98,7 +98,7 @@ class Computed(Attempt):
 
 
 Meant = Callable[[Computed], str]
-"""A test as it is meant: what is wrong, or an empty text."""
+"""A test as it is meant; returns what is wrong, or an empty text."""
 
 
 _COMPUTED: Mapping[str, str] = {
@@ -110,13 +110,14 @@ _COMPUTED: Mapping[str, str] = {
     "weighted-gdp-calc": "S1",
     "xlsx-recover-data": "S8",
 }
-"""Task -> the fault for which a computed value counts where a stored one did not."""
+"""Task -> the fault behind a difference in tests that only use computed instead of stored values.
+"""
 
 
 def meant_outcome(
     task: str, name: str, attempt: Computed, workspace: Workspace
 ) -> tuple[TestOutcome, str]:
-    """What a test reports as it is meant, and the fault behind a difference."""
+    """Returns the result of a test as it is meant, and the fault behind a difference."""
     override = _overrides(workspace).get(task, {}).get(name)
     if override is not None:
         body, fault = override
@@ -161,7 +162,7 @@ def _receipts(attempt: Computed) -> str:
 
 
 def _receipt_rows(sheet: Sheet) -> list[list[str]]:
-    """The rows that hold something, amounts with two decimals."""
+    """Returns the rows that are not blank, with amounts to two decimals."""
     rows = [
         [
             ""
@@ -178,7 +179,7 @@ def _receipt_rows(sheet: Sheet) -> list[list[str]]:
 
 
 def _protein_values(block: str, attempt: Computed) -> str:
-    """Whether the cells of a step hold what the sheet ``Data`` gives."""
+    """Compares the cells of a step with the values that follow from the sheet ``Data``."""
     task, data = attempt.sheet("Task"), polars_table(attempt.sheet("Data"))
     table = {(row["Protein_ID"], name): row[name] for row in data.records() for name in row}
     expected: dict[str, float] = {}
@@ -206,7 +207,7 @@ def _add_statistics(
     control: Sequence[float],
     treated: Sequence[float],
 ) -> None:
-    """Adds what steps 2 and 3 should give for the protein of a row."""
+    """Adds the expected values of step 2 or 3 for the protein of a row."""
     if not control or not treated:
         return
     means = statistics.fmean(control), statistics.fmean(treated)
@@ -225,7 +226,7 @@ def _add_statistics(
 
 
 def _dots_scores(sex: str | None, attempt: Computed) -> str:
-    """Whether the scores of the sheet that is required are right."""
+    """Checks the scores on the required sheet."""
     lifters = polars_table(attempt.sheet("Data")).records()
     scored = polars_table(attempt.sheet("Dots")).records()
     if len(lifters) != len(scored):
@@ -255,7 +256,7 @@ def _dots_formulas(column: str, calls: Sequence[str], attempt: Computed) -> str:
 
 
 def _source(attempt: Computed) -> Sequence[Mapping[str, Value]]:
-    """The rows of the sheet that is required."""
+    """Returns the rows of the required sheet."""
     return polars_table(attempt.sheet("SourceData")).records()
 
 
@@ -267,7 +268,7 @@ def _column(rows: Sequence[Mapping[str, Value]], part: str) -> str:
 
 
 def _quarters(attempt: Computed) -> str:
-    """Whether each region has the quarter of its median income."""
+    """Checks that the quarters follow the order of the median incomes."""
     rows = _source(attempt)
     quarter, income = _column(rows, "quarter"), _column(rows, "median")
     groups: dict[str, list[float]] = {name: [] for name in _QUARTERS}
@@ -358,7 +359,7 @@ def _gdp() -> dict[str, tuple[Meant, str]]:
 
 
 def _overrides(workspace: Workspace) -> Mapping[str, Mapping[str, tuple[Meant, str]]]:
-    """Task -> test -> the test as it is meant, and the fault of the published one."""
+    """Returns task -> test -> the test as it is meant, and the fault of the published test."""
     dots_tests, right = "TestDotsAccuracy::test", "TestDataTransformationCorrectness::test"
     return {
         "weighted-gdp-calc": _gdp(),
@@ -399,7 +400,7 @@ def _overrides(workspace: Workspace) -> Mapping[str, Mapping[str, tuple[Meant, s
 
 
 def _only_source(name: str) -> Meant:
-    """The published test, on the sheet that is required."""
+    """Returns the published test, restricted to the required sheet."""
 
     def meant(attempt: Computed) -> str:
         names = [sheet for sheet in attempt.sheet_names if "data" in sheet.lower()]
