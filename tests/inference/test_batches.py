@@ -316,7 +316,7 @@ def test_offline(tmp_path: Path) -> None:
     assert "3 of 3 finished (2 of them before)" in complete.stdout
     other = command(*options[:-1], tmp_path / "other", "--batch-results", results, "--rows", 1)
     assert isinstance(other.exception, InferenceError)
-    assert "none of the 3 requests" in other.exception.message
+    assert "none of the 3 open requests" in other.exception.message
 
 
 @pytest.mark.parametrize(
