@@ -139,7 +139,7 @@ class TestLevels:
         submission = world.submit("one", 1)
         text = world.get(f"/boards/main/entries/{submission}/tasks").text
         assert '"solved":true' in text
-        assert "WA" not in text
+        assert '"WA"' not in text  # the text holds a random id, which may have these letters
 
     def test_score_shows_no_task_no_pair_and_no_exact_score(self, tmp_path: Path) -> None:
         world = World(tmp_path, Level.SCORE, hidden=True)
