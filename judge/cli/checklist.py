@@ -73,7 +73,7 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
     """
     from judge.api.inferring import find_spec  # noqa: PLC0415  for a quick --help
     from judge.inference.prompt import load_template  # noqa: PLC0415
-    from judge.report import llm_judge  # noqa: PLC0415
+    from judge.report import markers as llm_judge  # noqa: PLC0415
 
     if votes % 2 == 0:
         raise UsageError(f"--votes {votes}: an odd number has a median")
@@ -147,7 +147,7 @@ def run(run: Path, sandbox: str) -> None:
     or by its exit code.
     """
     from judge.core.limits import Limits  # noqa: PLC0415  for a quick --help
-    from judge.report.programs import RATER, program_of, run_item  # noqa: PLC0415
+    from judge.report.markers import RATER, program_of, run_item  # noqa: PLC0415
 
     loaded, store = _opened(run)
     done = {mark.get("prompt") for mark in read_marks(store) if mark["by"] == RATER}
