@@ -15,11 +15,12 @@ import sqlalchemy as sa
 import uvicorn
 from uvicorn.server import ServerState
 
-from judge.serve import running
+from judge.serve.access.accounts import create_account
 from judge.serve.options import PlaceOptions
 from judge.serve.running import _PromptHeads, opened
 from tests.postgresql import new_database
 
+MAKING = "judge.serve.running.create_account"
 _WAITS = sa.text(
     "SELECT count(*) FROM pg_stat_activity"
     " WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -87,18 +88,17 @@ def test_a_server_and_a_dispatcher_that_start_at_once_make_one_operator(
                 codes.append(made.code)
 
         second = threading.Thread(target=start)
-        create = running.create_account
 
         def slow(*arguments: Any, **others: Any) -> str:
-            monkeypatch.setattr(running, "create_account", create)
+            monkeypatch.setattr(MAKING, create_account)
             second.start()
             with database.reading() as connection:
                 while second.is_alive() and not connection.scalar(_WAITS):
                     connection.rollback()
                     time.sleep(0.01)
-            return create(*arguments, **others)
+            return create_account(*arguments, **others)
 
-        monkeypatch.setattr(running, "create_account", slow)
+        monkeypatch.setattr(MAKING, slow)
         start()
         second.join()
     assert [code is None for code in codes].count(False) == 1
