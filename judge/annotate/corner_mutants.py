@@ -1,4 +1,4 @@
-"""Mutators of the cells on which an answer depends, for what programs written for one input forget.
+"""Mutators that change cells on which an answer depends to what programs for one input forget.
 
 Each mutator changes one or two cells of a group of constants
 (:class:`judge.annotate.support.Group`), so that no other change hides its effect on the answer.
@@ -183,7 +183,7 @@ MIN_IDENTIFIER = 10**5
 
 
 def _are_identifiers(group: Group) -> bool:
-    """Whether a column holds numbers that nobody calculates: ids, codes, keys of a table."""
+    """Whether a column holds numbers with which nobody calculates: ids, codes, keys of a table."""
     if group.kind is not Kind.NUMBER:
         return False
     values = [value for value in group.values() if isinstance(value, int | float)]
@@ -331,7 +331,7 @@ def _other_value(group: Group, subject: Subject, rng: random.Random) -> Iterator
 
 
 MAX_FEW = 5
-"""Up to this many numbers in a column are values to look up; more are a list to search."""
+"""A column with at most this many numbers holds values to look up; with more, a list to search."""
 
 
 def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:

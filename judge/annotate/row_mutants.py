@@ -299,7 +299,7 @@ MAX_RECORDS = 6
 """How many ideas of one kind are made for one workbook."""
 
 MAX_KEYS = 5
-"""Up to this many numbers in a column are values to look up; more are a list to search."""
+"""A column with at most this many numbers holds values to look up; with more, a list to search."""
 
 
 # -- keys on both sides ---------------------------------------------------------------------------

@@ -48,7 +48,7 @@ MAX_NAME_LENGTH = 31
 
 
 def rewrite_formulas(xml: bytes, change: Callable[[str], str]) -> bytes:
-    """A part in which a function has rewritten the text of every formula."""
+    """The part of a package after a function has rewritten the text of every formula in it."""
 
     def changed(match: re.Match[bytes]) -> bytes:
         text = html.unescape(match["text"].decode())

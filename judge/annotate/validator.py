@@ -201,11 +201,11 @@ class SelfComparison:
             pass
 
     def broken(self, idea: Idea, programs: Mapping[str, Submission]) -> tuple[Trial, ...]:
-        """The programs whose answer to the idea's input contradicts what each of its twins expects.
+        """The programs whose answer to the idea's input matches the expected answer of no twin.
 
-        A twin with edits expects what the program itself answers to the twin's input; a twin
-        without edits expects the gold of the base case. Left out are programs for which the idea's
-        premise does not hold.
+        The expected answer of a twin with edits is the program's own answer to the twin's input;
+        that of a twin without edits is the gold of the base case. Programs for which the idea's
+        premise does not hold are left out.
 
         Raises:
             WorkbookError: the edits do not fit the workbook.

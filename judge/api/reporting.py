@@ -208,7 +208,7 @@ def suspicions_in(store: RunDirectory) -> Suspicions | None:
 
 
 def marks_in(store: RunDirectory) -> Sequence[MarkRecord]:
-    """What models, people and programs say about checklist items; often empty.
+    """The marks of models, people and programs on checklist items; often empty.
 
     Raises:
         StoreError: a record does not have the format that this judge writes.

@@ -32,7 +32,7 @@ _HOMES = {
 """Name of a kind -> the module that defines it as ``KIND``."""
 
 PROPOSED = "proposed"
-"""Replaces the name of an items file: items are proposed from the gold and the instruction."""
+"""Given in place of an items file, to have items proposed from the gold and the instruction."""
 
 Record = dict[str, Any]
 """A task's record in the definition of its suite."""

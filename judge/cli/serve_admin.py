@@ -383,7 +383,7 @@ def leak(suite: str, submissions: int, **options: Any) -> None:
 @click.argument("suite")
 @_PLACE
 def probing(suite: str, **options: Any) -> None:
-    """List signs that somebody uses submissions to SUITE to find out its golds.
+    """List signs that submissions to SUITE are used to find out its golds.
 
     The signs are answers of one account that differ only in literals, and wrong answers that
     several accounts have in common. Authors see the same list at /suites/NAME/probing.

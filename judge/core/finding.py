@@ -15,7 +15,7 @@ from judge.core.records.cases import (
 )
 
 _MAX_VALUES_LENGTH = 120
-"""How many characters two values may have together to be shown in a one-line message."""
+"""A one-line message shows both values only if they have at most this many characters together."""
 
 
 class PlaceKind(enum.StrEnum):
@@ -109,7 +109,7 @@ def about(
     """What a difference is about, for pages that show it from the workbooks.
 
     Args:
-        subject: which aspect of the workbook.
+        subject: the aspect of the workbook that differs.
         expected: the sheet with the right content; None if there is none.
         actual: the sheet that is judged; None if there is none.
         asked: names of the properties that are compared, as the checker calls them.

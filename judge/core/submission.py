@@ -84,7 +84,7 @@ class AnswerForm(enum.StrEnum):
 
     @property
     def noun(self) -> str:
-        """What messages call such an answer."""
+        """The name of such an answer in messages."""
         return _NOUNS[self]
 
     @property
@@ -177,7 +177,7 @@ _SPARSE_BEYOND = 1024
 
 
 class SampleNumbers:
-    """Maps sample numbers of a task, which count from 0, to a number each.
+    """Maps the sample numbers of a task, which count from 0, to other numbers.
 
     The numbers are stored in an array, and in a mapping for very large sample numbers, so that a
     record with an enormous sample number takes no more memory than any other.

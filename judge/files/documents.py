@@ -106,7 +106,7 @@ def read_json(
     try:
         return parse_json(data.removeprefix(BOM))
     except MalformedError as problem:
-        # A file that the judge wrote can be made again; other files must be corrected.
+        # Files that the judge wrote can be made again; other files must be corrected.
         hint = f"Move {path} away and run the command again."
         if not issubclass(error, StoreError):
             hint = "Correct the file, and run the command again."

@@ -18,7 +18,7 @@ from judge.replies.reasoning import answer_of
 from judge.replies.relaxed import MAX_DEPTH, NotLiteralError, read_literal
 
 MAX_ANSWER_CHARS = 4_000_000
-"""How many characters of a reply are read, from its end, where the answer is."""
+"""At most this many characters of a reply are read: the last ones, since the answer is there."""
 
 _FENCE = "```"
 _JSON_FENCE = "```json"
@@ -142,7 +142,7 @@ def _published_cleaning(text: str) -> str:
 
 
 def named_answer(reply: str) -> StatedAnswer:
-    """Reads values written as ``@name[value]``, each within one line; the last of a name counts.
+    """Reads values written as ``@name[value]`` within a line; the last value of a name counts.
 
     Args:
         reply: the reply.

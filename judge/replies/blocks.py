@@ -153,7 +153,7 @@ class _Reader:
             walk.feed(line + "\n")
         if first_close is not None:
             # The string never ended either, so the fence that seemed to be inside it was the end of
-            # the block. Only a few blocks of a reply may be read to its end in vain like this.
+            # the block. Only a few blocks of a reply may be read to the end in vain.
             self._looks_ahead += 1
             return rules.block(body[: first_close - start], closed=True), first_close + 1
         return rules.block(body, closed=False), len(self.lines)

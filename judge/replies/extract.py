@@ -56,7 +56,7 @@ _WRITES = re.compile(r"\.save\s*+\(|\.to_excel\s*+\(|ExcelWriter|\.close\s*+\(")
 
 
 MAX_REPLY_CHARS = 400_000
-"""How many characters of a reply are read: far more than any program has."""
+"""At most this many characters of a reply are read, far more than any program has."""
 
 
 @dataclass(frozen=True, slots=True)

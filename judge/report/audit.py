@@ -270,7 +270,7 @@ def _whole_instructions(
 def _instruction_rate(hits_by_task: Sequence[tuple[str, bool]], method: Method) -> Estimate:
     """Share of instructions with a hit, from pairs of (task, hit).
 
-    Several samples of a task are not independent observations: tasks are clusters then.
+    Several samples of a task are not independent observations, so the tasks are the clusters.
     """
     of_tasks: dict[str, list[bool]] = defaultdict(list)
     for task_id, hit in hits_by_task:

@@ -173,7 +173,7 @@ class LoadedRun:
         suspicions: golds that may be at fault, if the run keeps suspects or some were given.
         is_large: whether details of single cases were left out.
         submitted: the (task id, sample) of everything in submissions.jsonl.
-        watched: tells whether directory and records are still those that were read.
+        watched: checks whether directory and records are still those that were read.
         marks: marks on checklist items by models, people and programs.
     """
 

@@ -58,8 +58,8 @@ class Group:
         label: the part's name for people (``rows ≤ 50``).
         share: its share of the run's tasks.
         scores: its scores.
-        paper_share: share of the first of each pair over the whole benchmark in the paper's
-            Table 3; None for everything else.
+        paper_share: share of this part in the whole benchmark, by the paper's Table 3, which has
+            it for the first part of each pair; None for other parts.
     """
 
     key: str
@@ -98,7 +98,7 @@ class TableColumn:
     Attributes:
         heading: the heading that it shares with its neighbours; empty if there is none.
         label: its own heading.
-        suite_tasks: tasks of the whole suite that are in it: its denominator in the paper.
+        suite_tasks: tasks of the whole suite that are in it, which is its denominator in the paper.
         score_of_suite: hard score over these tasks; those without a solution count as failed.
         scores: its scores over the tasks of the run.
     """
@@ -219,10 +219,10 @@ class RunPair:
         better: tasks on which the second run has the higher soft score.
         worse: tasks on which the second run has the lower soft score.
         smallest_hard: smallest true difference of the hard scores that would be found with a power
-            of 80 % on this many tasks, if only one run solves as many of them as here; None if
-            these are too few to find any difference.
-        smallest_soft: the same for the soft score, if the differences vary as much as here; None if
-            scores cannot differ by that much.
+            of 80 % on this many tasks, assuming as many tasks as here that only one run solves;
+            None if these are too few to find any difference.
+        smallest_soft: the same for the soft score, assuming that the differences vary as much as
+            here; None if scores cannot differ by that much.
     """
 
     first: str

@@ -111,14 +111,14 @@ class Contents:
     """The contents of a suite's folder.
 
     Attributes:
-        format: the one of the format's names that applies to the suite.
+        format: the name that applies to the suite, if the format has several.
         tasks: the tasks, in the order of the suite.
         notes: irregularities that were tolerated (a misnamed workbook, an unknown field), one line
             each, with the file.
         faults: everything that is wrong, one line each, with the file. A suite with faults is not
             used.
         tables: the tables of scores for reports on the suite, as in its paper.
-        definitions: the files that define the tasks, if there are others than the one that
+        definitions: the files that define the tasks, unless it is only the file that
             :attr:`SuiteFormat.definition` names.
     """
 
@@ -169,7 +169,7 @@ class SuiteFormat(ABC):
 
     @abstractmethod
     def recognises(self, root: Path) -> bool:
-        """Whether a folder is a suite of this format. Has to be fast: whole caches are searched."""
+        """Whether a folder is a suite of this format; must be fast, as caches are searched."""
 
     @abstractmethod
     def load(self, root: Path) -> Contents:

@@ -1,4 +1,4 @@
-"""Finds where a solution expects its input and its output. Pure.
+"""Finds where a solution expects its input and its output.
 
 The sandbox places each case's workbook where the solution looks for it, so that code is never
 rewritten. A recorded path takes precedence, then the path in the prompt, then the path in the code,

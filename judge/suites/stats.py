@@ -30,10 +30,10 @@ class SuiteStats:
         cases_by_type: instruction type -> test cases.
         tasks_by_case_count: number of cases -> how many tasks have that many.
         tasks_by_checker: name of the checker, with its styles -> tasks.
-        items_by_kind: of checklists: kind of items -> how many.
-        points_by_judge: of checklists: who judges (deterministic, llm, human, program) -> points.
-        tasks_by_judging: of checklists: whether tasks are judged ``in full``, ``in part`` or ``not
-            at all`` without a model or a person -> tasks.
+        items_by_kind: kind of checklist items -> how many.
+        points_by_judge: who judges checklist items (deterministic, llm, human, program) -> points.
+        tasks_by_judging: how far tasks with a checklist are judged without a model or a person
+            (``in full``, ``in part`` or ``not at all``) -> tasks.
         excluded: tasks that the suite itself leaves out.
         named_sheet: tasks whose position or ``answer_sheet`` names a sheet.
         several_ranges: tasks whose position has several ranges, separated by commas.

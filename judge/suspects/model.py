@@ -83,7 +83,7 @@ class About(enum.StrEnum):
         """The heading of the list."""
         return {
             About.GOLD: "golds that may be wrong",
-            About.CASE: "cases that say nothing, or too little",
+            About.CASE: "cases that test nothing, or too little",
         }[self]
 
 

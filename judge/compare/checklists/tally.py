@@ -1,7 +1,7 @@
-"""The points of a list of items by judge, group and kind, and their shares of two totals.
+"""Adds up the points of a list of items by judge, group and kind, as shares of two totals.
 
-The functions are pure. An item that was not judged is never dropped: in one share it earns nothing
-of its points, and in the other its points are left out of the total.
+An item that was not judged is never dropped: in one share it earns none of its points, and in the
+other its points are left out of the total.
 """
 
 from __future__ import annotations

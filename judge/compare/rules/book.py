@@ -90,14 +90,14 @@ class Book:
         return self.printed[name]
 
     def touch(self, sheet: str, row: int, column: int) -> None:
-        """Notes that a cell was read, which creates it in the published evaluator."""
+        """Records that a cell was read, which creates the cell in the published evaluator."""
         rows, columns = self.touched.get(sheet, (0, 0))
         self.touched[sheet] = max(rows, row), max(columns, column)
 
 
 @dataclass(frozen=True, slots=True)
 class SheetRef:
-    """A sheet that a rule names: its book, which may be missing, and its name."""
+    """A sheet that a rule names: its name, and its workbook, which may be missing."""
 
     book: Book | None
     name: str

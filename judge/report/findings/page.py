@@ -1,4 +1,4 @@
-"""The rules of a case on its page: in words, whether they hold, and what was found instead.
+"""The rules of a case for its page: their sentences, whether they hold, and what differs.
 
 To show differences, the gold and the stored output are read again, but only for cases in which a
 rule does not hold, and within the limits of the reader.

@@ -1,4 +1,4 @@
-"""Looks of cells as the published functions read them through openpyxl."""
+"""Reads the looks of cells as the published functions do through openpyxl."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.workbook.reader import linked_keys
 from judge.workbook.tree import MAX_ELEMENTS, Element, is_on, number, read_tree, whole
 
 NO_RGB = "a colour that is not written as digits"
-"""Themes and palettes: openpyxl gives one and the same object for all of them."""
+"""The value of all theme and palette colours, for which openpyxl returns the same object."""
 
 _FONTS = {
     "font_name": "name",
@@ -37,7 +37,7 @@ class CellState:
         style: index of the cell format; None for a cell that is not in the file.
         filled: whether the cell holds a value or a formula.
         is_number: whether it holds a plain number.
-        link: what is compared of its hyperlink; None without.
+        link: the part of its hyperlink that is compared; None if it has no hyperlink.
         merged: whether a merged range covers it, other than at its first cell.
     """
 
