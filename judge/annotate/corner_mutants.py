@@ -270,7 +270,7 @@ def _empty_key(group: Group, subject: Subject, rng: random.Random) -> Iterator[C
 
 
 def _unknown_label(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Puts in a label, or a number, that occurs nowhere else in the workbook."""
+    """Inserts a label, or a number, that occurs nowhere else in the workbook."""
     row = _row(group, rng)
     if row is None:
         return
@@ -290,7 +290,7 @@ def _is_number(value: object) -> bool:
 
 
 def _named_words(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Puts in words that the question quotes or the gold's formulas test for, one at a time."""
+    """Inserts words that the question quotes or the gold's formulas test for, one at a time."""
     held = {str(value).strip().casefold() for value in group.values() if isinstance(value, str)}
     present = [word for word in subject.words if word.casefold() in held]
     if group.kind is not Kind.TEXT or not (present or len(group.cells) == 1):
@@ -368,7 +368,7 @@ def _tidy(value: float) -> float | int:
 
 
 def _numbers(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Puts in zero, a negative number, decimals, or a much larger number."""
+    """Inserts zero, a negative number, decimals, or a much larger number."""
     del subject
     if group.kind is not Kind.NUMBER:
         return
@@ -388,7 +388,7 @@ def _numbers(group: Group, subject: Subject, rng: random.Random) -> Iterator[Cha
 
 
 def _days(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Puts in the same day of next year, an end of a month, a time, or a day beyond the others."""
+    """Inserts the same day of next year, an end of a month, a time, or a day beyond the others."""
     del subject
     if group.kind is not Kind.DATE:
         return

@@ -400,7 +400,7 @@ def _last_full(table: Table) -> int:
 
 
 def _last_of_first_key(table: Table) -> int:
-    """The last row with the same text as the first row in the first column of text."""
+    """The last row that has the same text as the first row, in the first column of text."""
     column = table.inputs(Kind.TEXT)[0]
     rows = column.rows_with_values()
     first = column.cells[min(rows)].value if rows else None

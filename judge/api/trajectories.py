@@ -163,7 +163,7 @@ def import_trajectories(
     wanted = suite.select(sorted(ids or ()))
 
     def named_in(path: str) -> Suite:
-        """Adds the requested task to a path that does not name its task."""
+        """The suite with only the requested task, if the path does not name the task."""
         return wanted if "{task}" not in path and len(wanted.tasks) == 1 else suite
 
     folder, pattern = folder_and_pattern(given)

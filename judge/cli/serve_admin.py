@@ -68,7 +68,7 @@ _PHASE_TIMES = together(
 
 @contextlib.contextmanager
 def server_of(options: dict[str, Any]) -> Iterator[Server]:
-    """Removes the place options from ``options`` and opens the server that they name."""
+    """Removes the options that name a server from ``options``, and opens that server."""
     place = PlaceOptions(data=options.pop("data"), database=options.pop("database"))
     try:
         with opened(place) as opening:

@@ -195,7 +195,7 @@ class SuiteFormat(ABC):
         """
 
     def alias_of(self, record: Mapping[str, object]) -> str | None:  # noqa: ARG002
-        """The name of the task in an answer record without an id; None if the record has none."""
+        """The name by which an answer record without an id refers to its task, or None."""
         return None
 
     def output_of(

@@ -45,7 +45,7 @@ _LOOK_ALIKE: Mapping[str, tuple[str, ...]] = {
 """Field -> other names that people use for it, in lower-case letters; the most likely first."""
 
 _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcode")}
-"""Field -> names that can only mean it, even if the record has the field itself (but empty)."""
+"""Field -> names that can only mean this field, even if the record has the field, but empty."""
 
 _NEAR = 0.75
 _MAX_FIELDS = 12

@@ -147,7 +147,7 @@ class _Measure:
         )
 
     def finding(self) -> DynamicFinding:
-        """Makes the changes, and returns the class of the output with the changes that show it."""
+        """Tries the changes; returns the class of the output, and the changes that show it."""
         cells, precedents = self._formulas()
         first, last = self._computed(self._gold, own=True), self._computed(self._output, own=False)
         known = [c for c in cells if c not in first.unknown and c not in last.unknown]
@@ -502,7 +502,7 @@ class Grounds:
         )
 
     def of(self, cells: Sequence[tuple[str, Cell]]) -> Ground:
-        """Returns what formula cells, given with their sheets, depend on."""
+        """Returns the cells on which formula cells depend."""
         reads: dict[str, dict[Window, None]] = {}
         seen: set[CellRef] = set()
         todo = list(cells)

@@ -389,7 +389,7 @@ class RuleOptions:
             )
         profile = options.get("profile")
         if profile is not None and profile not in PROFILES:
-            raise UsageError(f"option profile: {profile!r} is none of {', '.join(PROFILES)}")
+            raise UsageError(f"option profile: {profile!r} is not one of {', '.join(PROFILES)}")
         chosen = None if profile is None else str(profile)
         return RuleOptions(tuple(rules), Evaluator(str(evaluator)), chosen)
 

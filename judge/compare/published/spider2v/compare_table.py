@@ -285,7 +285,7 @@ class _Run:
         return made[0] == made[1]
 
     def _looks(self, book: Book, name: str, asked: tuple[str, ...]) -> tuple[object, ...]:
-        """The requested properties of all cells: the size, those of most cells, those of others."""
+        """The looks of a sheet: its size, the usual properties, and those of all other cells."""
         if book.tab(name) is None:
             return (0, 0), (), {}
         looks = SheetLooks(book, name, osworld=self._osworld)
