@@ -111,7 +111,7 @@ def check_cases(
             records.
 
     Returns:
-        The broken rules, in the order of the cases; empty if there are none.
+        The broken rules, in the order of the cases; empty if none is broken.
     """
     broken: list[BrokenRule] = []
     opened: list[_OpenCase] = []

@@ -41,7 +41,7 @@ _REPLACING = frozenset({"unicode", "case", "spaces", "nbsp", "renamed-sheet", "t
 
 
 def named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
-    """Text that the question names and the idea removes; None if there is none."""
+    """Text that the question names and the idea removes; None if it removes no such text."""
     text_ = task.instruction.casefold()
     if idea.mutator not in _REPLACING:
         return None
@@ -231,7 +231,7 @@ class SelfComparison:
     def _compared(
         self, twin: Twin, idea: Idea, program: Submission, output: bytes
     ) -> Judgement | None:
-        """Compares an answer with the program's answer to a twin; None if the twin has none."""
+        """Compares an answer with the program's answer to a twin; None if there is no such answer."""
         expected: bytes | None = self._base.gold
         if twin.edits:
             expected = self._answer(program, self._edited(twin.edits), twin.word, idea.plain)

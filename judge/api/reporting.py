@@ -195,7 +195,7 @@ class RunReporter:
 
 
 def suspicions_in(store: RunDirectory) -> Suspicions | None:
-    """The suspects stored in a results directory; None if there are none.
+    """The suspects stored in a results directory; None if it has no suspects.
 
     Raises:
         StoreError: a file is not in the form that the judge writes.
@@ -267,7 +267,7 @@ def add_published_figures(
     Args:
         report: the report, which is changed.
         suite: the suite that was answered.
-        folder: the folder of finished outputs; None if there is none.
+        folder: the folder of finished outputs; None for a run without such a folder.
         results: results of the reported outputs.
 
     Returns:

@@ -367,7 +367,7 @@ def write_atif(run: GivenPath, out: GivenPath) -> int:
 
 
 def _system_message(store: RunDirectory, name: str | None, episode: ToolEpisode) -> str:
-    """The system message of an episode; empty if the run has none."""
+    """The system message of an episode; empty if the run recorded none."""
     talk = None
     if name is not None and name.startswith(_TALKS) and "/" not in name[len(_TALKS) :]:
         with contextlib.suppress(StoreError):

@@ -81,7 +81,7 @@ class DraftKind(abc.ABC):
     # -- what an author gives ----------------------------------------------------------------------
 
     def proposals(self, options: Mapping[str, Any]) -> Proposals | None:  # noqa: ARG002  the usual
-        """Proposals from a task's files for a person to keep or drop; None if there are none.
+        """Proposals from a task's files for a person to keep or drop; None if nothing is proposed.
 
         The kept proposals are passed to :meth:`fields_of` as the option ``kept``.
 

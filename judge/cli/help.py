@@ -212,7 +212,7 @@ class LazyGroup(HelpGroup):
 
 
 def page_of(command: click.Command) -> Page:
-    """Returns the page of a command; an empty page if the command has none."""
+    """Returns the page of a command; an empty page for other commands."""
     return command.page if isinstance(command, HelpCommand) else Page()
 
 

@@ -182,7 +182,7 @@ class Checker(abc.ABC):
 
         Args:
             task: the task.
-            gold: the gold that the answer is compared with; None if there is none.
+            gold: the gold that the answer is compared with; None if the task has no gold.
 
         Returns:
             None if this checker has no sentences for its tasks.

@@ -188,7 +188,7 @@ def recorded_usage(record: Mapping[str, object]) -> RecordedUsage:
 
 
 def usage_fault(record: Mapping[str, object]) -> str | None:
-    """Finds an impossibly large number among the fields about requests; None if there is none.
+    """Finds an impossibly large number among the fields about requests; None if all are plausible.
 
     Such a value would overflow when the numbers are added up. A field of the wrong type counts as
     unknown and is accepted.

@@ -264,7 +264,7 @@ class ScoreColumn:
         label: the column's heading.
         division: the division of tasks that the column uses; empty for all tasks.
         group: the group of that division whose tasks the column counts.
-        heading: a common heading above this column and its neighbours; empty if there is none.
+        heading: a common heading above this column and its neighbours; may be empty.
     """
 
     label: str

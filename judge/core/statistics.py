@@ -34,7 +34,7 @@ class Estimate:
 
     Attributes:
         value: the estimate; None if nothing was observed.
-        low: lower end of the interval; None if there is none.
+        low: lower end of the interval; None if no interval could be computed.
         high: upper end.
         n: the number of independent observations (usually tasks).
         method: ``wilson`` or ``cluster bootstrap``; empty if there is no interval.

@@ -190,7 +190,7 @@ class SampleNumbers:
         self._far: dict[int, int] = {}
 
     def get(self, sample: int) -> int | None:
-        """Returns the number of a sample, or None if it has none."""
+        """Returns the number of a sample, or None if none was set."""
         if 0 <= sample < len(self._near) and self._near[sample] >= 0:
             return self._near[sample]
         return self._far.get(sample)

@@ -103,7 +103,7 @@ class Settings:
     """Everything that a batch needs in addition to the suite and the submissions.
 
     Attributes:
-        sandbox: runs the programs; None if there are none to run.
+        sandbox: runs the programs; None if no programs have to be run.
         recalculator: computes formulas that have no trusted value.
         rules: how outputs are compared with golds.
         limits: limits on each run.

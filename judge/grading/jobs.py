@@ -96,7 +96,7 @@ class Worker:
     """Runs and judges submissions; called from several threads.
 
     Args:
-        sandbox: runs the programs; None if there are none to run.
+        sandbox: runs the programs; None if no programs have to be run.
         judge: judges their outputs.
     """
 

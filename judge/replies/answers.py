@@ -180,8 +180,8 @@ def _index_of(text: str, sign: str, start: int) -> int:
 def stated_answer(reply: str, names: Collection[str]) -> StatedAnswer:
     """Finds the answer in a reply, in any fence or none, in the notation of JSON or Python.
 
-    The last object that has all the names counts; if there is none, the last object that has any of
-    them; otherwise the last object. Marked reasoning is ignored.
+    The last object that has all the names counts. If no object has all, the last one that has any
+    of them counts, and otherwise the last object. Marked reasoning is ignored.
 
     Args:
         reply: the reply.

@@ -49,7 +49,7 @@ class Block:
     """A fenced block.
 
     Attributes:
-        tag: the language tag in lower case; empty if there is none.
+        tag: the language tag in lower case; empty for a fence without a tag.
         text: the text between the fences, without the indentation of the fence.
         closed: whether a closing fence was found.
     """
@@ -305,7 +305,7 @@ class Wrapped:
 
 
 def unwrap(text: str) -> Wrapped | None:
-    """Returns the content of the last wrapper in a reply; None if there is none.
+    """Returns the content of the last wrapper in a reply; None if it has no wrapper.
 
     A wrapper inside a fenced block belongs to the program and is ignored.
     """

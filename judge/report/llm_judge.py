@@ -57,7 +57,7 @@ class Material:
 
     Attributes:
         instruction: the task.
-        reply: the typed reply; empty if there is none.
+        reply: the typed reply; empty if nothing was typed.
         files: the files as text, up to a limit.
     """
 
@@ -153,7 +153,7 @@ def material_of(item: OpenItem, output: bytes | None, name: str = "output.xlsx")
 
     Args:
         item: the item.
-        output: the stored output; None if there is none.
+        output: the stored output; None if nothing was stored.
         name: its file name, if it is a single file.
     """
     task = item.submission.task

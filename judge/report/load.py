@@ -164,7 +164,7 @@ class LoadedRun:
 
     Attributes:
         path: its results directory.
-        run: the document of run.json; empty if there is none yet.
+        run: the document of run.json; empty if it was not written yet.
         suite: the suite; None if it is not available or no longer the same.
         submissions: the submissions that count, in suite order.
         overrides: changes by hand.

@@ -28,7 +28,7 @@ class OpenItem:
     Attributes:
         submission: the submission.
         case: number of the case.
-        output_sha256: hash of its output; None if there is none.
+        output_sha256: hash of its output; None if it left no output.
         record: the item as recorded.
     """
 

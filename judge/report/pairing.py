@@ -262,7 +262,7 @@ class RunScores:
         collateral: share of its common tasks with collateral damage; None if it was not examined.
         dynamic: share of its accepted measurable answers that follow their inputs; None if it was
             not examined.
-        tools: its episodes with tools on the common tasks; None if it has none.
+        tools: its episodes with tools on the common tasks; None if it has no such episodes.
     """
 
     name: str

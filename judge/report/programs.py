@@ -55,7 +55,7 @@ def program_of(item: OpenItem, output: bytes | None) -> ItemProgram | None:
 
     Args:
         item: the item.
-        output: the stored output; None if there is none.
+        output: the stored output; None if nothing was stored.
 
     Raises:
         GoldFaultError: a gold cannot be read.

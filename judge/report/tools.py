@@ -49,7 +49,7 @@ class ToolUse:
         errors: number of calls that failed.
         tasks: number of tasks in which it was called.
         score_with: soft score of these tasks, from 0 to 1.
-        score_without: soft score of the other tasks; None if there are none.
+        score_without: soft score of the other tasks; None if it was called in every task.
     """
 
     tool: str
@@ -243,7 +243,7 @@ class _Group:
 def summarise_tools(
     run: LoadedRun, scored: Iterable[tuple[LoadedSubmission, SubmissionScore]]
 ) -> ToolsSummary | None:
-    """Counts the episodes with tools of a run; None if there are none.
+    """Counts the episodes with tools of a run; None if the run has no such episodes.
 
     Args:
         run: the run.

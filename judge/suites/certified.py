@@ -198,7 +198,7 @@ def certified_folder() -> Path:
 
 
 def certification_of(suite: Suite) -> Certification | None:
-    """The grades that ship with the judge for a suite's format; None if there are none.
+    """The grades that ship with the judge for a suite's format; None if nobody graded it.
 
     Raises:
         SuiteError: the file cannot be read.

@@ -135,7 +135,7 @@ class _SuiteFiles:
 
     Attributes:
         boundary: the folder of the suite.
-        golds: name of the folder of golds; None if there is none.
+        golds: name of the folder of golds; None if the suite has no golds.
         boards: the check boards that were read; they are part of the suite's definition.
     """
 

@@ -39,7 +39,7 @@ class SuiteStats:
         several_ranges: tasks whose position has several ranges, separated by commas.
         median_instruction_words: median number of words in an instruction.
         workbook_bytes: size of all inputs and golds.
-        largest_workbook_bytes: size of the largest one; 0 if there is none.
+        largest_workbook_bytes: size of the largest one; 0 without workbooks.
     """
 
     tasks: int
@@ -99,7 +99,7 @@ def compute_stats(suite: Suite) -> SuiteStats:
 
 
 class _Checklists(TypedDict):
-    """Counts the checklist items of a suite; empty if there are none."""
+    """Counts the checklist items of a suite; empty without checklists."""
 
     items_by_kind: dict[str, int]
     points_by_judge: dict[str, float]

@@ -114,7 +114,7 @@ class Book:
         return self.values(address.sheet).get(address.key)
 
     def formula(self, address: CellAddress) -> str | None:
-        """Returns the formula of a cell; None if it has none."""
+        """Returns the formula of a cell; None for a constant or a blank cell."""
         return self.formulas(address.sheet).get(address.key)
 
     def is_array(self, address: CellAddress) -> bool:

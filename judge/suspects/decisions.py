@@ -436,7 +436,7 @@ def keep_suspects_of(path: Path, store: RunDirectory, suite: Suite) -> None:
 
 
 def kept_suspicions(store: RunDirectory) -> Suspicions | None:
-    """Reads the suspects in a results directory; None if it has none.
+    """Reads the suspects in a results directory; None if it has no suspects.
 
     Raises:
         StoreError: a file does not have the format that the judge writes.

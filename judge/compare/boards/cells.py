@@ -42,7 +42,7 @@ class CellLook:
         color: colour of its text, six hexadecimal digits.
         bold, italic: whether its text is bold or italic.
         underline: ``none``, ``single`` …
-        fill: colour of the background; white if it has none, as in the published functions.
+        fill: colour of the background; white without a fill, as in the published functions.
         code: code of its number format.
     """
 

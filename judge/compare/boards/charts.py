@@ -35,7 +35,7 @@ class SeriesView:
     """A series of a chart, as boards compare it.
 
     Attributes:
-        x: its categories or x values; numbers from 1 if it has none.
+        x: its categories or x values; numbers from 1 if it has neither.
         y: its values.
         marker: ``none``, ``circle`` …; ``automatic`` for the default.
         trendlines: its trend lines.

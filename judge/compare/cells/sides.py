@@ -137,7 +137,7 @@ class ScopeSources:
 
     Attributes:
         before: the input workbook, or None.
-        question: the instruction of the task; None if there is none. In that case, setting
+        question: the instruction of the task; None if unknown. In that case, setting
             ``formula_asked`` means that a formula is requested.
         problem: why there is no input.
         others: the other cases of the task, for the option ``dynamic``, which is measured only on

@@ -36,7 +36,7 @@ class JudgedItem:
         outcome: the outcome under the reading that counts.
         other: the outcome under the other reading; None if the item was not judged under it.
         gated_by: id of the failed item because of which this item earns nothing under
-            ``official``; empty if there is none.
+            ``official``; empty if no gate failed.
     """
 
     item: Item

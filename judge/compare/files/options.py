@@ -62,7 +62,7 @@ class MetricCall:
     Attributes:
         func: its published name.
         result: name of the file that it checks; empty for the only file, or the typed answer.
-        gold: name of its gold; empty if it has none.
+        gold: name of its gold; empty if the metric needs no gold.
         expected: the data that the task gives instead of a gold.
         options: options of the metric.
     """

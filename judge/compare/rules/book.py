@@ -62,7 +62,7 @@ class Book:
         return CellTexts(self.workbook.package)
 
     def tab(self, name: str) -> Tab | None:
-        """Returns the worksheet with a name; None if there is none."""
+        """Returns the worksheet with a name; None if it does not exist."""
         return next(
             (tab for tab in self.workbook.tabs if tab.name == name and tab.is_worksheet), None
         )

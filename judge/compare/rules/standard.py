@@ -54,7 +54,7 @@ def about_rule(
     Args:
         rule: the rule as written in the suite.
         answer: the workbook that is judged.
-        gold: the gold; None if the task has none.
+        gold: the gold; None if the task has no gold.
         cells: the first cells that differ.
         all_cells: how many cells differ in total.
     """
@@ -125,7 +125,7 @@ class StandardJudge:
 
     Args:
         answer: the workbook to judge.
-        gold: the gold; None if the task has none.
+        gold: the gold; None if the task has no gold.
         compute: computes formulas.
         origin: where the answer comes from.
     """

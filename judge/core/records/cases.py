@@ -105,7 +105,7 @@ class UnitCounts(TypedDict):
 
 
 class SharesRecord(TypedDict):
-    """The share of right cells, of those to change and of those to keep; null if there are none."""
+    """The share of right cells, of those to change and those to keep; null without such cells."""
 
     modification: Amount | None
     regression: Amount | None

@@ -226,7 +226,7 @@ class ShareReport(TypedDict):
 class CollateralReport(TypedDict):
     """Results of the option ``collateral``: outputs, tasks with damage, and cells by kind.
 
-    ``median_damage`` and ``largest_damage`` are over outputs with damage; null if there are none.
+    ``median_damage`` and ``largest_damage`` are over outputs with damage; null without damage.
     Fields that begin with ``accepted`` are the same for accepted outputs only.
     ``cases_with_errors_left`` counts outputs with error values that the input did not have.
     """

@@ -194,7 +194,7 @@ class ToolTurn(TypedDict, total=False):
     cut: Required[bool]
     """Whether the reply was cut off."""
     told: str
-    """Messages to the model besides the results of calls; empty if there are none."""
+    """Messages to the model besides the results of calls; empty if there are no others."""
     calls: Required[list[ToolCallLine]]
     seconds: Required[Amount | None]
     """Seconds from the reply to the last result; None if an imported trajectory does not say."""

@@ -118,7 +118,7 @@ class Frame:
     """The frame around the data of a chart.
 
     Attributes:
-        title, x_title, y_title: titles; empty if there are none.
+        title, x_title, y_title: titles; empty if the chart has no such title.
         legend: position ``r``, ``b``, ``l``, ``t`` or ``tr``; None if there is no legend.
         differing: which of ``title``, ``xtitle``, ``ytitle``, ``legend`` differ from the other
             workbook's chart.

@@ -52,7 +52,7 @@ class ChecklistFormat(SuiteFormat):
     has_folder_answers = True
 
     def tasks_folder(self, root: Path) -> Path | None:
-        """The folder that holds the tasks of a suite; None if there is none."""
+        """The folder that holds the tasks of a suite; None if the suite has no such folder."""
         for folder in self.folders:
             if any(self.definitions_in(root / folder)):
                 return root / folder

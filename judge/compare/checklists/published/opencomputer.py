@@ -41,7 +41,7 @@ def _open(workspace: Workspace) -> Document:
 
 
 def _workbook(workspace: Workspace) -> Workbook | None:
-    """Returns the first workbook; None if there is none, or if it cannot be opened."""
+    """Returns the first workbook; None if it is missing or cannot be opened."""
     for name, data in workspace.files.items():
         if name.lower().endswith(WORKBOOK_SUFFIXES):
             try:

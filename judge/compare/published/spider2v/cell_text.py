@@ -198,7 +198,7 @@ def _stripped(text: list[str], package: Package) -> str | None:
 
 
 def _read_strings(package: Package) -> tuple[str, ...] | None:
-    """The shared strings, including phonetics; None if there are none, or if one is empty."""
+    """The shared strings, including phonetics; None if the workbook has none or an empty one."""
     part = "xl/sharedStrings.xml"
     if part not in package:
         return None

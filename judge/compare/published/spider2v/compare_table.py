@@ -56,7 +56,7 @@ def judge_published(
 
     Args:
         answer: the workbook to judge.
-        gold: the gold; None if the task has none.
+        gold: the gold; None if the task has no gold.
         rules: the rule list.
         evaluator: the suite whose functions are emulated.
 

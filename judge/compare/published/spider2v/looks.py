@@ -116,7 +116,7 @@ class SheetLooks:
 
     @property
     def size(self) -> tuple[int, int]:
-        """The last row and column of the cells that exist; (0, 0) if there are none."""
+        """The last row and column of the cells that exist; (0, 0) without cells."""
         states = self.states
         if not any(not state.merged and state.style is not None for state in states.values()):
             rows = columns = 0
@@ -238,7 +238,7 @@ class StyleParts:
     """Fonts, fills and conditional looks of a style sheet, as elements.
 
     Args:
-        root: the style sheet; None if the workbook has none.
+        root: the style sheet; None if the workbook has no style sheet.
     """
 
     def __init__(self, root: Element | None) -> None:
