@@ -548,7 +548,7 @@ _KEY = re.compile(
 
 
 def _amounts(table: Table) -> list[Column]:
-    """Columns of numbers that can be split into two amounts: no keys, years or serial numbers."""
+    """Columns whose numbers can be split into two amounts, unlike keys, years or serial numbers."""
     columns = []
     for column in table.inputs(Kind.NUMBER):
         values = [column.cells[row].value for row in column.rows_with_values()]

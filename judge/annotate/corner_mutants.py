@@ -352,7 +352,7 @@ def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[C
 
 
 def _bounds(group: Group, subject: Subject) -> list[float]:
-    """Bounds of bands in other columns: the second and the last number of an ascending column."""
+    """Limits of bands that another column lists in ascending order: its second and last number."""
     factors: list[float] = []
     for other in subject.groups:
         values = [value for value in other.values() if _is_number(value)]

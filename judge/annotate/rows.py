@@ -295,7 +295,7 @@ def _moved_pair(
 
 
 def _unshared(workbook: Workbook, sheet: str, xml: bytes) -> bytes:
-    """The sheet with every shared formula expanded: its offsets would be wrong after the move."""
+    """The sheet with every shared formula written out, as offsets would be wrong after the move."""
     texts = {
         cell_key(cell.row, cell.column): cell.formula or "="
         for cell in sheet_formulas(workbook, sheet)

@@ -319,7 +319,7 @@ def check_complete(runs: Sequence[ScoredRun]) -> None:
 
 
 def _may_hold_faults(run: ScoredRun) -> bool:
-    """Whether the results have to be searched for faults, which reads them for a large run."""
+    """Whether the results have to be searched for faults; for a large run, that reads them."""
     overall = run.report["overall"]
     # With the best sample only, verdicts of the other samples are not in the report's counts.
     return bool(run.report["run"].get("best_of")) or Verdict.BT.value in overall["verdicts"]

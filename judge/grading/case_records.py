@@ -218,7 +218,7 @@ class CaseIndex:
 
 
 class BatchKeys:
-    """The comparison keys of a batch's cases that are computed so far, in 16 bytes each.
+    """The comparison keys of a batch's cases that have been computed so far, in 16 bytes each.
 
     Args:
         cases: how many cases there are.

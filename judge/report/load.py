@@ -500,7 +500,7 @@ def _all_on_record(records: _Records) -> Iterator[_Entry]:
 def _case_numbers(
     task_id: str, suite: Suite | None, results: Mapping[int, CaseResult], count: int
 ) -> Sequence[int]:
-    """The numbers of a task's cases; without the suite, ``count`` numbers."""
+    """The numbers of a task's cases. Without the suite: those judged, or 1 to ``count``."""
     if suite is not None:
         return [case.number for case in suite.task(task_id).cases]
     return sorted(results) if len(results) == count else range(1, count + 1)

@@ -168,7 +168,7 @@ class SuspectsTally:
         ]
 
     def shown(self) -> list[tuple[About | None, Certainty, LevelTally]]:
-        """The levels that people see: both lists, and each alone if both set something aside."""
+        """The levels shown: for both lists together and, if both set cases aside, for each."""
         both: list[tuple[About | None, Certainty, LevelTally]] = [
             (None, least, level) for least, level in self.levels.items()
         ]

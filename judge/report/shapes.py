@@ -178,7 +178,7 @@ def _overlap(one: Window, other: Window) -> bool:
 
 @functools.cache
 def shapes_digest() -> str:
-    """A hash that changes whenever the rules change, or the way in which workbooks are read."""
+    """A hash that changes whenever the rules change, or workbooks are read differently."""
     rules = resources.files(judge.report).joinpath("shapes.py").read_bytes()
     read = digest_of_modules(judge.workbook)
     return hashlib.sha256(rules + read.encode()).hexdigest()[:16]

@@ -45,7 +45,7 @@ from judge.web.local_page import INLINE_POLICY, LocalPage, UnwantedError, check_
 _FILES = (RUN_FILE, SUBMISSIONS_FILE, CASES_FILE, REPORT_FILE, OVERRIDES_FILE)
 _KEPT_RUNS = 8
 _LOOK_UP_S = 0.2
-"""Seconds between two checks of a waiting request: does its client still want the report?"""
+"""Seconds between two checks of whether the client of a waiting request is still there."""
 
 _QUIET_S = 20.0
 """If locks cannot be seen, a run whose records changed this recently counts as in progress."""

@@ -46,7 +46,7 @@ MAX_HEADERS_BYTES = 64 * 1024**2
 
 _MAX_FAULTS = 20
 _MAX_READS = 64
-"""How many reads are allowed between two members: stacked headers, and maps of sparse files."""
+"""How many reads are allowed between two members, for stacked headers and maps of sparse files."""
 
 _BLOCK_BYTES = 512
 _GZIP_MAGIC = b"\x1f\x8b"

@@ -258,7 +258,7 @@ def _download_from(
         )
         most = expected_bytes or MAX_ARCHIVE_BYTES
         if size is not None and size > most:
-            raise _TooMuchError(f"it has {size:,} bytes, but the archive at most {most:,}")
+            raise _TooMuchError(f"it has {size:,} bytes, but the archive has at most {most:,}")
         fresh_tag = response.headers.get("ETag")
         write_whole(note, json.dumps({"url": url, "etag": fresh_tag}).encode())
         how = os.O_APPEND if received_bytes else os.O_TRUNC

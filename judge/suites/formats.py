@@ -313,7 +313,7 @@ def unregister(name: str) -> None:
 
 
 def format_rows() -> Iterator[Row]:
-    """The rows of all formats, none of which is imported: the judge's, then registered ones."""
+    """The rows of all formats, first the judge's, then registered ones; imports no format."""
     yield from ROWS
     for suite_format in {id(row): row for row in _REGISTERED.values()}.values():
         yield Row(suite_format.names, suite_format.definition, suite_format)

@@ -238,7 +238,7 @@ class OfficialJudge:
     # -- panes -----------------------------------------------------------------------------------
 
     def _panes(self, checked: Sequence[int]) -> None:
-        """Compares panes: the n-th checked sheet by the pane of the n-th sheet of the workbook."""
+        """Compares panes: for the n-th checked sheet, the one of the workbook's n-th sheet."""
         golds, answers = self._gold.book.workbook.tabs, self._answer.book.workbook.tabs
         pairs = list(zip(golds, answers, strict=False))
         if any(tab.state != "visible" for tab in (*pairs[-1],)):

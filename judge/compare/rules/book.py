@@ -171,7 +171,7 @@ def prints_beside(workbook: Path) -> Mapping[str, Sequence[str]]:
 
 
 def prints_of(files: Sequence[AnswerFile]) -> Mapping[str, Sequence[str]]:
-    """Reads the submitted files after the first, the workbook: name of a sheet -> its lines."""
+    """Reads the submitted files other than the workbook: name of a sheet -> its lines."""
     prints = {}
     start = f"{PurePath(files[0].name).stem}-" if files else ""
     for file in files[1 : _MAX_FILES + 1]:

@@ -22,7 +22,8 @@ PASSED, FAILURE, ERROR, SKIPPED = "passed", "failure", "error", "skipped"
 """The results of a test, as pytest names them; a skipped test does not fail."""
 
 _MAX_TEXT_CELLS = 2_000_000
-"""Most cells that a sheet is read into, blank ones included; the published code has no limit."""
+"""A sheet with more cells than this, blank ones included, is not read; the published code has no
+such limit."""
 
 Value = CellValue
 """A cell as openpyxl gives it; an error is a string such as ``#N/A``."""
