@@ -1,4 +1,4 @@
-"""Marks checklist items on request: a chat model, or a suite's program. Marks decide no verdict.
+"""Marks checklist items on request: a chat model, or a suite's program. Marks decide no verdicts.
 
 An item of kind ``program`` has a Python program as its field ``code``. It runs in the sandbox, next
 to the files of the answer, the inputs and the golds, and reports its result as Harbor's verifiers
@@ -39,7 +39,7 @@ from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatu
 
 TEMPLATE = "checklist_item"
 MAX_FILE_CHARS = 20_000
-"""How many characters of a file a model is shown; a note says that the rest is cut off."""
+"""Characters of a file that are shown to a model; a note says that the rest is cut off."""
 
 MAX_FILES = 10
 _TRIES = 2
@@ -54,7 +54,7 @@ class LlmJudge(Protocol):
 
         Args:
             item: the item.
-            material: the answer, as the model is shown it.
+            material: the answer, as it is shown to the model.
 
         Raises:
             CallError: the server does not answer.
@@ -68,7 +68,7 @@ class Material:
 
     Attributes:
         instruction: the task.
-        reply: the typed reply; empty if there is none.
+        reply: the typed reply; empty if nothing was typed.
         files: the files as text, up to a limit.
     """
 
@@ -156,7 +156,7 @@ def read_score(text: str, fields: Mapping[str, Any]) -> tuple[float, str] | None
     return None if score is None else (score, why)
 
 
-# -- what a model is shown -------------------------------------------------------------------------
+# -- the material ----------------------------------------------------------------------------------
 
 
 def material_of(item: OpenItem, output: bytes | None, name: str = "output.xlsx") -> Material:
@@ -164,7 +164,7 @@ def material_of(item: OpenItem, output: bytes | None, name: str = "output.xlsx")
 
     Args:
         item: the item.
-        output: the stored output; None if there is none.
+        output: the stored output; None if nothing was stored.
         name: its file name, if it is a single file.
     """
     task = item.submission.task
@@ -368,7 +368,7 @@ def program_of(item: OpenItem, output: bytes | None) -> ItemProgram | None:
 
     Args:
         item: the item.
-        output: the stored output; None if there is none.
+        output: the stored output; None if nothing was stored.
 
     Raises:
         GoldFaultError: a gold cannot be read.

@@ -64,7 +64,7 @@ class JudgedItem:
         outcome: the outcome under the reading that counts.
         other: the outcome under the other reading; None if the item was not judged under it.
         gated_by: id of the failed item because of which this item earns nothing under
-            ``official``; empty if there is none.
+            ``official``; empty if no gate failed.
     """
 
     item: Item
@@ -331,7 +331,7 @@ class ChecklistChecker(Checker):
         return _record(items, options, Reading.STANDARD)
 
     def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
-        """Counts the deterministic items, and notes how many others are not judged here."""
+        """Counts the deterministic items, and adds a note on the items that are not judged here."""
         options = _options(task.checker)
         for gold in case.golds:
             gold.read()
