@@ -2,7 +2,7 @@
 
 An answer is accepted if all deterministic items hold. Items for a model, a person or the suite's
 own program are recorded as not judged; they never decide the verdict.
-Such an item is never dropped: in one share it earns nothing of its points, and in the other its
+Such an item is never dropped: in one share it earns none of its points, and in the other its
 points are left out of the total.
 """
 
