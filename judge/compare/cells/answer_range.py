@@ -57,7 +57,7 @@ def find_touched(
     for name in before.sheet_names:
         windows = [part.window for part in answer if part.sheet == name]
         if name not in output.sheet_names:
-            lost = [key for key in _told(before, name) if not _within(key, windows)]
+            lost = [key for key in _values(before, name) if not _within(key, windows)]
             touched += len(lost)
             differences.note_touched(name, "", f"the sheet {name!r} is gone")
             continue
@@ -68,7 +68,7 @@ def find_touched(
     return touched
 
 
-def _told(workbook: Workbook, sheet: str) -> Mapping[int, CellValue]:
+def _values(workbook: Workbook, sheet: str) -> Mapping[int, CellValue]:
     return workbook.sheet(sheet).values(WHOLE_SHEET)
 
 
@@ -92,8 +92,8 @@ def _note_touched(
         name,
         cell_name(key >> COLUMN_BITS, key & COLUMN_MASK),
         "outside the answer range",
-        expected=_told(before, name).get(key),
-        actual=_told(output, name).get(key),
+        expected=_values(before, name).get(key),
+        actual=_values(output, name).get(key),
         expected_formula=first.formula(key),
         actual_formula=second.formula(key),
     )
