@@ -83,6 +83,8 @@ class RunToScore:
         outputs: the folder of its finished outputs; None if it has submissions.
         fresh: whether they come from outside the results directory.
         layout: how the files of a folder are laid out; None for the layout in run.json.
+        noted: whether this user's state folder remembers that they named the outputs; a server,
+            which names them each time, would only fill it.
     """
 
     run: Path
@@ -90,6 +92,7 @@ class RunToScore:
     outputs: Path | None
     fresh: bool
     layout: Layout | None = None
+    noted: bool = True
 
 
 def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
@@ -416,7 +419,7 @@ class RunScorer:
             (output.task for output in outputs), runs=False, remembered=backend_of(run)
         )
         settings = self._resources.placed(settings, suite, store.path)
-        if source.fresh:
+        if source.fresh and source.noted:
             note_outputs(store.path, folder)
         # A user who names a folder of workbooks says that they are finished; a run.json does not.
         trusts = source.fresh or self._trusts_values(store, run)
