@@ -27,7 +27,7 @@ from judge.workbook.address import Window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 
 MAX_ROWS = 2_000
-"""Largest number of rows to which a table may grow."""
+"""Largest number of rows that a table may grow to."""
 
 GROWTH = 10
 

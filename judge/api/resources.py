@@ -129,7 +129,7 @@ class JudgingResources:
         Args:
             needs_sandbox: whether programs have to be run.
             needs_engines: whether formulas may have to be computed.
-            remembered: the backend with which the run was started; ``auto`` then selects this one.
+            remembered: the backend that the run was started with; ``auto`` then selects this one.
                 Another would run everything again, or mix results of both.
         """
         options = self._options

@@ -133,7 +133,7 @@ class Certification:
         )
 
     def is_corrected(self, task_id: str) -> bool:
-        """Whether a task is faulty and has a correction with which it can be judged."""
+        """Whether a task is faulty, but has a correction that makes it possible to judge it."""
         return any(
             correction.field != "exclude" for correction in self._corrections_by_task[task_id]
         )

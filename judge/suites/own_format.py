@@ -371,7 +371,7 @@ def _file(fields: Fields, boundary: Boundary) -> Path | None:
 
 
 def _frozen(options: Mapping[str, object]) -> dict[str, object]:
-    """Options with tuples for lists, which is the form in which checkers get them."""
+    """Options with tuples in place of lists, as checkers get them."""
     return {name: _tuples(value) for name, value in options.items()}
 
 

@@ -1,9 +1,10 @@
 """Dynamic correctness: whether the answer changes with its inputs in the way the gold's does.
 
 The same change is made in the gold and in the output, and the answer is computed again in both.
-Changes come from the other cases of the task if these are the same workbook with other values:
-their golds show what the changed gold has to be. If there is no such case, single numbers and dates
-are changed, one at a time; text, which may be looked up, compared or grouped, is then not changed.
+Changes come from the other cases of the task if these are the same workbook with other values.
+Their golds then show what the changed gold has to be. If there is no such case, single numbers and
+dates are changed, one at a time; text, which may be looked up, compared or grouped, is then not
+changed.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def measure_dynamic(
         gold: the gold workbook.
         output: the output workbook; it may be hostile.
         ranges: rectangles of the answer in the gold, and in the output.
-        profile: the rules by which values agree.
+        profile: the rules that decide whether values agree.
         compute: computes formulas.
         asked: whether the question asks for a formula.
 

@@ -254,7 +254,7 @@ def classify(
     Args:
         expected: the gold's value.
         actual: the output's value.
-        profile: the rules by which they do not agree. If these rules compare values of the two
+        profile: the rules that they break. If these rules compare values of the two
             types with each other, the difference is not one of type. None means that no such rule
             applies.
     """

@@ -1,4 +1,4 @@
-"""Charts, pivot tables, filters, rows and columns, in the form in which they are compared."""
+"""Charts, pivot tables, filters, rows and columns, in the form needed to compare them."""
 
 from __future__ import annotations
 
