@@ -556,7 +556,7 @@ def _with_kept_relations(
 ) -> tuple[list[list[int]], list[GoldSource]]:
     """Drops the carried answer if other sources give answers but none agrees with it.
 
-    A relation that no other source keeps does not hold for this question.
+    A relation that no other source confirms does not hold for this question.
     """
     if len(sides) < 2:
         return sides, sources

@@ -236,7 +236,7 @@ _TOOL_OPTIONS = tuple(
     for name, declared in options_in(InferOptions).items()
     if declared.option.section is Section.TOOLS
 )
-"""Options of only the mode with tools."""
+"""Options that only the mode with tools has."""
 
 _WITH_TOOLS_TOO = ("minutes", "as_published")
 """Options that desktops and the mode with tools share."""

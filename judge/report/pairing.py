@@ -325,7 +325,7 @@ class RunComparison:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """Those of :data:`FIGURES` that at least one run has."""
+        """The names in :data:`FIGURES` that at least one run has a figure for."""
         return tuple(
             name for name in FIGURES if any(getattr(run, name) is not None for run in self.runs)
         )
