@@ -122,7 +122,7 @@ class DraftKind(abc.ABC):
             before: the record so far; None for a new task.
 
         Raises:
-            UsageError: a field is missing or wrong; every such field is named.
+            UsageError: a field is missing or wrong; the message names every such field.
         """
 
     def notes(self, given: Any) -> dict[str, Any]:

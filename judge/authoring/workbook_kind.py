@@ -94,7 +94,7 @@ def dataset_record(
         before: the record so far; its other fields are kept.
 
     Raises:
-        UsageError: a field is missing or wrong; every such field is named.
+        UsageError: a field is missing or wrong; the message names every such field.
     """
     record: dict[str, Any] = {"id": task_id, **(before or {})}
     for name in IN_DATASET:

@@ -233,7 +233,7 @@ def read_certification(path: Path) -> Certification:
     """Reads a file of grades.
 
     Raises:
-        SuiteError: it cannot be read, or a field is not valid; the field is named.
+        SuiteError: it cannot be read, or a field is not valid; the message names the field.
     """
     return certification_in(read_yaml(path, SuiteError), path)
 
@@ -246,7 +246,7 @@ def certification_in(document: object, path: Path) -> Certification:
         path: the file that it was read from, for messages and for the digest.
 
     Raises:
-        SuiteError: a field is not valid; it is named.
+        SuiteError: a field is not valid; the message names it.
     """
     try:
         fields = checked(document, _Document)
