@@ -82,7 +82,7 @@ def open_items(run: LoadedRun, judged: str) -> Iterator[OpenItem]:
 
 
 def draw_items(run: LoadedRun, size: int, seed: int) -> list[OpenItem]:
-    """Draws items for an audit at random, all equally likely; they are in suite order.
+    """Draws items for an audit at random, all equally likely; returns them in suite order.
 
     Raises:
         UsageError: no case of the run was judged by a checklist.

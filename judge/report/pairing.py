@@ -551,7 +551,7 @@ def figure_headings(comparison: RunComparison) -> list[str]:
 
 
 def figure_cells(comparison: RunComparison, run: RunScores) -> list[str]:
-    """The two figures of a run, with their intervals, under :func:`figure_headings`."""
+    """The two figures of a run, with their intervals, in the order of :func:`figure_headings`."""
     shares = (getattr(run, name) for name in comparison.figures)
     return ["-" if share is None else with_interval(share) for share in shares]
 

@@ -92,7 +92,7 @@ def comparator(
 
 
 def _comparable(profile: Profile) -> Callable[[CellValue], CellValue]:
-    """Returns a function that converts values with one meaning under a profile to one type."""
+    """Returns a function that gives values with the same meaning under a profile the same type."""
     plain_numbers = profile.text_numbers is TextNumbers.PLAIN
 
     def comparable(value: CellValue) -> CellValue:
