@@ -201,8 +201,7 @@ class SelfComparison:
             pass
 
     def broken(self, idea: Idea, programs: Mapping[str, Submission]) -> tuple[Trial, ...]:
-        """The programs whose answer to the idea's input matches none of the twins' expected
-        answers.
+        """The programs whose answer to the idea's input no twin expects.
 
         A twin with edits expects the program's own answer to the twin's input; a twin without edits
         expects the gold of the base case. Programs for which the idea's

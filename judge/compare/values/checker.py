@@ -175,8 +175,7 @@ class TypedAnswerChecker(Checker):
         )
 
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:
-        """Returns the values, and a reply that states them; one of both for each alternative
-        gold."""
+        """Returns the values, and a reply that states them, for each alternative gold."""
         variables = _variables(task)
         values = _values(variables, gold)
         most = max(
