@@ -77,7 +77,7 @@ async def ask_for_ideas(
         most: how many proposals to request.
 
     Returns:
-        The ideas, and one line for each proposal that is not one.
+        The ideas, and one line for each proposal that cannot be used as one.
 
     Raises:
         InferenceError: no reply could be obtained.

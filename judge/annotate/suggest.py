@@ -351,8 +351,8 @@ class Suggester(Closable):
         """Checks whether ideas, tried in one workbook, are harmless: no program fails on it.
 
         Returns:
-            Why none of them becomes a suggestion, or empty; and the recorded rows of the answer in
-            which a program differs.
+            Why none of them becomes a suggestion, or empty; and the recorded rows of the answer
+            where a program differs.
         """
         nowhere: frozenset[tuple[str, int]] = frozenset()
         if not self._takes_cells() or together.edited is None:
@@ -662,8 +662,8 @@ class _Together:
 def _groups(ideas: Sequence[Idea]) -> Iterator[tuple[Idea, ...]]:
     """Groups ideas that can be tried in one workbook, because no two change the same row.
 
-    An idea joins the first group in which its rows are free, so groups are in the order of their
-    first ideas.
+    An idea joins the first group where its rows are free, so groups are in the order of their first
+    ideas.
     """
     groups: list[tuple[list[Idea], set[tuple[str, int]]]] = []
     for idea in ideas:
@@ -690,7 +690,7 @@ def _groups(ideas: Sequence[Idea]) -> Iterator[tuple[Idea, ...]]:
 def _parts(ideas: tuple[Idea, ...], differing: Collection[tuple[str, int]]) -> list[_Together]:
     """Splits ideas that together make a program fail into parts to try again.
 
-    Ideas that change a row in which the program differs are tried one by one, the others together.
+    Ideas that change a row where the program differs are tried one by one, the others together.
     If that does not split them, each half is tried.
     """
     suspected = [idea for idea in ideas if _rows_of(idea) & frozenset(differing)]

@@ -314,7 +314,7 @@ def replay(
     Args:
         run: the results directory.
         options: how to judge, which tasks, and how many desktops at a time (``jobs``).
-        desktops: opens desktops; None for those of the sandbox.
+        desktops: opens desktops; None for desktops of the sandbox.
         on_episode: called with each episode, and with the total number of episodes.
 
     Returns:

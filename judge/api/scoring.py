@@ -210,7 +210,7 @@ def own_values(path: GivenPath, run: RunDocument) -> bool:
 
 
 def check_same_suite(store: RunDirectory, run: RunDocument, suite: Suite) -> None:
-    """Checks that a results directory is used with the suite with which it was started."""
+    """Checks that a results directory is used with the suite that it was started with."""
     remembered = run.get("suite")
     if remembered is None or "digest" not in remembered:
         return
@@ -323,7 +323,7 @@ class RunScorer:
     def _submissions(
         self, store: RunDirectory, source: RunToScore, suite: Suite
     ) -> SubmissionIndex:
-        """The submissions of a run; those of another file are first copied into the run."""
+        """The submissions of a run; submissions from another file are first copied into the run."""
         assert source.solutions is not None
         if not source.fresh:
             return index_submissions(source.solutions, suite)
@@ -596,7 +596,7 @@ def sandbox_record(info: SandboxInfo) -> SandboxIdentity:
 
 
 def backend_of(run: RunDocument) -> str | None:
-    """The sandbox with which a run was started."""
+    """The sandbox that a run was started with."""
     sandbox = run.get("sandbox")
     return None if sandbox is None else sandbox["backend"]
 

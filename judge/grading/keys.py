@@ -42,7 +42,7 @@ def run_key(submission: Submission, inputs_sha256: str, limits: Limits, image: s
         submission: the program, or the typed answer.
         inputs_sha256: digest of the case's input files.
         limits: limits on the run.
-        image: the image of the sandbox in which the program runs.
+        image: the image of the sandbox that the program runs in.
     """
     parts: dict[str, object] = {
         "version": GRADER_VERSION,

@@ -1,4 +1,4 @@
-"""The contract of a sign, the registry of all signs, and helpers with which signs report."""
+"""The contract of a sign, the registry of all signs, and helpers for what signs report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sign(Protocol):
 
     @property
     def name(self) -> str:
-        """The name by which suspects refer to it."""
+        """The name that suspects have for it."""
         ...
 
     @property

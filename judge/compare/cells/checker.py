@@ -232,7 +232,7 @@ def _open_gold(
         if input_path is not None and needs_input(plan.options, profile):
             before = open_workbook(input_path)
         elif plan.options.accept == GROUPS:
-            raise GoldFaultError("cells to keep are those of the input, but the case has no input")
+            raise GoldFaultError("cells to keep are cells of the input, but the case has no input")
     except (WorkbookError, PositionError) as error:
         # If the file was opened by its path, the error already names it.
         named = "" if error.message.startswith(str(input_path)) else f"{gold.name}: "

@@ -285,7 +285,7 @@ def check_contradictions(
 
 
 def script_style(profile: Profile, style: Sequence[str]) -> tuple[str, ...]:
-    """Returns the style attributes that a profile compares; if published, those of its script."""
+    """Returns the style attributes to compare; a published profile has those of its script."""
     if not profile.published:
         return tuple(style)
     return tuple(name for name in style if profile.groups and name in _SCRIPT_STYLE)

@@ -226,7 +226,7 @@ class StyleChecker:
 
 
 def conditional_names(attributes: Sequence[str]) -> tuple[str, ...]:
-    """Returns those of the style attributes that conditional formats can change."""
+    """Returns the style attributes that conditional formats can change."""
     return tuple(name for name in dict.fromkeys(attributes) if name in CONDITIONAL_ATTRIBUTES)
 
 

@@ -301,7 +301,7 @@ def test_the_command_says_what_was_left_out_and_how_to_ask_for_it(
     assert "0 ideas rejected" in capsys.readouterr().err
     _say_left_out(bounded)
     said = capsys.readouterr().err
-    assert said.startswith("2 of 3 ideas were not examined: the two workbooks hold 16 cells, ")
+    assert said.startswith("2 of 3 ideas were not examined: the two workbooks have 16 cells, ")
     assert said.endswith("Ask for a few at a time: --mutator fractions --mutator huge\n")
 
 
