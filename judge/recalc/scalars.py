@@ -546,6 +546,10 @@ def _trimmed(text: str) -> str:
     return " ".join(part for part in text.split(" ") if part)
 
 
+def _cleaned(text: str) -> str:
+    return "".join(letter for letter in text if letter >= " ")
+
+
 def _rounded(number: float, places: float) -> Scalar:
     if abs(places) > 20 or abs(number) >= 1e15:
         raise UnsureError
@@ -606,9 +610,73 @@ def _exact(evaluation: Evaluation, first: Scalar, second: Scalar) -> Scalar:
 
 def _substitute(evaluation: Evaluation, *values: Scalar) -> Scalar:
     text, old, new = map(evaluation.text, values[:3])
-    if len(values) > 3 or not old:
+    if not old:
         raise UnsureError
-    return text.replace(old, new)
+    if len(values) == 3:
+        return _limited(text.replace(old, new))
+    nth = evaluation.number(values[3])
+    if isinstance(nth, ErrorValue) or nth < 1:
+        return VALUE
+    parts = text.split(old)
+    at = int(nth)
+    if at >= len(parts):
+        return text
+    return _limited(old.join(parts[:at]) + new + old.join(parts[at:]))
+
+
+def _replace(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    text, new = evaluation.text(values[0]), evaluation.text(values[3])
+    first, count = evaluation.number(values[1]), evaluation.number(values[2])
+    _units(text)
+    if isinstance(first, ErrorValue) or isinstance(count, ErrorValue):
+        return VALUE
+    if first < 1 or count < 0:
+        return VALUE
+    start = int(first) - 1
+    return _limited(text[:start] + new + text[start + int(count) :])
+
+
+def _repeated(evaluation: Evaluation, value: Scalar, count: Scalar) -> Scalar:
+    text, number = evaluation.text(value), evaluation.number(count)
+    if isinstance(number, ErrorValue) or number < 0:
+        return VALUE
+    if len(text) * number > MAX_TEXT_CHARS:
+        raise UnsureError
+    return text * int(number)
+
+
+def _limited(text: str) -> str:
+    if len(text) > MAX_TEXT_CHARS:
+        raise UnsureError
+    return text
+
+
+def _beside_separator(*, before: bool) -> Function:
+    """Makes TEXTBEFORE or TEXTAFTER, for one separator and without their further options."""
+
+    def plain(evaluation: Evaluation, value: Scalar, mark: Scalar, nth: Scalar = 1) -> Scalar:
+        text, separator = evaluation.text(value), evaluation.text(mark)
+        number = evaluation.number(nth)
+        if isinstance(number, ErrorValue) or not separator or not number.is_integer() or not number:
+            raise UnsureError
+        parts = text.split(separator)
+        at = int(number) if number > 0 else len(parts) + int(number)
+        if not 1 <= at < len(parts):
+            return NA
+        return separator.join(parts[:at] if before else parts[at:])
+
+    return of_values(2, 3, plain)
+
+
+def _root(number: float) -> Scalar:
+    return NUM if number < 0 else math.sqrt(number)
+
+
+def _pi(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    del evaluation
+    if arguments:
+        raise UnsureError
+    return math.pi
 
 
 def _negated(evaluation: Evaluation, value: Scalar) -> Scalar:
@@ -654,8 +722,11 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "UPPER": _cased(str.upper),
     "LOWER": _cased(str.lower),
     "TRIM": _cased(_trimmed),
+    "CLEAN": _cased(_cleaned),
     "ROUND": _of_numbers(2, 2, _rounded),
     "ABS": _of_numbers(1, 1, abs),
+    "SQRT": _of_numbers(1, 1, _root),
+    "PI": _pi,
     "INT": _of_numbers(1, 1, lambda number: float(math.floor(number))),
     "MOD": _of_numbers(2, 2, _modulo),
     "POWER": of_values(2, 2, _raised),
@@ -664,6 +735,10 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "SEARCH": of_values(2, 3, _search),
     "EXACT": of_values(2, 2, _exact),
     "SUBSTITUTE": of_values(3, 4, _substitute),
+    "REPLACE": of_values(4, 4, _replace),
+    "REPT": of_values(2, 2, _repeated),
+    "_XLFN.TEXTBEFORE": _beside_separator(before=True),
+    "_XLFN.TEXTAFTER": _beside_separator(before=False),
     "NOT": of_values(1, 1, _negated),
     "ISNA": _is(lambda value: value == NA),
     "ISERR": _is(lambda value: isinstance(value, ErrorValue) and value != NA),
