@@ -672,13 +672,6 @@ def _root(number: float) -> Scalar:
     return NUM if number < 0 else math.sqrt(number)
 
 
-def _pi(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    del evaluation
-    if arguments:
-        raise UnsureError
-    return math.pi
-
-
 def _negated(evaluation: Evaluation, value: Scalar) -> Scalar:
     del evaluation
     if isinstance(value, str):
@@ -726,7 +719,6 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "ROUND": _of_numbers(2, 2, _rounded),
     "ABS": _of_numbers(1, 1, abs),
     "SQRT": _of_numbers(1, 1, _root),
-    "PI": _pi,
     "INT": _of_numbers(1, 1, lambda number: float(math.floor(number))),
     "MOD": _of_numbers(2, 2, _modulo),
     "POWER": of_values(2, 2, _raised),

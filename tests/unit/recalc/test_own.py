@@ -197,14 +197,14 @@ def test_days_from_1904_are_left_to_engines(epoch: datetime, values: list[CellVa
 
 
 def test_what_reads_a_corrected_cell_is_computed_again() -> None:
-    cells = {"A1": "=PI()", "A2": '=A1&""', "A3": "=LEN(A2)", "A4": "=REPT(A2,1)", "A5": "=PI()*2"}
+    cells = {"A1": "=PI()", "A2": '=A1&""', "A3": "=LEN(A2)", "A4": "=PROPER(A2)", "A5": "=PI()*2"}
     office: dict[int, CellValue] = {1: 3.14159265358979312, 2: "3.1415926535897931", 3: 18, 5: 6.5}
     values, engine, _ = computed(cells, {**office, 4: "3.1415926535897931"})
     assert [values[2], values[3], values[5]] == ["3.14159265358979", 16, 6.5]
     assert len(engine.asked) == 2
     seen = open_workbook(engine.opened).cells(ALL)
     assert (seen[2, 1].formula, seen[2, 1].value) == (None, "3.14159265358979")
-    assert seen[4, 1].formula == "=REPT(A2,1)"
+    assert seen[4, 1].formula == "=PROPER(A2)"
 
 
 def test_last_digits_are_those_of_adding_in_turn() -> None:
