@@ -436,27 +436,32 @@ def _if(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if isinstance(test, str):
         raise UnsureError
     if test:
-        return _zero(evaluation.scalar(arguments[1]))
-    return _zero(evaluation.scalar(arguments[2])) if len(arguments) == 3 else False
+        return _chosen(evaluation, evaluation.scalar(arguments[1]))
+    return _chosen(evaluation, evaluation.scalar(arguments[2])) if len(arguments) == 3 else False
 
 
-def _zero(value: Scalar) -> Scalar:
-    """Returns a value; a blank cell becomes 0."""
-    return 0 if value is None else value
+def _chosen(evaluation: Evaluation, value: Scalar) -> Scalar:
+    """The value that a function chooses among its arguments.
+
+    A blank cell, or an argument that is left out, stays blank for what reads the result
+    (``IF(A1,"not ",)&"ok"``), except in arrays.
+    """
+    return 0 if value is None and evaluation.spreads else value
 
 
 def _iferror(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if len(arguments) != 2:
         raise UnsureError
     value = evaluation.scalar(arguments[0])
-    return _zero(evaluation.scalar(arguments[1]) if isinstance(value, ErrorValue) else value)
+    is_error = isinstance(value, ErrorValue)
+    return _chosen(evaluation, evaluation.scalar(arguments[1]) if is_error else value)
 
 
 def _ifna(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if len(arguments) != 2:
         raise UnsureError
     value = evaluation.scalar(arguments[0])
-    return _zero(evaluation.scalar(arguments[1]) if value == NA else value)
+    return _chosen(evaluation, evaluation.scalar(arguments[1]) if value == NA else value)
 
 
 def _concatenate(evaluation: Evaluation, *values: Scalar) -> Scalar:
@@ -617,6 +622,8 @@ def _substitute(evaluation: Evaluation, *values: Scalar) -> Scalar:
     nth = evaluation.number(values[3])
     if isinstance(nth, ErrorValue) or nth < 1:
         return VALUE
+    if any(old.startswith(old[-size:]) for size in range(1, len(old))):
+        raise UnsureError  # occurrences may overlap, and Microsoft does not say how they count
     parts = text.split(old)
     at = int(nth)
     if at >= len(parts):
@@ -658,6 +665,8 @@ def _beside_separator(*, before: bool) -> Function:
         text, separator = evaluation.text(value), evaluation.text(mark)
         number = evaluation.number(nth)
         if isinstance(number, ErrorValue) or not separator or not number.is_integer() or not number:
+            raise UnsureError
+        if abs(number) > len(text):
             raise UnsureError
         parts = text.split(separator)
         at = int(number) if number > 0 else len(parts) + int(number)
