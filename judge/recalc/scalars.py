@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from judge.formulas.references import Reference
@@ -70,6 +71,22 @@ class Values(Protocol):
 
     def spend(self, cells: int) -> None:
         """Counts the values of computed arrays; raises UnsureError beyond a limit."""
+        ...
+
+    def hidden(self, reference: Reference) -> tuple[AbstractSet[int], bool]:
+        """The hidden rows of a rectangle, counted from 0, and whether a filter hides them.
+
+        Raises:
+            UnsureError: the file does not say whether a filter hides them.
+        """
+        ...
+
+    def subtotals(self, reference: Reference) -> Mapping[tuple[int, int], str]:
+        """Row and column, from 0, of cells with SUBTOTAL or AGGREGATE -> which of these.
+
+        Raises:
+            UnsureError: one of these calls is only a part of a formula.
+        """
         ...
 
 
