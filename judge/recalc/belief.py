@@ -272,10 +272,15 @@ def pattern(words: Words, instead: CellValue) -> Hashable:
     )
 
 
+_PLAIN_NUMBER = ("number", False, False, False, False)
+
+
 def _kind(word: CellValue) -> Hashable:
     if isinstance(word, (bool, ErrorValue)):
         return type(word).__name__, word
     if isinstance(word, (int, float)):
+        if word > 2 or word < -2:
+            return _PLAIN_NUMBER
         return "number", word == 0, word == 1, same_value(word, 0), same_value(word, 1)
     if isinstance(word, str) and not word.startswith(_NEW):
         return "text"

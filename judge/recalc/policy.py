@@ -625,7 +625,11 @@ def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
 def _with_tables_written_out(workbook: Workbook, cells: Sequence[WantedCell]) -> list[WantedCell]:
     """The cells with structured references replaced by the rectangles that they mean."""
     tables = Tables(workbook)
-    return [replace(cell, source=tables.cell(cell.source, cell.ref.sheet)) for cell in cells]
+    sources = [tables.cell(cell.source, cell.ref.sheet) for cell in cells]
+    return [
+        cell if source is cell.source else replace(cell, source=source)
+        for cell, source in zip(cells, sources, strict=True)
+    ]
 
 
 def _is_filled(source: Cell) -> bool:
