@@ -341,8 +341,10 @@ class _Inquiry:
     def _is_disputed(self, cell: CellRef) -> bool:
         """Whether the engines disagree on a cell, or some have no value for it."""
         words = self._results(cell)
-        answered = sum(name != FORMULAS for name, _ in self._answers(cell))
-        if len(words) - (FORMULAS in words) < answered or not words:
+        answers = self._answers(cell)
+        # FORMULAS is the last one, so it is left out of both counts.
+        last = bool(answers) and answers[-1][0] == FORMULAS
+        if len(words) - (FORMULAS in words) < len(answers) - last or not words:
             return True
         first, *others = words.values()
         return not all(same_value(first, word) for word in others)

@@ -494,3 +494,17 @@ def test_functions_of_texts_read_numbers_with_15_digits(formula: str, value: Sca
 def test_a_blank_that_if_chooses_stays_blank(formula: str, value: Scalar) -> None:
     data: dict[tuple[int, int], Scalar] = {(1, 1): 0.1, (2, 1): 0.2}
     assert computed(Conversion(formula, None, "", data)) == value
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ('=_xlfn.TEXTJOIN(",",TRUE,_xlfn.TOROW(A1:B2,1))', "1.5,TRUE,x"),
+        ('=_xlfn.TEXTJOIN(",",TRUE,_xlfn.TOCOL(A1:B2,3,TRUE))', "1.5,x,TRUE"),
+    ],
+)
+def test_logical_values_in_a_row_or_column_stay_logical(formula: str, value: Scalar) -> None:
+    data: dict[tuple[int, int], Scalar] = {(1, 1): 1.5, (1, 2): True, (2, 1): "x"}
+    assert computed(Conversion(formula, None, "", data)) == value
+    with pytest.raises(UnsureError):  # a blank cell is 0 there, but not in every function
+        computed(Conversion(formula.replace(",1)", ")").replace(",3,", ",2,"), None, "", data))
