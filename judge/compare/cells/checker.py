@@ -21,6 +21,7 @@ from judge.compare.cells.options import (
     GROUPS,
     OFF,
     POSITION_OPTIONS,
+    STYLE_RULES,
     CheckOptions,
     position_of,
 )
@@ -76,6 +77,8 @@ class CellRangeChecker(Checker):
         }
         if options.get("relative_tolerance"):
             key["rules_version"] = RELATIVE_RULES_VERSION
+        if options.get("style") or options.get("collateral", OFF) != OFF:
+            key["style_rules"] = STYLE_RULES
         if any(options.get(name, OFF) != OFF for name in ("formula_asked", "dynamic")):
             key["question"] = task.instruction
         return key

@@ -234,6 +234,25 @@ def test_looks_are_counted_apart() -> None:
     assert found.style == 0
 
 
+def test_cells_that_a_merged_range_hides_have_no_look() -> None:
+    """openpyxl stores them without the look that Excel gave them."""
+
+    def merged(bold: Sequence[str], window: str = "A1:B1") -> Workbook:
+        made = openpyxl.load_workbook(io.BytesIO(book(GOLD).data))
+        for name in bold:
+            made["S"][name].font = Font(bold=True)
+        # Not merge_cells, which takes the look of the hidden cells away.
+        made["S"].merged_cells.add(window)
+        return saved(made)
+
+    sides = [area("C1")], [area("C1")]
+    before = merged(["A1", "B1"])
+    assert find_collateral(before, before, merged(["A1"]), *sides).style == 0
+    assert find_collateral(before, before, merged(["B1"]), *sides).style == 1
+    # B1 is visible in the output.
+    assert find_collateral(before, before, merged(["A1"], "A2:B2"), *sides).style == 1
+
+
 # -- answers that follow ---------------------------------------------------------------------------
 
 
