@@ -203,7 +203,8 @@ def draw(results: _Results, seed: int) -> list[tuple[str, str, int]]:
     """Draws verdicts to be read, in an order that tells nothing: group, task and case of each."""
     groups: dict[str, list[tuple[str, int]]] = {name: [] for name in DRAWN}
     for (task, case), result in sorted(results.items()):
-        dynamic, outside = (result.comparison.get(name) for name in ("dynamic", "collateral"))
+        dynamic = result.comparison.get("dynamic")
+        outside = result.comparison.get("collateral")
         if dynamic is not None:
             measured = dynamic["class"] != Dynamic.NOT_MEASURABLE.value
             groups["live or not" if measured else "not measurable"].append((task, case))
