@@ -270,7 +270,7 @@ class _Foreign:
 
     @classmethod
     def of(cls, episode: ToolEpisode, task: ToolTask) -> _Foreign:
-        """Finds the paths of the workbooks in what the agent was told, and in its calls.
+        """Finds the paths of the workbooks in the instruction of the agent, and in its calls.
 
         Raises:
             StoreError: no path of the input occurs, or a tool was used that is not here.
