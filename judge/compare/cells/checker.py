@@ -18,6 +18,7 @@ from judge.compare.cells.comparison import Comparison, tell_erased
 from judge.compare.cells.computing import Compute, Computed, NoEngines, compute_and_check
 from judge.compare.cells.options import (
     CELL_RANGE,
+    FEATURE_RULES,
     GROUPS,
     OFF,
     POSITION_OPTIONS,
@@ -77,6 +78,8 @@ class CellRangeChecker(Checker):
         }
         if options.get("relative_tolerance"):
             key["rules_version"] = RELATIVE_RULES_VERSION
+        if any(options.get(name, OFF) != OFF for name in ("keep", "collateral")):
+            key["feature_rules"] = FEATURE_RULES
         if options.get("style") or options.get("collateral", OFF) != OFF:
             key["style_rules"] = STYLE_RULES
         if any(options.get(name, OFF) != OFF for name in ("formula_asked", "dynamic")):
