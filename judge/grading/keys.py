@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from judge.compare.cells.options import STYLE_RULES
 from judge.compare.registry import checker_of
 from judge.core.limits import Limits
 from judge.core.submission import Submission
@@ -96,7 +97,7 @@ def comparison_key(
             "gold": _golds_key(case, digests),
             **checker.key(task),
             "profile": rules.profile.identity,
-            "style": list(rules.style),
+            "style": [*rules.style, *([STYLE_RULES] if rules.style else [])],
             "recalc": [rules.recalc_mode, list(rules.engines)],
         }
     )

@@ -18,10 +18,12 @@ from judge.compare.cells.comparison import Comparison, tell_erased
 from judge.compare.cells.computing import Compute, Computed, NoEngines, compute_and_check
 from judge.compare.cells.options import (
     CELL_RANGE,
+    FEATURE_RULES,
     FIGURE_OPTIONS,
     GROUPS,
     OFF,
     POSITION_OPTIONS,
+    STYLE_RULES,
     CheckOptions,
     position_of,
 )
@@ -77,6 +79,10 @@ class CellRangeChecker(Checker):
         }
         if options.get("relative_tolerance"):
             key["rules_version"] = RELATIVE_RULES_VERSION
+        if not options.get("keep", OFF) == options.get("collateral", OFF) == OFF:
+            key["feature_rules"] = FEATURE_RULES
+        if options.get("style") or options.get("collateral", OFF) != OFF:
+            key["style_rules"] = STYLE_RULES
         if not options.get("formula_asked", OFF) == options.get("dynamic", OFF) == OFF:
             key["question"] = task.instruction
         return key

@@ -224,6 +224,13 @@ class CheckOptions:
 _DEFAULTS = CheckOptions()
 
 
+FEATURE_RULES = 2
+"""Version of the rules of lost features: 2 includes the protection of sheets."""
+
+STYLE_RULES = 2
+"""Version of the rules of styles: 2 leaves out cells that a merged range hides on both sides."""
+
+
 def check_style_names(names: Sequence[str]) -> None:
     """Checks that style attributes exist.
 
