@@ -224,5 +224,8 @@ def _pictures(page: Page) -> None:
     for width in (390, 1280):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        if wanted:
-            page.screenshot(path=Path(wanted) / f"review-{width}.png", full_page=True)
+        for scheme in ("light", "dark") if wanted else ():
+            page.emulate_media(color_scheme=scheme)
+            page.screenshot(
+                path=Path(wanted or "") / f"review-{width}-{scheme}.png", full_page=True
+            )
