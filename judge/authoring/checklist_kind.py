@@ -17,7 +17,7 @@ from judge.errors import UsageError
 
 
 class ChecklistKind(RulesKind):
-    """The same as tasks that are judged by rules, but with items instead of rules."""
+    """Tasks like those that are judged by rules, but with items instead of rules."""
 
     name = "checklist"
     marks: ClassVar[tuple[str, ...]] = ("items",)

@@ -106,7 +106,7 @@ def read_json(
     try:
         return parse_json(data.removeprefix(BOM))
     except MalformedError as problem:
-        # A file that the judge wrote can be made again; other files must be corrected.
+        # Files that the judge wrote can be made again; other files must be corrected.
         hint = f"Move {path} away and run the command again."
         if not issubclass(error, StoreError):
             hint = "Correct the file, and run the command again."
@@ -121,7 +121,7 @@ def read_kept(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> Any | None
         most_bytes: a longer entry is ignored.
 
     Returns:
-        The document; None if there is none, or anything is wrong with it: a link, a device, a FIFO,
+        The document; None if it is missing, or anything is wrong with it: a link, a device, a FIFO,
         a folder, too long, not JSON, too deep. Entries of a cache can be made again.
     """
     try:

@@ -61,7 +61,7 @@ _ASKED_FILES = frozenset({SUBMISSIONS_FILE, ATTEMPTS_FILE})
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
 SUSPECTS_FILE = "suspects.json"
-"""The suspects without which scores are also reported."""
+"""The suspects; reports also give the scores without them."""
 MARKS_FILE = "marks.jsonl"
 WORKBOOKS_FOLDER = "workbooks"
 LOCK_FILE = ".lock"

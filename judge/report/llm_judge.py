@@ -28,7 +28,7 @@ from judge.report.marks import OpenItem, fields_of
 
 TEMPLATE = "checklist_item"
 MAX_FILE_CHARS = 20_000
-"""How many characters of a file a model is shown; a note says that the rest is cut off."""
+"""Characters of a file that are shown to a model; a note says that the rest is cut off."""
 
 MAX_FILES = 10
 _TRIES = 2
@@ -43,7 +43,7 @@ class LlmJudge(Protocol):
 
         Args:
             item: the item.
-            material: the answer, as the model is shown it.
+            material: the answer, as it is shown to the model.
 
         Raises:
             CallError: the server does not answer.
@@ -57,7 +57,7 @@ class Material:
 
     Attributes:
         instruction: the task.
-        reply: the typed reply; empty if there is none.
+        reply: the typed reply; empty if nothing was typed.
         files: the files as text, up to a limit.
     """
 
@@ -145,7 +145,7 @@ def read_score(text: str, fields: Mapping[str, Any]) -> tuple[float, str] | None
     return None if score is None else (score, why)
 
 
-# -- what a model is shown -------------------------------------------------------------------------
+# -- the material ----------------------------------------------------------------------------------
 
 
 def material_of(item: OpenItem, output: bytes | None, name: str = "output.xlsx") -> Material:
@@ -153,7 +153,7 @@ def material_of(item: OpenItem, output: bytes | None, name: str = "output.xlsx")
 
     Args:
         item: the item.
-        output: the stored output; None if there is none.
+        output: the stored output; None if nothing was stored.
         name: its file name, if it is a single file.
     """
     task = item.submission.task

@@ -1,4 +1,4 @@
-"""Runs suites' programs that judge checklist items, on request only; their marks are no verdicts.
+"""Runs a suite's programs that judge checklist items, on request; their marks decide no verdicts.
 
 An item of kind ``program`` has a Python program as its field ``code``. It runs in the sandbox, next
 to the files of the answer, the inputs and the golds, and reports its result as Harbor's verifiers
@@ -55,7 +55,7 @@ def program_of(item: OpenItem, output: bytes | None) -> ItemProgram | None:
 
     Args:
         item: the item.
-        output: the stored output; None if there is none.
+        output: the stored output; None if nothing was stored.
 
     Raises:
         GoldFaultError: a gold cannot be read.

@@ -111,14 +111,14 @@ class Contents:
     """The contents of a suite's folder.
 
     Attributes:
-        format: the one of the format's names that applies to the suite.
+        format: the name that applies to the suite, if the format has several.
         tasks: the tasks, in the order of the suite.
         notes: irregularities that were tolerated (a misnamed workbook, an unknown field), one line
             each, with the file.
         faults: everything that is wrong, one line each, with the file. A suite with faults is not
             used.
         tables: the tables of scores for reports on the suite, as in its paper.
-        definitions: the files that define the tasks, if there are others than the one that
+        definitions: the files that define the tasks, unless it is only the file that
             :attr:`SuiteFormat.definition` names.
     """
 
@@ -169,7 +169,7 @@ class SuiteFormat(ABC):
 
     @abstractmethod
     def recognises(self, root: Path) -> bool:
-        """Whether a folder is a suite of this format. Has to be fast: whole caches are searched."""
+        """Whether a folder is a suite of this format; must be fast, as caches are searched."""
 
     @abstractmethod
     def load(self, root: Path) -> Contents:
@@ -195,7 +195,7 @@ class SuiteFormat(ABC):
         """
 
     def alias_of(self, record: Mapping[str, object]) -> str | None:  # noqa: ARG002
-        """The name of the task in an answer record without an id; None if the record has none."""
+        """The name by which an answer record without an id refers to its task, or None."""
         return None
 
     def output_of(
@@ -313,7 +313,7 @@ def unregister(name: str) -> None:
 
 
 def format_rows() -> Iterator[Row]:
-    """The rows of all formats, none of which is imported: the judge's, then registered ones."""
+    """The rows of all formats, first the judge's, then registered ones; imports no format."""
     yield from ROWS
     for suite_format in {id(row): row for row in _REGISTERED.values()}.values():
         yield Row(suite_format.names, suite_format.definition, suite_format)

@@ -1,4 +1,4 @@
-"""The cells of a suspect in input, gold and outputs, and the answers of runs there.
+"""Shows the cells of a suspect in input, gold and outputs, and weighs the answers of runs there.
 
 A program only gets the input. If its output has the value that a sign expects, the sign is
 confirmed. If it has the gold's value, that value follows from the input after all.

@@ -1,4 +1,4 @@
-"""The checker of SpreadsheetBench: the cells of an answer position, by the rules of a profile."""
+"""The checker of SpreadsheetBench: compares the cells of a position by the rules of a profile."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class CellRangeChecker(Checker):
         return key
 
     def also_reads(self, task: Task, case: TestCase) -> Sequence[TestCase]:
-        """Returns the other cases whose inputs are read: all, if an option compares cases."""
+        """Returns the other cases whose inputs are read: all of them if an option needs them."""
         options = CheckOptions.of(task.checker.own_options)
         if options.dynamic != OFF and case.number == task.cases[0].number:
             return task.cases
         return (case,) if options.measures_figures else ()
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """Includes the input if more than the answer range is compared or reported."""
+        """Adds the input if more than the answer range is compared or reported."""
         options = CheckOptions.of(task.checker.own_options)
         inputs = needs_input(options, rules.profile) or reports_from_input(options, rules.profile)
         return Needs(inputs=inputs, engines=not rules.profile.reads_stored_values)

@@ -107,7 +107,7 @@ class ChecklistChecker(Checker):
         return _record(items, options, Reading.STANDARD)
 
     def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
-        """Counts the deterministic items, and notes how many others are not judged here."""
+        """Counts the deterministic items, and adds a note on the items that are not judged here."""
         options = _options(task.checker)
         for gold in case.golds:
             gold.read()

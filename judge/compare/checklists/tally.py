@@ -1,7 +1,7 @@
-"""The points of a list of items by judge, group and kind, and their shares of two totals.
+"""Adds up the points of a list of items by judge, group and kind, as shares of two totals.
 
-The functions are pure. An item that was not judged is never dropped: in one share it earns nothing
-of its points, and in the other its points are left out of the total.
+An item that was not judged is never dropped: in one share it earns none of its points, and in the
+other its points are left out of the total.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class JudgedItem:
         outcome: the outcome under the reading that counts.
         other: the outcome under the other reading; None if the item was not judged under it.
         gated_by: id of the failed item because of which this item earns nothing under
-            ``official``; empty if there is none.
+            ``official``; empty if no gate failed.
     """
 
     item: Item

@@ -208,7 +208,7 @@ def test_published_scores_are_a_rater_of_their_own(run: Path, tmp_path: Path) ->
     scores = published(tmp_path / "scores")
     taken = CliRunner().invoke(judge, ["checklist", "take", str(run), str(scores)])
     assert "1 marks by published vp-1" in taken.output, taken.exception
-    assert "summary.json: no score of a task of this run" in taken.output
+    assert "summary.json: has no score for a task of this run" in taken.output
     (mark,) = read_marks(RunDirectory(run))
     assert (mark["item"], mark["score"], mark["why"]) == ("driver", 0.85, "Names Staff")
 

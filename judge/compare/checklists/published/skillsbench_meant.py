@@ -98,7 +98,7 @@ class Computed(Attempt):
 
 
 Meant = Callable[[Computed], str]
-"""A test as it is meant; returns what is wrong, or an empty text."""
+"""A test as it is meant; returns what is wrong, or an empty string."""
 
 
 _COMPUTED: Mapping[str, str] = {
@@ -110,8 +110,7 @@ _COMPUTED: Mapping[str, str] = {
     "weighted-gdp-calc": "S1",
     "xlsx-recover-data": "S8",
 }
-"""Task -> the fault behind a difference in tests that only use computed instead of stored values.
-"""
+"""Task -> the fault behind a difference, for tests that only differ in using computed values."""
 
 
 def meant_outcome(
