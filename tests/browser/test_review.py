@@ -120,6 +120,10 @@ def test_ten_suspects_are_decided_by_keyboard(
     expect(page.locator("[data-pane=input] .cell.evidence")).to_have_text("2")
     expect(page.locator("[data-pane=output] .cell.differs")).to_have_text(re.compile("2"))
     _pictures(page)
+    for file, data in (("input", TASKS[0].input), ("gold", TASKS[0].gold)):
+        with page.expect_download() as download:
+            page.locator(f"[data-file={file}]").click()
+        assert download.value.path().read_bytes() == data
 
     page.keyboard.press("j")
     expect(heading).to_have_text("Task 2, case 1")
