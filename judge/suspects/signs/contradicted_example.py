@@ -206,16 +206,13 @@ def _spaced(case: CaseMaterial) -> list[tuple[CellAddress, CellAddress]]:
                 examples[sheet, cell.column].setdefault(" ".join(value.split()), cell)
     for column, texts in written.items():
         for other, neat in examples.items():
-            pairs = [
-                (address, cell)
-                for address, text in sorted(texts.items())
-                if other != column and (cell := neat.get(" ".join(text.split()))) is not None
-            ]
             spaced = [
-                (address, cell)
-                for address, cell in pairs
-                if len(texts[address]) > len(str(case.input.value(cell)))
-                and not agree(texts[address], case.input.value(cell))
+                (address, example)
+                for address, text in sorted(texts.items())
+                if other != column
+                and (example := neat.get(" ".join(text.split()))) is not None
+                and len(text) > len(str(case.input.value(example)))
+                and not agree(text, case.input.value(example))
             ]
             if len(spaced) >= MIN_EXAMPLES and 2 * len(spaced) >= len(texts):
                 return spaced
