@@ -100,6 +100,7 @@ def _shown(part: object) -> str:
 
 
 _MOST = 2**63
+_USAGE_FIELDS = frozenset({"tokens", "calls", "rounds", "cost", "seconds"})
 _CALL_NUMBERS = ("attempts", "latency_s", "prompt_tokens", "completion_tokens")
 
 
@@ -199,6 +200,8 @@ def usage_fault(record: Mapping[str, object]) -> str | None:
     Returns:
         A message with the name of the first such field and its bound.
     """
+    if _USAGE_FIELDS.isdisjoint(record):
+        return None
     tokens, calls = record.get("tokens"), record.get("calls")
     numbers = [(name, record.get(name)) for name in ("rounds", "cost", "seconds")]
     if isinstance(tokens, Mapping):

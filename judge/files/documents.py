@@ -178,6 +178,9 @@ def as_object(document: Any) -> dict[str, Any]:
     return document
 
 
+_ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def dump_json(document: object, *, indent: int | None = None, spaced: bool = False) -> str:
     """Writes JSON text that can be encoded as UTF-8, whatever strings a chat model produced.
 
@@ -187,7 +190,12 @@ def dump_json(document: object, *, indent: int | None = None, spaced: bool = Fal
         spaced: whether a single line has spaces after commas and colons, as Python writes it.
     """
     separators = (",", ":") if indent is None and not spaced else None
-    text = json.dumps(document, ensure_ascii=False, indent=indent, separators=separators)
+    if separators is None:
+        text = json.dumps(document, ensure_ascii=False, indent=indent)
+    else:
+        text = _ON_ONE_LINE.encode(document)
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:  # a lone surrogate cannot be encoded as UTF-8, but can be escaped
@@ -255,7 +263,7 @@ _VALUE_MARK = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|([\[{,])', re.DOTALL)
 
 def has_more_values(text: str, most: int) -> bool:
     """Returns whether a JSON document has more values than a limit, without creating any value."""
-    if text.count(",") + text.count("[") + text.count("{") <= most:
+    if len(text) <= most or text.count(",") + text.count("[") + text.count("{") <= most:
         return False  # true of most documents, even those with commas in strings
     marks = (mark for mark in _VALUE_MARK.finditer(text) if mark[1] is not None)
     return next(itertools.islice(marks, most, None), None) is not None

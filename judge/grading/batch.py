@@ -25,8 +25,8 @@ from judge.grading.case_records import (
     CaseKey,
     KnownCases,
     record_of_result,
-    recordable,
     short_key,
+    unrecordable,
 )
 from judge.grading.jobs import (
     CaseJob,
@@ -49,7 +49,7 @@ from judge.grading.running import (
     read_output,
     typed_answer,
 )
-from judge.grading.store import CASES_FILE, RunDirectory
+from judge.grading.store import CASES_FILE, RunDirectory, TooLongError
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.sandbox import open_sandbox
@@ -471,12 +471,20 @@ class _Batch:
                     continue
                 if case.output is not None:
                     self._store.put_workbook(case.output)
-                result = recordable(case.keys, case.result)
-                self._store.append(CASES_FILE, record_of_result(case.keys, result))
+                result = self._record(case.keys, case.result)
                 self._result.judged += 1
                 self._take(result, reused=False)
         self._result.stopped = executor.stopped
         return self._result
+
+    def _record(self, keys: CaseKeys, result: CaseResult) -> CaseResult:
+        """Records a result, and returns what was recorded."""
+        try:
+            self._store.append(CASES_FILE, record_of_result(keys, result))
+        except TooLongError:
+            result = unrecordable(result)
+            self._store.append(CASES_FILE, record_of_result(keys, result))
+        return result
 
     def _take(self, result: CaseResult, *, reused: bool) -> None:
         self._done += 1

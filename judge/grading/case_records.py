@@ -113,6 +113,11 @@ def recordable(keys: CaseKeys, result: CaseResult) -> CaseResult:
     """Returns the result, or a judge error if its record is too long to be read back."""
     if fits_a_line(dump_json(record_of_result(keys, result))):
         return result
+    return unrecordable(result)
+
+
+def unrecordable(result: CaseResult) -> CaseResult:
+    """Returns the judge error that is recorded instead of a result whose record is too long."""
     cause = f"its record is longer than the {MAX_LINE_BYTES // MIB} MiB, or has more than the "
     cause += f"{MAX_LINE_VALUES:,} values, that are read again"
     return replace(result, verdict=Verdict.JE, cause=cause, run=CaseRun(), comparison={})

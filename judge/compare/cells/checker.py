@@ -18,6 +18,7 @@ from judge.compare.cells.comparison import Comparison, tell_erased
 from judge.compare.cells.computing import Compute, Computed, NoEngines, compute_and_check
 from judge.compare.cells.options import (
     CELL_RANGE,
+    FIGURE_OPTIONS,
     GROUPS,
     OFF,
     POSITION_OPTIONS,
@@ -76,12 +77,14 @@ class CellRangeChecker(Checker):
         }
         if options.get("relative_tolerance"):
             key["rules_version"] = RELATIVE_RULES_VERSION
-        if any(options.get(name, OFF) != OFF for name in ("formula_asked", "dynamic")):
+        if not options.get("formula_asked", OFF) == options.get("dynamic", OFF) == OFF:
             key["question"] = task.instruction
         return key
 
     def also_reads(self, task: Task, case: TestCase) -> Sequence[TestCase]:
         """Returns the other cases whose inputs are read: all of them if an option needs them."""
+        if task.checker.options.keys().isdisjoint(FIGURE_OPTIONS):
+            return ()
         options = CheckOptions.of(task.checker.own_options)
         if options.dynamic != OFF and case.number == task.cases[0].number:
             return task.cases

@@ -20,10 +20,16 @@ from judge.files.packed_folder import packed
 from judge.grading.marks import MarkRecord, read_marks
 from judge.grading.store import RunDirectory
 from judge.inference.prompt import load_template
-from judge.report.llm_judge import ChatJudge, ask_about, material_of, normalised, read_score
 from judge.report.load import load_run
+from judge.report.markers import (
+    ChatJudge,
+    ask_about,
+    material_of,
+    normalised,
+    read_score,
+    score_of,
+)
 from judge.report.marks import marked_points, open_items
-from judge.report.programs import score_of
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from tests.conftest import REPOSITORY
