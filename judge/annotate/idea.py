@@ -25,6 +25,9 @@ from judge.workbook.reader import Workbook
 Values = Mapping[CellRef, CellValue]
 """The values of an answer."""
 
+FROM_MODEL = "model"
+"""The mutator name of ideas that a chat model proposed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:

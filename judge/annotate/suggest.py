@@ -14,7 +14,7 @@ from judge.annotate.casebook import CaseData
 from judge.annotate.edit import Edited, apply_edits
 from judge.annotate.edits import Edit, SetCell
 from judge.annotate.gold import CARRIED, FORMULAS, MIN_AGREEING, GoldMaker, Proposal
-from judge.annotate.idea import Idea, Subject, Values, subject_of
+from judge.annotate.idea import FROM_MODEL, Idea, Subject, Values, subject_of
 from judge.annotate.mutants import ideas
 from judge.annotate.relations import relation_ideas
 from judge.annotate.strength import Trial, killed, try_case
@@ -662,12 +662,13 @@ class _Together:
 def _groups(ideas: Sequence[Idea]) -> Iterator[tuple[Idea, ...]]:
     """Groups ideas that can be tried in one workbook, because no two change the same row.
 
-    An idea joins the first group where its rows are free, so groups are in the order of their first
-    ideas.
+    An idea joins the first group in which its rows are free, so groups are in the order of their
+    first ideas. The ideas of a chat model are few, and stay alone: other changes can hide that a
+    program fails.
     """
     groups: list[tuple[list[Idea], set[tuple[str, int]]]] = []
     for idea in ideas:
-        own = _rows_of(idea)
+        own = set() if idea.mutator == FROM_MODEL else _rows_of(idea)
         fitting = (
             (group, rows)
             for group, rows in groups

@@ -176,6 +176,12 @@ def suggest(suite: str, task: str, **options: Any) -> None:
             ended = error
     if not options["accept"]:
         _show_all(suggestions, options, search)
+        if ended is not None and search.last is not None:
+            click.echo(
+                f"interrupted after {search.last.examined} of {search.last.ideas} ideas; the same "
+                "command starts from the beginning, and gives these the same numbers",
+                err=True,
+            )
     if ended is not None:
         raise ended
     missing = sorted(set(options["accept"]) - {suggestion.number for suggestion in suggestions})
@@ -264,12 +270,6 @@ def _show_all(suggestions: Sequence[Suggestion], options: dict[str, Any], search
     if not options["as_json"]:
         _summarise(suggestions, options)
     _say_left_out(suggestions)
-    if search.last is not None and len(suggestions) < search.last.ideas:
-        click.echo(
-            f"interrupted after {len(suggestions)} of {search.last.ideas} ideas; the same command "
-            "starts from the beginning, and gives these the same numbers",
-            err=True,
-        )
 
 
 def _suggestions(
