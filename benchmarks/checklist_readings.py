@@ -26,8 +26,8 @@ from pathlib import Path
 from benchmarks.checklist_tasks import Job, items_of
 from benchmarks.checklists import SUITES, engines, jobs_in
 from judge.compare.cells.computing import Compute
+from judge.compare.checklists.checker import JudgedItem
 from judge.compare.checklists.items import Judged, State
-from judge.compare.checklists.tally import JudgedItem
 from judge.core.submission import Origin
 from judge.errors import JudgeError
 from judge.recalc.policy import Recalculator

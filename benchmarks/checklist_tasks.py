@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from judge.compare.cells.computing import Compute
-from judge.compare.checklists.checker import judged_items, workspace_of
+from judge.compare.checklists.checker import JudgedItem, judged_items, with_gates, workspace_of
 from judge.compare.checklists.items import ChecklistOptions, Reading
 from judge.compare.checklists.kinds import judge_item
-from judge.compare.checklists.tally import JudgedItem, with_gates
 from judge.compare.checklists.workspace import REPLY, answer_of_folder
 from judge.core.submission import Answer, AnswerFile, Origin
 from judge.core.task import Gold, Task

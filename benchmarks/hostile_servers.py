@@ -24,8 +24,8 @@ from typing import Any
 
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
-from judge.sandbox.servers import BuiltServer, ServerSource, build_servers, find_server
 from judge.tools.box import HOME
+from judge.tools.servers import BuiltServer, ServerSource, build_servers, find_server
 from judge.tools.sets import EpisodeTools, ServerTools, SharedCalculator, ToolSet, list_server
 
 SERVER = Path(__file__).resolve().parent.parent / "tests/conformance/hostile_server.py"

@@ -45,10 +45,10 @@ from judge.grading.store import RunDirectory
 from judge.inference.chat import ChatReply, ChatRequest, ToolCall
 from judge.inference.run import Resources, run_inference
 from judge.sandbox import open_sandbox
-from judge.sandbox.servers import ServerSource, build_servers
 from judge.suites import load_suite
 from judge.tools.box import HOME
 from judge.tools.episodes import read_tool_episodes
+from judge.tools.servers import ServerSource, build_servers
 from judge.tools.sets import SharedCalculator
 
 SEARCHING = "searching"

@@ -5,7 +5,7 @@ A mistake in a *solution* is never an exception: it is data, a
 mistakes of the judge, the machine or the user.
 
 ```
-JudgeError               1  anything below, unspecified
+JudgeError               1  any of the failures below
 ├── UsageError           2  contradictory options, unknown names
 ├── SuiteError           3  a suite that is missing, empty or broken
 │   └── GoldFaultError   1  a task whose gold or rules cannot be used to judge

@@ -40,7 +40,7 @@ def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
     """Why the formulas of a case's gold cannot give the answer; empty if they can.
 
     They can if every answer cell in which the gold differs from the input holds a formula, and if
-    the formulas refer to every cell outside the data that the edits fill.
+    the formulas refer to every cell that the edits fill outside the used range of its sheet.
 
     Raises:
         WorkbookError, PositionError: the workbooks cannot be read.

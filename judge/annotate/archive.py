@@ -345,7 +345,7 @@ def within(root: Path, target: Path) -> Path:
         The path of the file.
 
     Raises:
-        StoreError: a link does.
+        StoreError: a link leads out of it.
     """
     try:
         outside = not target.parent.resolve().is_relative_to(root.resolve())

@@ -1,6 +1,6 @@
-"""Relations that give the answer to a changed input from the old answer, without a new gold.
+"""Relations that derive the answer to a changed input from the old answer, without a new gold.
 
-A key that is renamed everywhere is renamed in the answer and changes nothing else; a remark next
+If a key is renamed everywhere, it is renamed in the answer, and nothing else changes. A remark next
 to a table changes nothing at all. A program with another answer contradicts itself, whatever the
 question is. Each relation is an entry of :data:`RELATIONS`.
 """
@@ -35,7 +35,7 @@ MAX_KEYS = 2
 MAX_KEY_LENGTH = 40
 
 MIN_PIECE = 3
-"""Least length at which text in the answer counts as a piece of a key."""
+"""Text in the answer counts as a part of a key if it is at least this long."""
 
 
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
@@ -266,7 +266,7 @@ def _is_key(text: str) -> bool:
 
 
 _PARTS = re.compile(r"contain|includ|partial|portion|begin|start(?:s|ing) with|end(?:s|ing) with")
-"""Words in a question that may extend it to keys which contain the key."""
+"""Words in a question after which a key may stand for all keys that contain it."""
 
 
 def _longer(key: str) -> str:
@@ -482,7 +482,7 @@ def _swaps(table: Table, pairs: Pairs) -> tuple[Edit, ...]:
 
 
 def _swapped(pairs: Pairs, areas: Sequence[CellRange]) -> Callable[[Values], Values]:
-    """The answer after rows were swapped: its own rows are swapped in the areas along the table."""
+    """The answer after rows were swapped: its areas along the table have the same rows swapped."""
     rows = dict(pairs) | {second: first for first, second in pairs}
 
     def carry(answer: Values) -> Values:
@@ -548,7 +548,7 @@ _KEY = re.compile(
 
 
 def _amounts(table: Table) -> list[Column]:
-    """Columns of numbers that can be split into two amounts: no keys, years or serial numbers."""
+    """Columns whose numbers can be split into two amounts, unlike keys, years or serial numbers."""
     columns = []
     for column in table.inputs(Kind.NUMBER):
         values = [column.cells[row].value for row in column.rows_with_values()]

@@ -1,4 +1,4 @@
-"""Mutators of the cells on which an answer depends, for what programs written for one input forget.
+"""Mutators that change cells on which an answer depends to what programs for one input forget.
 
 Each mutator changes one or two cells of a group of constants
 (:class:`judge.annotate.support.Group`), so that no other change hides its effect on the answer.
@@ -183,7 +183,7 @@ MIN_IDENTIFIER = 10**5
 
 
 def _are_identifiers(group: Group) -> bool:
-    """Whether a column holds numbers that nobody calculates: ids, codes, keys of a table."""
+    """Whether a column holds numbers with which nobody calculates: ids, codes, keys of a table."""
     if group.kind is not Kind.NUMBER:
         return False
     values = [value for value in group.values() if isinstance(value, int | float)]
@@ -270,7 +270,7 @@ def _empty_key(group: Group, subject: Subject, rng: random.Random) -> Iterator[C
 
 
 def _unknown_label(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Puts in a label, or a number, that occurs nowhere else in the workbook."""
+    """Inserts a label, or a number, that occurs nowhere else in the workbook."""
     row = _row(group, rng)
     if row is None:
         return
@@ -290,7 +290,7 @@ def _is_number(value: object) -> bool:
 
 
 def _named_words(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Puts in words that the question quotes or the gold's formulas test for, one at a time."""
+    """Inserts words that the question quotes or the gold's formulas test for, one at a time."""
     held = {str(value).strip().casefold() for value in group.values() if isinstance(value, str)}
     present = [word for word in subject.words if word.casefold() in held]
     if group.kind is not Kind.TEXT or not (present or len(group.cells) == 1):
@@ -331,7 +331,7 @@ def _other_value(group: Group, subject: Subject, rng: random.Random) -> Iterator
 
 
 MAX_FEW = 5
-"""Up to this many numbers in a column are values to look up; more are a list to search."""
+"""A column with at most this many numbers holds values to look up; with more, a list to search."""
 
 
 def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
@@ -352,7 +352,7 @@ def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[C
 
 
 def _bounds(group: Group, subject: Subject) -> list[float]:
-    """Bounds of bands in other columns: the second and the last number of an ascending column."""
+    """Limits of bands that another column lists in ascending order: its second and last number."""
     factors: list[float] = []
     for other in subject.groups:
         values = [value for value in other.values() if _is_number(value)]
@@ -368,7 +368,7 @@ def _tidy(value: float) -> float | int:
 
 
 def _numbers(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Puts in zero, a negative number, decimals, or a much larger number."""
+    """Inserts zero, a negative number, decimals, or a much larger number."""
     del subject
     if group.kind is not Kind.NUMBER:
         return
@@ -388,7 +388,7 @@ def _numbers(group: Group, subject: Subject, rng: random.Random) -> Iterator[Cha
 
 
 def _days(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Puts in the same day of next year, an end of a month, a time, or a day beyond the others."""
+    """Inserts the same day of next year, an end of a month, a time, or a day beyond the others."""
     del subject
     if group.kind is not Kind.DATE:
         return

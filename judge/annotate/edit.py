@@ -300,7 +300,7 @@ class Edited:
 
 
 def losses(data: bytes, edits: Sequence[Edit]) -> tuple[str, ...]:
-    """Features that would be lost by some edits, to report before saving; empty if none.
+    """Features that would be lost by some edits, to report before saving; empty if all are kept.
 
     Raises:
         WorkbookError: the workbook cannot be read.

@@ -231,7 +231,7 @@ class GoldMaker:
 
     Args:
         recalculator: computes formulas.
-        sandbox: runs reference solutions; None if there are none.
+        sandbox: runs reference solutions; None without references.
         rules: how two answers are compared with each other.
         limits: limits of each run.
     """

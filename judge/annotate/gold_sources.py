@@ -28,7 +28,7 @@ MAX_FORMULAS = 400
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Sources that give the same answer.
+    """A side in a vote: sources that give the same answer.
 
     Attributes:
         names: the sources.

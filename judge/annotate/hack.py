@@ -1,4 +1,4 @@
-"""Checks a workbook that is meant to break accepted solutions: is it a valid case, and does it?"""
+"""Checks whether a workbook that is meant to break accepted solutions is a valid case, and does."""
 
 from __future__ import annotations
 

@@ -57,12 +57,12 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """Another input, which has the same answer as an idea if a relation holds.
+    """A twin of an idea: another input, which has the same answer if a relation holds.
 
     Attributes:
         name: the name of this input, for people.
         edits: changes of the base case's input; if empty, the gold of the base case is the answer.
-        word: text that replaces the idea's word in this input.
+        word: the word of this input that corresponds to the idea's ``word``.
     """
 
     name: str
@@ -76,9 +76,9 @@ class Carried:
 
     Attributes:
         answer: turns the values of the base case's answer into those of the new answer.
-        is_certain: whether the relation holds for every question that passes the idea's own
-            conditions, as for a renamed key; otherwise the gold's formulas, or the program itself
-            at another row (``trial``), have to confirm it.
+        is_certain: whether the relation holds for every question that meets the idea's conditions,
+            as for a renamed key. Otherwise, it has to be confirmed by the gold's formulas, or by
+            the program, after a similar change at another row (``trial``).
         trial: edits that make a similar change elsewhere.
         trial_answer: turns the values of the base case's answer into those after ``trial``.
     """
@@ -91,7 +91,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Idea:
-    """A corner case as edits of an input.
+    """An idea for a corner case: edits of an input, and what is known about its answer.
 
     Attributes:
         mutator: name of the mutator.
@@ -99,13 +99,14 @@ class Idea:
         edits: the changes of the input.
         same_values: whether the edits change only how values are stored, and no value.
         disputed: why correct solutions may differ here, even if all sources agree; or empty.
-        twins: inputs, at least one of which has the same answer as this idea; if no source gives
-            the answer, a program's own answers to them are compared.
+        twins: other inputs, at least one of which has the same answer as this idea. If no source
+            gives the answer, a program's answer to the idea is compared with its answers to them.
         relation: what it means if a program's answer matches that of none of the twins.
-        premise: a change after which a program still has to give the gold of the base case;
-            otherwise the relation does not hold for this program.
-        word: text in this idea for which the twins have their own ``word``.
-        plain: the text of the base case that these words replace.
+        premise: a change that should not change the answer. A program that no longer gives the gold
+            of the base case after it is not tested with this idea.
+        word: the word that this idea puts in place of ``plain``; a twin may have another word
+            there. Answers are compared after these words were replaced by ``plain``.
+        plain: the word of the base case.
         carried: the answer that follows from that of the base case, if the idea is a relation.
     """
 

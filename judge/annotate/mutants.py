@@ -230,7 +230,8 @@ _REPEATING = frozenset(
     {"shuffled-rows", "duplicate-rows", "duplicate-keys", "repeated-keys", "ties", "edge-rows"}
     | {"equal-amounts", "categories", "one-more-row", "ten-times-the-rows", "same-key-record"}
 )
-"""Mutators that repeat or move rows; disputed in a lookup table, in which keys are unique."""
+"""Mutators that repeat or move rows. Their answers are disputed in a lookup table, in which keys
+are unique."""
 
 CONTESTED = frozenset(
     {"numbers-as-text", "text-as-numbers", "spaces", "nbsp", "case", "merged-cells"}

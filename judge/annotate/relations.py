@@ -3,7 +3,7 @@
 If neither formulas nor references give the answer for a new input, a program can still be compared
 with itself. The order of the rows must not change a sorted list; a word in another letter case is
 either the same word or a different one; a list that holds each key once must continue to do so. A
-broken relation does not give the right answer: a person has to.
+broken relation does not tell what the right answer is; a person has to decide that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_ROWS = 2_000
 """Largest number of rows in a table that is put into another order."""
 
 MAX_WORDS = 4
-"""How many words get another letter case."""
+"""At most this many words get another letter case."""
 
 MIN_SORTED = 3
 """How many different values a column must hold to count as sorted."""

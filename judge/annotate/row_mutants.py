@@ -299,7 +299,7 @@ MAX_RECORDS = 6
 """How many ideas of one kind are made for one workbook."""
 
 MAX_KEYS = 5
-"""Up to this many numbers in a column are values to look up; more are a list to search."""
+"""A column with at most this many numbers holds values to look up; with more, a list to search."""
 
 
 # -- keys on both sides ---------------------------------------------------------------------------
@@ -400,7 +400,7 @@ def _last_full(table: Table) -> int:
 
 
 def _last_of_first_key(table: Table) -> int:
-    """The last row with the same text as the first row in the first column of text."""
+    """The last row that has the same text as the first row, in the first column of text."""
     column = table.inputs(Kind.TEXT)[0]
     rows = column.rows_with_values()
     first = column.cells[min(rows)].value if rows else None

@@ -48,7 +48,7 @@ MAX_NAME_LENGTH = 31
 
 
 def rewrite_formulas(xml: bytes, change: Callable[[str], str]) -> bytes:
-    """A part in which a function has rewritten the text of every formula."""
+    """The part of a package after a function has rewritten the text of every formula in it."""
 
     def changed(match: re.Match[bytes]) -> bytes:
         text = html.unescape(match["text"].decode())
@@ -295,7 +295,7 @@ def _moved_pair(
 
 
 def _unshared(workbook: Workbook, sheet: str, xml: bytes) -> bytes:
-    """The sheet with every shared formula expanded: its offsets would be wrong after the move."""
+    """The sheet with every shared formula written out, as offsets would be wrong after the move."""
     texts = {
         cell_key(cell.row, cell.column): cell.formula or "="
         for cell in sheet_formulas(workbook, sheet)

@@ -36,7 +36,7 @@ RULES: Mapping[str, str] = {
     "readable": "both workbooks can be read, and the answer position fits them",
     "first-change": "the first changed case has another answer in at least one cell",
     "second-change": "the second changed case has another answer in at least three cells, or in "
-    "all where the answer has fewer",
+    "all if the answer has fewer",
     "answers-differ": "no two cases have the same answer",
     "sheets": "the sheets have the same names in the same order",
     "structure": "the headings are where they were",
@@ -111,7 +111,7 @@ def check_cases(
             records.
 
     Returns:
-        The broken rules, in the order of the cases; empty if there are none.
+        The broken rules, in the order of the cases; empty if none is broken.
     """
     broken: list[BrokenRule] = []
     opened: list[_OpenCase] = []

@@ -49,16 +49,16 @@ MAX_TOGETHER = 12
 """How many ideas are tried in one workbook; most kill nothing, and are rejected together."""
 
 MAX_EDITS_TOGETHER = 40
-"""How many edits an idea may have to be tried together with others."""
+"""An idea with more edits than this is not tried together with others."""
 
 MAX_CELLS = 4_000_000
-"""Total number of cells in the workbooks of all ideas, about a minute of processor time.
+"""Limit on the cells in the workbooks of all ideas; they take about a minute of processor time.
 
-Each idea is tried in a copy of the input and of the gold, which are computed and compared whole.
+Each idea is tried in copies of the input and of the gold, which are computed and compared whole.
 """
 
 ENOUGH_KILLS = 2
-"""After this many ideas of a family have killed a program, its other ideas are not tried."""
+"""Once this many ideas of a family have killed a program, no more ideas of the family are tried."""
 
 _FAMILIES = (
     frozenset(
@@ -69,7 +69,7 @@ _FAMILIES = (
     frozenset({"spaces", "nbsp", "key-with-blank"}),
     frozenset({"renamed-key", "other-prefix"}),
 )
-"""Mutators that find the same mistakes."""
+"""Families of mutators: those of one family find the same mistakes."""
 
 
 def _family(mutator: str) -> str:
@@ -401,7 +401,7 @@ class Suggester(Closable):
         )
 
     def _has_cells(self, pairs: int = 1) -> bool:
-        """Whether the limit allows so many more pairs of workbooks; it always allows the first."""
+        """Whether the limit allows this many more pairs of workbooks; the first one always fits."""
         is_first = pairs == 1 and not self._cells_taken
         return is_first or self._cells_taken + pairs * self._idea_cells <= MAX_CELLS
 
@@ -415,7 +415,7 @@ class Suggester(Closable):
     @property
     def _left_out(self) -> str:
         return (
-            f"not examined: the two workbooks hold {self._idea_cells:,} cells, which every idea "
+            f"not examined: the two workbooks have {self._idea_cells:,} cells, which every idea "
             f"computes and compares, and after {MAX_CELLS:,} cells no more ideas are tried"
         )
 

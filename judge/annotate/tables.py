@@ -53,12 +53,12 @@ class Table:
 
     Attributes:
         sheet: its sheet.
-        head_row: the row of its headings; None if it has none.
+        head_row: the row of its headings; None for a table without headings.
         first_row, last_row: its data rows.
         columns: its columns, left to right.
         free_below: whether its columns are empty below it.
         covered: cells of the sheet that belong to merged ranges.
-        head: its headings by column number; None if it has none.
+        head: its headings by column number; None for a table without headings.
     """
 
     sheet: str
@@ -182,7 +182,7 @@ MAX_HEAD_ROWS = 12
 
 
 def _head_row(rows: Mapping[int, Mapping[int, Cell]]) -> int | None:
-    """The first row that holds only text and has data below it; None if there is none."""
+    """The first row that holds only text and has data below it; None if no row is like that."""
     for row in sorted(rows)[:MAX_HEAD_ROWS]:
         if not all(map(_is_text, rows[row].values())) or row + 1 not in rows:
             continue
@@ -197,7 +197,7 @@ def _is_text(cell: Cell) -> bool:
 
 
 def _kind(cells: Mapping[int, Cell]) -> Kind:
-    """The kind of most constants; if there are none, formulas or blank."""
+    """The kind of most constants; without constants, formulas or blank."""
     constants = Counter(
         kind_of_value(cell.value) for cell in cells.values() if cell.formula is None
     )

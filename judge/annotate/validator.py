@@ -41,7 +41,7 @@ _REPLACING = frozenset({"unicode", "case", "spaces", "nbsp", "renamed-sheet", "t
 
 
 def named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
-    """Text that the question names and the idea removes; None if there is none."""
+    """Text that the question names and the idea removes; None if it removes no such text."""
     text_ = task.instruction.casefold()
     if idea.mutator not in _REPLACING:
         return None
@@ -201,11 +201,11 @@ class SelfComparison:
             pass
 
     def broken(self, idea: Idea, programs: Mapping[str, Submission]) -> tuple[Trial, ...]:
-        """The programs whose answer to the idea's input contradicts what each of its twins expects.
+        """The programs whose answer to the idea's input matches the expected answer of no twin.
 
-        A twin with edits expects what the program itself answers to the twin's input; a twin
-        without edits expects the gold of the base case. Left out are programs for which the idea's
-        premise does not hold.
+        The expected answer of a twin with edits is the program's own answer to the twin's input;
+        that of a twin without edits is the gold of the base case. Programs for which the idea's
+        premise does not hold are left out.
 
         Raises:
             WorkbookError: the edits do not fit the workbook.
@@ -231,7 +231,7 @@ class SelfComparison:
     def _compared(
         self, twin: Twin, idea: Idea, program: Submission, output: bytes
     ) -> Judgement | None:
-        """Compares an answer with the program's answer to a twin; None if the twin has none."""
+        """Compares an answer with the program's answer to a twin; None if there is none."""
         expected: bytes | None = self._base.gold
         if twin.edits:
             expected = self._answer(program, self._edited(twin.edits), twin.word, idea.plain)

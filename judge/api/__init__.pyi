@@ -80,8 +80,6 @@ from judge.sandbox import probe_sandboxes as probe_sandboxes
 from judge.sandbox.backends.verifier import build_verifier_image as build_verifier_image
 from judge.sandbox.backends.verifier import verifier_tag as verifier_tag
 from judge.sandbox.build import build_all as build_all
-from judge.sandbox.servers import ServerSource as ServerSource
-from judge.sandbox.servers import build_servers as build_servers
 from judge.suites.load import load_suite as load_suite
 from judge.suites.load import source_of_digest as source_of_digest
 from judge.suites.locate import whole_source as whole_source
@@ -91,6 +89,8 @@ from judge.suspects.model import read_suspects as read_suspects
 from judge.suspects.model import write_suspects as write_suspects
 from judge.tools.folder import ToolFolder as ToolFolder
 from judge.tools.mcp import ToolServer as ToolServer
+from judge.tools.servers import ServerSource as ServerSource
+from judge.tools.servers import build_servers as build_servers
 from judge.tools.workbooks import WorkbookTools as WorkbookTools
 from judge.web.local_page import redirect_to as redirect_to
 from judge.workbook.facts.book import BookFacts as BookFacts

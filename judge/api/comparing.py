@@ -98,7 +98,7 @@ def compare_at_position(
 
 
 def changes_of(typed: Sequence[str], gold: Workbook) -> Change | None:
-    """Cells to set in two workbooks before they are compared; None if there are none.
+    """Cells to set in two workbooks before they are compared; None if no cells are to be set.
 
     Args:
         typed: strings ``CELL=VALUE``; a cell without a sheet is on the first sheet of the gold.

@@ -44,7 +44,7 @@ STEP_LIST = "step-list"
 
 PERSON = "desktop/screenshot/computer_13"
 STEPS = "desktop/screenshot+tree/pyautogui"
-"""The setting in records: what is seen, and the language of the recorded actions."""
+"""The setting in records: the observation, and the language of the recorded actions."""
 
 MAX_DIFFERENCES = 20
 _SAID = {Ending.DONE: Signal.DONE.value, Ending.FAIL: Signal.FAIL.value}

@@ -101,7 +101,8 @@ class InferOptions:
         episode_cost: no reply of an episode is requested after this many US dollars [no bound].
         text_calls: whether calls that the server leaves in the text of a reply are read [False].
         instructions: whether the prompt has the instructions of the MCP servers [True].
-        corrected: departures of ``ssb2`` to correct that otherwise stay as published.
+        corrected: departures of the ``ssb2`` agent from its description to correct; by default,
+            all are kept.
         concurrency: tasks to ask about at a time.
         rpm: most requests per minute; None for no bound, also for ``tpm``, ``max_cost`` and
             ``max_tokens_total``.

@@ -100,7 +100,7 @@ def content_limits(options: InferOptions, setting: Setting) -> ContentLimits:
 
 
 def typed_mode(options: InferOptions, assignments: Sequence[Assignment]) -> TypedMode | None:
-    """How tasks with typed answers are asked; None if there are none."""
+    """How the model is asked about tasks with typed answers; None without such tasks."""
     forms = {assignment.question.answer.is_file for assignment in assignments}
     if False not in forms:
         return None
@@ -257,7 +257,7 @@ _OPTIONS_OF_OTHER_MODES = (
 def desktop_mode(
     options: InferOptions, suite_format: str, assignments: Sequence[Assignment]
 ) -> DesktopMode | None:
-    """How tasks are asked on a desktop, and which cannot be asked; None in the other modes.
+    """How tasks are set to a model on a desktop, and which cannot be; None in the other modes.
 
     Args:
         options: the user's options.
@@ -292,7 +292,7 @@ def desktop_mode(
 
 
 def tool_mode(options: InferOptions, assignments: Sequence[Assignment]) -> ToolMode | None:
-    """How tasks are asked with tools; None in the other modes.
+    """How tasks are set to a model with tools; None in the other modes.
 
     MCP servers are started once, in the sandbox, to list their tools.
 
@@ -476,7 +476,7 @@ def _way(
     desktop: DesktopMode | None,
     tools: ToolMode | None,
 ) -> tuple[Setting, Template, TypedMode | None]:
-    """Setting and prompt, and how tasks with typed answers are asked."""
+    """Setting and prompt, and how the model is asked about tasks with typed answers."""
     if desktop is not None:
         return desktop.setting, template_for(options, desktop.setting), None
     if tools is not None:

@@ -172,7 +172,7 @@ class LiveBar:
 
 
 class NotebookBar(LiveBar):
-    """The same for library use: in a notebook cell, where ``rich`` draws it, or on a terminal."""
+    """A live line for library use: on a terminal, or in a notebook cell, as ``rich`` draws it."""
 
 
 def progress_for(stream: IO[str] | None = None, *, quiet: bool = False) -> Progress:

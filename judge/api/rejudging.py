@@ -341,7 +341,7 @@ def _request(
     rerun: bool,
     apply: bool,
 ) -> _Request:
-    """The request of a call: with the corrected suite, and the options that ``source`` adds."""
+    """The request of a call, with the corrected suite and the options that ``source`` adds."""
     checker = {**(source.get("checker") or {}), **options.checker}
     corrected = _corrected(_suite_of(loaded), source, options.corrections)
     if rerun and not (loaded.path / SUBMISSIONS_FILE).is_file():

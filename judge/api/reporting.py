@@ -195,7 +195,7 @@ class RunReporter:
 
 
 def suspicions_in(store: RunDirectory) -> Suspicions | None:
-    """The suspects stored in a results directory; None if there are none.
+    """The suspects stored in a results directory; None if it has no suspects.
 
     Raises:
         StoreError: a file is not in the form that the judge writes.
@@ -208,7 +208,7 @@ def suspicions_in(store: RunDirectory) -> Suspicions | None:
 
 
 def marks_in(store: RunDirectory) -> Sequence[MarkRecord]:
-    """What models, people and programs say about checklist items; often empty.
+    """The marks of models, people and programs on checklist items; often empty.
 
     Raises:
         StoreError: a record does not have the format that this judge writes.
@@ -267,7 +267,7 @@ def add_published_figures(
     Args:
         report: the report, which is changed.
         suite: the suite that was answered.
-        folder: the folder of finished outputs; None if there is none.
+        folder: the folder of finished outputs; None for a run without such a folder.
         results: results of the reported outputs.
 
     Returns:
@@ -319,7 +319,7 @@ def check_complete(runs: Sequence[ScoredRun]) -> None:
 
 
 def _may_hold_faults(run: ScoredRun) -> bool:
-    """Whether the results have to be searched for faults, which reads them for a large run."""
+    """Whether the results have to be searched for faults; for a large run, that reads them."""
     overall = run.report["overall"]
     # With the best sample only, verdicts of the other samples are not in the report's counts.
     return bool(run.report["run"].get("best_of")) or Verdict.BT.value in overall["verdicts"]

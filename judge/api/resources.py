@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -141,6 +142,8 @@ class JudgingResources:
                 # Finished outputs run no programs, but the engines that compute their formulas
                 # read untrusted files, and so need a sandbox as well.
                 sandbox = self._given or self._open_sandbox(kind) if isolates else None
+                if not self._settings:
+                    self._stack.enter_context(_COLLECTOR.rarely_run())
                 recipe = self._recipe(kind)
                 self._settings[key] = recipe.settings(sandbox, self._stack)
             opened = self._settings[key]
@@ -207,6 +210,40 @@ class JudgingResources:
                 "--sandbox, which runs every case again.",
             ) from error
         return self._stack.enter_context(contextlib.closing(sandbox))
+
+
+class _Collector:
+    """The garbage collector of this process, for all that judges in it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._judging = 0
+        self._before = gc.get_threshold()
+
+    @contextlib.contextmanager
+    def rarely_run(self) -> Iterator[None]:
+        """Lets it run rarely, with the thresholds of :func:`judge.cli.main.main`, while judging.
+
+        A program that uses the library gets its own thresholds back after the last judging; they
+        stay as they are if they are higher, or if it has switched the collector off.
+        """
+        with self._lock:
+            self._judging += 1
+            if self._judging == 1:
+                self._before = gc.get_threshold()
+                if 0 < self._before[0] < RARE_COLLECTIONS[0]:
+                    gc.set_threshold(*RARE_COLLECTIONS)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._judging -= 1
+                if self._judging == 0:
+                    gc.set_threshold(*self._before)
+
+
+RARE_COLLECTIONS = (50_000, 20, 20)
+_COLLECTOR = _Collector()
 
 
 def _tell(notice: str) -> None:

@@ -163,7 +163,7 @@ def import_trajectories(
     wanted = suite.select(sorted(ids or ()))
 
     def named_in(path: str) -> Suite:
-        """Adds the requested task to a path that does not name its task."""
+        """The suite with only the requested task, if the path does not name the task."""
         return wanted if "{task}" not in path and len(wanted.tasks) == 1 else suite
 
     folder, pattern = folder_and_pattern(given)
@@ -367,7 +367,7 @@ def write_atif(run: GivenPath, out: GivenPath) -> int:
 
 
 def _system_message(store: RunDirectory, name: str | None, episode: ToolEpisode) -> str:
-    """The system message of an episode; empty if the run has none."""
+    """The system message of an episode; empty if the run recorded none."""
     talk = None
     if name is not None and name.startswith(_TALKS) and "/" not in name[len(_TALKS) :]:
         with contextlib.suppress(StoreError):

@@ -25,7 +25,7 @@ from judge.suites.corrections import CorrectedSuite, describe_corrections
 from judge.version import __version__
 
 ANNOTATIONS_FILE = "annotations.jsonl"
-"""File with the fields that the definition cannot hold, with authors and reviewers."""
+"""File with the fields that the definition cannot hold, and with the authors and reviewers."""
 
 ARCHIVE_SUFFIX = ".tar.gz"
 _ORDER = {State.DRAFT: 0, State.CHECKED: 1, State.ACCEPTED: 2}

@@ -32,7 +32,7 @@ _HOMES = {
 """Name of a kind -> the module that defines it as ``KIND``."""
 
 PROPOSED = "proposed"
-"""Replaces the name of an items file: items are proposed from the gold and the instruction."""
+"""Given in place of an items file, to have items proposed from the gold and the instruction."""
 
 Record = dict[str, Any]
 """A task's record in the definition of its suite."""
@@ -81,7 +81,7 @@ class DraftKind(abc.ABC):
     # -- what an author gives ----------------------------------------------------------------------
 
     def proposals(self, options: Mapping[str, Any]) -> Proposals | None:  # noqa: ARG002  the usual
-        """Proposals from a task's files for a person to keep or drop; None if there are none.
+        """Proposals from a task's files for a person to keep or drop; None if nothing is proposed.
 
         The kept proposals are passed to :meth:`fields_of` as the option ``kept``.
 

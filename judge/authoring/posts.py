@@ -254,7 +254,7 @@ def propose(judgements: Mapping[str, Judgement]) -> Proposal:
 
 
 def open_questions(judgements: Mapping[str, Judgement]) -> tuple[str, ...]:
-    """The questions to ask a chat model: those without an answer, but none if a filter said no."""
+    """The questions to ask a chat model: those without an answer; none if any filter said no."""
     if propose(judgements) is not Proposal.UNSURE:
         return ()
     return tuple(

@@ -145,7 +145,7 @@ def _call(item: Item) -> tuple[str, str]:
 
 
 def _built_in(item: Item) -> tuple[str, Mapping[str, Any]]:
-    """The equivalent criterion of rewardkit, and its arguments; empty if there is none."""
+    """The equivalent criterion of rewardkit, and its arguments; empty if rewardkit has none."""
     if item.kind == "published" and item.fields.get("suite") == NAME:
         check = item.fields["check"]
         assert isinstance(check, Mapping)

@@ -47,7 +47,7 @@ class TriagedPost:
     Attributes:
         post: the post.
         judgements: the judgements of each filter.
-        decision: a person's decision, ``keep`` or ``drop``; None if there is none, or if the post
+        decision: a person's decision, ``keep`` or ``drop``; None if nobody decided, or if the post
             has changed since.
         decided_by: the person who decided.
         note: the person's note.

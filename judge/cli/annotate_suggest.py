@@ -157,7 +157,7 @@ def suggest(suite: str, task: str, **options: Any) -> None:
         )
     if options["model"] and options["accept"]:
         raise UsageError(
-            "--accept cannot be used with --model: asked again, a model may propose something else",
+            "--accept cannot be used with --model, which may make other proposals when asked again",
             hint="Save the cells that were shown: judge annotate add SUITE TASK CELL=VALUE … "
             "--decide SOURCE, or the workbook with judge hack.",
         )

@@ -73,16 +73,16 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
     """
     from judge.api.inferring import find_spec  # noqa: PLC0415  for a quick --help
     from judge.inference.prompt import load_template  # noqa: PLC0415
-    from judge.report import llm_judge  # noqa: PLC0415
+    from judge.report import markers  # noqa: PLC0415
 
     if votes % 2 == 0:
         raise UsageError(f"--votes {votes}: an odd number has a median")
     loaded, store = _opened(run)
     items = [
-        (item, llm_judge.material_of(item, output))
+        (item, markers.material_of(item, output))
         for item, output in _with_outputs(loaded, store, "llm")
     ]
-    template, by = load_template(llm_judge.TEMPLATE), f"model {options['model']}"
+    template, by = load_template(markers.TEMPLATE), f"model {options['model']}"
     done = {mark.get("prompt") for mark in read_marks(store) if mark["by"] == by}
     infer_options = InferOptions(**options)
     price = find_spec(
@@ -100,13 +100,13 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
     async def question(
         chat_model: ChatModel, name: str, params: Mapping[str, Any]
     ) -> tuple[list[str], int]:
-        judge = llm_judge.ChatJudge(chat_model, name, params, template, votes)
+        judge = markers.ChatJudge(chat_model, name, params, template, votes)
         fresh = [
             (item, material)
             for item, material in items
             if judge.digest(judge.prompt(item, material)) not in done
         ]
-        failures = await llm_judge.ask_about(fresh, judge, by, keep, jobs=jobs, cost_of=cost_of)
+        failures = await markers.ask_about(fresh, judge, by, keep, jobs=jobs, cost_of=cost_of)
         return failures, len(fresh)
 
     failures, fresh = api.ask_model(infer_options, question) if items else ([], 0)
@@ -147,7 +147,7 @@ def run(run: Path, sandbox: str) -> None:
     or by its exit code.
     """
     from judge.core.limits import Limits  # noqa: PLC0415  for a quick --help
-    from judge.report.programs import RATER, program_of, run_item  # noqa: PLC0415
+    from judge.report.markers import RATER, program_of, run_item  # noqa: PLC0415
 
     loaded, store = _opened(run)
     done = {mark.get("prompt") for mark in read_marks(store) if mark["by"] == RATER}

@@ -122,7 +122,7 @@ class Choice:
         listed = proposals.listed
         if not listed:
             uncovered = proposals.uncovered
-            gaps = f" that a rule says ({', '.join(uncovered)})" * bool(uncovered)
+            gaps = f" that a rule covers ({', '.join(uncovered)})" * bool(uncovered)
             raise UsageError(
                 f"nothing differs between input and gold{gaps}, so there is no rule to propose",
                 hint="State the rules with --rules FILE.",
@@ -135,7 +135,7 @@ class Choice:
             click.echo(f"{self.propose}: {len(listed)} {noun}; edit it and give it as --{noun}")
             return None
         for line in proposals.uncovered:
-            click.echo(f"no {proposals.noun.removesuffix('s')} says: {line}")
+            click.echo(f"no {proposals.noun.removesuffix('s')} covers: {line}")
         asks = terminal and not self.yes and self.keep is None
         chosen = tuple(
             item

@@ -321,7 +321,7 @@ _GROUPS = __name__
             "probing": (
                 _ADMIN,
                 "probing",
-                "List signs that somebody uses submissions to SUITE to find out its golds.",
+                "List signs that submissions to SUITE are used to find out its golds.",
             ),
             "restore": (
                 _OPERATIONS,

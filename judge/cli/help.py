@@ -62,7 +62,7 @@ class OneOf(click.Choice[str]):
     Args:
         names: the names, or a function that returns them, for names that come from a registry
             whose import is to be put off until they are needed.
-        noun: what the names are names of, for the error message.
+        noun: the word for such a name in the error message.
     """
 
     def __init__(self, names: Iterable[str] | Callable[[], Iterable[str]], noun: str = "") -> None:
@@ -162,7 +162,7 @@ class HelpGroup(HelpCommand, click.Group):
 
 
 class LazyGroup(HelpGroup):
-    """A group whose commands are imported when they are called, and not to show the group's help.
+    """A group whose commands are imported when they are called; showing its help imports none.
 
     Args:
         rows: section title in the overview -> name of a command -> its module, its attribute in
@@ -212,7 +212,7 @@ class LazyGroup(HelpGroup):
 
 
 def page_of(command: click.Command) -> Page:
-    """Returns the page of a command; an empty page if the command has none."""
+    """Returns the page of a command; an empty page for other commands."""
     return command.page if isinstance(command, HelpCommand) else Page()
 
 

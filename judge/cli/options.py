@@ -249,7 +249,7 @@ page_options = together(
 
 
 def by_option(section: Section = Section.BY_HAND) -> Callable[[_Command], _Command]:
-    """Adds ``--by``, the name of the person who does it."""
+    """Adds ``--by``, the name of the person who runs the command."""
     return option(
         "--by",
         metavar="NAME",

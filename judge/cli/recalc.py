@@ -52,7 +52,7 @@ SHOWN_CELLS = 40
 @options_of(
     GradingOptions,
     "engine",
-    engine="What computes; auto takes each engine for what it computes correctly.",
+    engine="The engine; auto uses each engine for what it computes correctly.",
 )
 @option(
     "--output",

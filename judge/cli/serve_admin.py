@@ -68,7 +68,7 @@ _PHASE_TIMES = together(
 
 @contextlib.contextmanager
 def server_of(options: dict[str, Any]) -> Iterator[Server]:
-    """Removes the place options from ``options`` and opens the server that they name."""
+    """Removes the options that name a server from ``options``, and opens that server."""
     place = PlaceOptions(data=options.pop("data"), database=options.pop("database"))
     try:
         with opened(place) as opening:
@@ -383,7 +383,7 @@ def leak(suite: str, submissions: int, **options: Any) -> None:
 @click.argument("suite")
 @_PLACE
 def probing(suite: str, **options: Any) -> None:
-    """List signs that somebody uses submissions to SUITE to find out its golds.
+    """List signs that submissions to SUITE are used to find out its golds.
 
     The signs are answers of one account that differ only in literals, and wrong answers that
     several accounts have in common. Authors see the same list at /suites/NAME/probing.

@@ -64,7 +64,7 @@ def ending_by_signals() -> Iterator[None]:
 
 
 def ending_in(error: BaseException) -> KeyboardInterrupt | None:
-    """Returns the signal or Ctrl-C that is, or led to, an exception; None if neither did."""
+    """Returns the signal or Ctrl-C that an exception is, or was caused by; None for others."""
     seen: set[int] = set()
     todo: list[BaseException | None] = [error]
     while todo:

@@ -61,7 +61,7 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
     if not run.suite_is_named and (suite := identity.get("suite")):
         console.print(styled((f"suite {suite.get('source')}, as run.json names it", "dim")))
     for line in run.not_taken:
-        heading = "run.json said, and this command did not:"
+        heading = "run.json has options that do not apply here:"
         console.print(styled((heading, "yellow"), f" {line}"))
     for line in report.get("departures", ()):
         console.print(styled(("departs from the suite as published:", "yellow"), f" {line}"))

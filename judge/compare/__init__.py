@@ -30,7 +30,7 @@ class _CallablePackage(types.ModuleType):
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """The signature of the function, for ``help()``."""
+        """The signature of the function, which ``help()`` shows."""
         return inspect.signature(_function())
 
 

@@ -15,7 +15,7 @@ from judge.workbook.facts.charts import Chart, Series, Source
 from judge.workbook.facts.references import read_reference
 from judge.workbook.reader import Workbook, open_workbook
 
-# -- how much of the charts of a gold another workbook has -----------------------------------------
+# -- the share of a gold's charts that another workbook has ----------------------------------------
 # How much of a gold's charts another workbook has, as one figure from 0 to 1.
 
 _MAX_CHARTS = 200
@@ -38,10 +38,11 @@ class _Drawn:
 def compare_charts(gold: Workbook, output: Workbook) -> ChartsRecord:
     """Compares the charts of two workbooks by their properties, without rendering them.
 
-    Each chart of the gold is paired with the most similar chart of the output. Their similarity is
-    the mean over the kinds, the data of the series (as values, wherever the cells are), and, if the
-    gold has them, the title, the titles of the axes and the legend. The figure is the mean over the
-    charts of the workbook that has more charts. It is 1 if neither workbook has charts.
+    Each chart of the gold is paired with the most similar chart of the output. The similarity of a
+    pair is the mean of the similarities of its parts: the kinds, the data of the series (as values,
+    wherever the cells are), and, if the gold has them, the title, the titles of the axes and the
+    legend. The figure is the mean over the charts of the workbook that has more charts. It is 1 if
+    neither workbook has charts.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.

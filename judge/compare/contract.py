@@ -72,7 +72,7 @@ class Examination:
         units: how many units (cells, keys, rules …) are compared.
         uncached_formulas: how many of them are formulas without a stored value.
         not_calculated: how many of those formulas no engine could compute.
-        notes: where the judge departs from the letter of the suite.
+        notes: where the judge reads the suite differently from its exact words.
         doubts: reasons why the case may test little, one line for each.
     """
 
@@ -182,7 +182,7 @@ class Checker(abc.ABC):
 
         Args:
             task: the task.
-            gold: the gold that the answer is compared with; None if there is none.
+            gold: the gold that the answer is compared with; None if the task has no gold.
 
         Returns:
             None if this checker has no sentences for its tasks.
@@ -236,7 +236,7 @@ class Checker(abc.ABC):
         """
 
     def measure(self, task: Task, golds: Sequence[Gold], answer: Answer) -> CaseComparison | None:  # noqa: ARG002
-        """Measures an answer to a task that is left out and therefore has no verdict.
+        """Measures an answer to a task that is left out, and therefore has no verdict.
 
         Returns:
             What is recorded next to the reason, without any effect on results; None if nothing is

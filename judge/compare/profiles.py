@@ -1,4 +1,4 @@
-"""What "equal" means: a small table of rules for each profile. Pure."""
+"""What "equal" means: a small table of rules for each profile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class TextNumbers(enum.StrEnum):
     """When text such as "12" counts as the number that it shows."""
 
     PLAIN = "plain"
-    """If it consists of digits, with at most a sign, a point, an exponent and outer spaces."""
+    """The text may only have digits, and perhaps a sign, a point, an exponent and outer spaces."""
     NEVER = "never"
 
 
@@ -45,8 +45,9 @@ class Profile:
         noise: numbers agree if they differ by at most 1e-9 of the larger one and by less than this:
             they are the same sum with a different rounding error. Distinct whole numbers are never
             that close.
-        relative_tolerance: numbers this close, relative to the larger one, agree anyway.
-        absolute_tolerance: numbers this close agree anyway.
+        relative_tolerance: numbers this close, relative to the larger one, agree even if they
+            differ when rounded.
+        absolute_tolerance: the same for numbers whose difference is at most this.
         text_numbers: when a string counts as a number.
         booleans_are_numbers: whether TRUE is 1.
         dates_are_numbers: whether a date is its serial number.

@@ -32,7 +32,7 @@ class SealedFiles(Protocol):
         ...
 
     def read_file(self, reader: str, data: bytes, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Returns what one of the readers in :mod:`judge.recalc.services.files` reads from a file.
+        """Reads a file with one of the readers in :mod:`judge.recalc.services.files`.
 
         Raises:
             UnreadableFileError: the file cannot be read.

@@ -33,7 +33,7 @@ class UnjudgedChecker(Checker):
         return "not judged"
 
     def key(self, task: Task) -> Mapping[str, object]:  # noqa: ARG002
-        """Returns only the name: without a finding, no option can change one."""
+        """Returns only the name, as there is no finding that an option could change."""
         return {"checker": [self.name]}
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002

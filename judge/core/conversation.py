@@ -1,4 +1,4 @@
-"""A conversation with a chat model: its messages, and the cost of its requests. Pure.
+"""A conversation with a chat model: its messages, and the cost of its requests.
 
 A message holds the SHA-256 of a picture and a few facts by which people recognise it, never its
 bytes. So conversations, journals and caches stay small, and two runs that show the same picture
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, NotRequired, TypedDict
 
 MAX_PARTS = 1_000
-"""How many parts of one message are read; conversation files may come from untrusted sources."""
+"""At most this many parts of a message are read, because conversation files may be untrusted."""
 
 
 class Part(TypedDict):
@@ -38,7 +38,7 @@ Content = str | list[Part]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture as messages refer to it.
+    """A reference to a picture in a message.
 
     Attributes:
         sha256: hash of its bytes, in hexadecimal digits.
@@ -65,14 +65,14 @@ class Picture:
 
 
 def content_of(text: str, pictures: Sequence[Picture] = ()) -> Content:
-    """Makes a message's content: the string itself, or, with pictures, the text and then those."""
+    """Makes a message's content: the text as a string, or, with pictures, as a list of parts."""
     if not pictures:
         return text
     return [{"type": "text", "text": text}, *(picture.part for picture in pictures)]
 
 
 def plain_text(content: object) -> str:
-    """Formats a message's content for people and logs; pictures by name, type and size.
+    """Formats a message's content for people and logs, with name, type and size of each picture.
 
     Args:
         content: a string or parts; it may come from an untrusted source.
@@ -100,6 +100,7 @@ def _shown(part: object) -> str:
 
 
 _MOST = 2**63
+_USAGE_FIELDS = frozenset({"tokens", "calls", "rounds", "cost", "seconds"})
 _CALL_NUMBERS = ("attempts", "latency_s", "prompt_tokens", "completion_tokens")
 
 
@@ -188,10 +189,10 @@ def recorded_usage(record: Mapping[str, object]) -> RecordedUsage:
 
 
 def usage_fault(record: Mapping[str, object]) -> str | None:
-    """Finds a number about the requests that is impossibly large; None if there is none.
+    """Finds an impossibly large number among the fields about requests; None if all are plausible.
 
-    The numbers are added up, where such a value would overflow. A field of the wrong type counts
-    as unknown and is accepted.
+    Such a value would overflow when the numbers are added up. A field of the wrong type counts as
+    unknown and is accepted.
 
     Args:
         record: as for :func:`recorded_usage`.
@@ -199,6 +200,8 @@ def usage_fault(record: Mapping[str, object]) -> str | None:
     Returns:
         A message with the name of the first such field and its bound.
     """
+    if _USAGE_FIELDS.isdisjoint(record):
+        return None
     tokens, calls = record.get("tokens"), record.get("calls")
     numbers = [(name, record.get(name)) for name in ("rounds", "cost", "seconds")]
     if isinstance(tokens, Mapping):

@@ -15,7 +15,7 @@ from judge.core.records.cases import (
 )
 
 _MAX_VALUES_LENGTH = 120
-"""How many characters two values may have together to be shown in a one-line message."""
+"""A one-line message shows both values only if they have at most this many characters together."""
 
 
 class PlaceKind(enum.StrEnum):
@@ -109,9 +109,9 @@ def about(
     """What a difference is about, for pages that show it from the workbooks.
 
     Args:
-        subject: which aspect of the workbook.
-        expected: the sheet with the right content; None if there is none.
-        actual: the sheet that is judged; None if there is none.
+        subject: the aspect of the workbook that differs.
+        expected: the sheet with the right content; None if no sheet has it.
+        actual: the sheet that is judged; None if it does not exist.
         asked: names of the properties that are compared, as the checker calls them.
         decimals: to how many decimals numbers are compared, if whole sheets are compared by value.
         cells: the first cells that differ.
@@ -279,7 +279,8 @@ def _as_json(difference: FoundDifference) -> DifferenceRecord:
 def nearest(findings: Sequence[tuple[str, Finding]]) -> Finding:
     """Chooses the finding that counts if there are several golds.
 
-    It is that of the first gold that the answer agrees with; if there is none, of the nearest gold.
+    It is that of the first gold with which the answer agrees; if it agrees with no gold, that of
+    the nearest gold.
 
     Args:
         findings: name and finding of each gold, in the order of the golds; at least one.

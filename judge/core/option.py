@@ -1,4 +1,4 @@
-"""Declares options, each once: as a dataclass field whose type annotation holds the details.
+"""Declares each option once: as a dataclass field whose type annotation holds the details.
 
 No other code is needed for an option::
 
@@ -55,7 +55,7 @@ class Section(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Everything that is declared of an option apart from its name, type and default.
+    """Everything that is declared about an option, apart from its name, type and default.
 
     Attributes:
         help: the help text; ``{default}`` is replaced by the default.

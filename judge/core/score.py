@@ -1,4 +1,4 @@
-"""Scores: from the verdicts of cases to the figures that a benchmark publishes. Pure.
+"""Computes the figures that a benchmark publishes from the verdicts of cases.
 
 Soft and hard scores of a submission, their means over tasks, the accuracy of cells, and the tables
 of scores that a benchmark's paper prints.
@@ -94,7 +94,7 @@ class GroupScore:
     Attributes:
         tasks: how many tasks have at least one scored case.
         cases: how many cases are scored.
-        soft: mean soft score of those tasks (of the mean over samples, if there are several).
+        soft: mean soft score of those tasks; a task with several samples counts with their mean.
         hard: the same for the hard score.
         all_tasks: how many tasks there are, including those without a scored case.
         all_cases: how many cases there are, including unscored ones.
@@ -264,7 +264,7 @@ class ScoreColumn:
         label: the column's heading.
         division: the division of tasks that the column uses; empty for all tasks.
         group: the group of that division whose tasks the column counts.
-        heading: a common heading above this column and its neighbours; empty if there is none.
+        heading: a common heading above this column and its neighbours; may be empty.
     """
 
     label: str

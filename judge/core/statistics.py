@@ -34,7 +34,7 @@ class Estimate:
 
     Attributes:
         value: the estimate; None if nothing was observed.
-        low: lower end of the interval; None if there is none.
+        low: lower end of the interval; None if no interval could be computed.
         high: upper end.
         n: the number of independent observations (usually tasks).
         method: ``wilson`` or ``cluster bootstrap``; empty if there is no interval.
@@ -207,8 +207,9 @@ class PairedDifference:
 
 
 MAX_DRAWN_TASKS = 5_000
-"""With more tasks, the bootstrap draws counts of distinct differences instead of tasks: the same
-distribution, in less time and memory, but the draws cannot be shared between pairs of systems."""
+"""With more tasks than this, the bootstrap draws counts of distinct differences instead of tasks.
+The distribution is the same and takes less time and memory, but pairs of systems cannot share the
+draws."""
 
 
 def paired_bootstrap(
@@ -310,7 +311,7 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
         only_second: tasks that only the second run solved.
 
     Returns:
-        The p of "both are equally likely"; 1 if no task distinguishes the runs.
+        The p of "both runs are equally good"; 1 if no task distinguishes them.
 
     Source: Q. McNemar, Psychometrika 12 (1947), 153-157, with the exact distribution.
     """
@@ -442,7 +443,7 @@ def mean_and_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
     Returns:
         Both; None for a mean without runs, and for a standard deviation of fewer than two runs.
 
-    Source: as in Table 5 of the SpreadsheetBench paper, which has four runs on 200 tasks.
+    Source: Table 5 of the SpreadsheetBench paper, which has four runs on 200 tasks.
     """
     if not values:
         return None, None

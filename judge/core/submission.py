@@ -84,7 +84,7 @@ class AnswerForm(enum.StrEnum):
 
     @property
     def noun(self) -> str:
-        """What messages call such an answer."""
+        """The name of such an answer in messages."""
         return _NOUNS[self]
 
     @property
@@ -177,7 +177,7 @@ _SPARSE_BEYOND = 1024
 
 
 class SampleNumbers:
-    """Maps sample numbers of a task, which count from 0, to a number each.
+    """Maps the sample numbers of a task, which count from 0, to other numbers.
 
     The numbers are stored in an array, and in a mapping for very large sample numbers, so that a
     record with an enormous sample number takes no more memory than any other.
@@ -190,7 +190,7 @@ class SampleNumbers:
         self._far: dict[int, int] = {}
 
     def get(self, sample: int) -> int | None:
-        """Returns the number of a sample, or None if it has none."""
+        """Returns the number of a sample, or None if none was set."""
         if 0 <= sample < len(self._near) and self._near[sample] >= 0:
             return self._near[sample]
         return self._far.get(sample)

@@ -106,7 +106,7 @@ def read_json(
     try:
         return parse_json(data.removeprefix(BOM))
     except MalformedError as problem:
-        # A file that the judge wrote can be made again; other files must be corrected.
+        # Files that the judge wrote can be made again; other files must be corrected.
         hint = f"Move {path} away and run the command again."
         if not issubclass(error, StoreError):
             hint = "Correct the file, and run the command again."
@@ -121,7 +121,7 @@ def read_kept(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> Any | None
         most_bytes: a longer entry is ignored.
 
     Returns:
-        The document; None if there is none, or anything is wrong with it: a link, a device, a FIFO,
+        The document; None if it is missing, or anything is wrong with it: a link, a device, a FIFO,
         a folder, too long, not JSON, too deep. Entries of a cache can be made again.
     """
     try:
@@ -178,6 +178,9 @@ def as_object(document: Any) -> dict[str, Any]:
     return document
 
 
+_ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def dump_json(document: object, *, indent: int | None = None, spaced: bool = False) -> str:
     """Writes JSON text that can be encoded as UTF-8, whatever strings a chat model produced.
 
@@ -187,7 +190,12 @@ def dump_json(document: object, *, indent: int | None = None, spaced: bool = Fal
         spaced: whether a single line has spaces after commas and colons, as Python writes it.
     """
     separators = (",", ":") if indent is None and not spaced else None
-    text = json.dumps(document, ensure_ascii=False, indent=indent, separators=separators)
+    if separators is None:
+        text = json.dumps(document, ensure_ascii=False, indent=indent)
+    else:
+        text = _ON_ONE_LINE.encode(document)
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:  # a lone surrogate cannot be encoded as UTF-8, but can be escaped
@@ -255,7 +263,7 @@ _VALUE_MARK = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|([\[{,])', re.DOTALL)
 
 def has_more_values(text: str, most: int) -> bool:
     """Returns whether a JSON document has more values than a limit, without creating any value."""
-    if text.count(",") + text.count("[") + text.count("{") <= most:
+    if len(text) <= most or text.count(",") + text.count("[") + text.count("{") <= most:
         return False  # true of most documents, even those with commas in strings
     marks = (mark for mark in _VALUE_MARK.finditer(text) if mark[1] is not None)
     return next(itertools.islice(marks, most, None), None) is not None

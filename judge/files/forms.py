@@ -55,7 +55,7 @@ SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _BOUND = 2**63
-"""Upper bound of numbers; larger ones are no measurements, and sums of them would overflow."""
+"""Upper bound of numbers; larger ones cannot be measurements, and their sums would overflow."""
 
 
 def checked(document: object, declared: type[Document]) -> Document:

@@ -221,8 +221,11 @@ class LineAppender:
             self.close()
             raise
 
-    def append(self, line: bytes) -> None:
+    def append(self, line: bytes) -> int:
         """Appends a line; adds the line end.
+
+        Returns:
+            The new size of the file, in bytes.
 
         Raises:
             OSError: the line cannot be written; then no part of it is in the file.
@@ -240,6 +243,7 @@ class LineAppender:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, end)
             raise
+        return end + len(line) + 1
 
     def sync(self) -> None:
         """Waits until all lines so far are on disk.

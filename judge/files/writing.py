@@ -147,7 +147,7 @@ def folder_beside(target: Path, prefix: str) -> Iterator[Path]:
 
     Args:
         target: the final path; missing folders above it are made.
-        prefix: how the folder's name begins, with a dot.
+        prefix: the beginning of the folder's name, with a dot.
 
     Raises:
         OSError: the folder cannot be made.

@@ -25,8 +25,8 @@ from judge.grading.case_records import (
     CaseKey,
     KnownCases,
     record_of_result,
-    recordable,
     short_key,
+    unrecordable,
 )
 from judge.grading.jobs import (
     CaseJob,
@@ -49,7 +49,7 @@ from judge.grading.running import (
     read_output,
     typed_answer,
 )
-from judge.grading.store import CASES_FILE, RunDirectory
+from judge.grading.store import CASES_FILE, RunDirectory, TooLongError
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.sandbox import open_sandbox
@@ -103,16 +103,16 @@ class Settings:
     """Everything that a batch needs in addition to the suite and the submissions.
 
     Attributes:
-        sandbox: runs the programs; None if there are none to run.
+        sandbox: runs the programs; None if no programs have to be run.
         recalculator: computes formulas that have no trusted value.
         rules: how outputs are compared with golds.
         limits: limits on each run.
         jobs: how many submissions are judged at a time.
-        task_limits: task id -> limits on its runs, for tasks with limits of their own.
+        task_limits: task id -> limits on its runs, for tasks that have their own limits.
         executor_of: makes the executor of the jobs; None for threads of this process.
         trusts_values: whether the values in outputs that were made elsewhere, or by mouse and
             keyboard alone, are trusted; the command decides this, never a record.
-        recipe: from this, workers on other machines open the same sandbox and engines; None if
+        recipe: what workers on other machines need to open the same sandbox and engines; None if
             nothing is judged elsewhere.
     """
 
@@ -139,7 +139,7 @@ class Settings:
         return self.sandbox.info.image
 
     def former_image_of(self, task: Task) -> str:
-        """Returns the image as in reuse keys of earlier versions; empty if it is the same."""
+        """Returns the image as earlier versions wrote it in reuse keys; empty if unchanged."""
         runs = task.answer.is_file and self.sandbox is not None
         return self.sandbox.info.former_image if runs and self.sandbox is not None else ""
 
@@ -161,7 +161,7 @@ class WorkerRecipe(GradingOptions):
 
     Attributes:
         isolates: whether a sandbox is opened; without one, no program can be run.
-        task_limits: task id -> limits on its runs, for tasks with limits of their own.
+        task_limits: task id -> limits on its runs, for tasks that have their own limits.
         threads: how many jobs are run at a time.
     """
 
@@ -173,7 +173,7 @@ class WorkerRecipe(GradingOptions):
         """Opens the sandbox and the engines.
 
         Args:
-            stack: closes them.
+            stack: the stack that closes them.
 
         Raises:
             SandboxError: there is no such sandbox.
@@ -190,7 +190,7 @@ class WorkerRecipe(GradingOptions):
 
         Args:
             sandbox: runs programs and engines; None if nothing is run.
-            stack: closes the engines.
+            stack: the stack that closes the engines.
 
         Raises:
             UsageError: there is no such profile or engine.
@@ -223,7 +223,7 @@ class WorkerRecipe(GradingOptions):
         """Opens a worker that runs jobs.
 
         Args:
-            stack: closes its sandbox and its engines.
+            stack: the stack that closes its sandbox and its engines.
 
         Raises:
             SandboxError: there is no such sandbox.
@@ -378,8 +378,8 @@ def grade_outputs(
 ) -> BatchResult:
     """Judges outputs that were made elsewhere; nothing is run.
 
-    Args, returns and raises as :func:`grade`. A case without an output gets the verdict NO, a case
-    for which the engines were not available JE; the others are not affected.
+    Args, returns and raises as :func:`grade`. A case without an output gets the verdict NO. A case
+    gets JE if the engines that it needs were not available; other cases are not affected.
     """
     recorded_cases, digests = KnownCases(store), FileDigests()
     batch = _Batch(store, len(outputs), on_event)
@@ -458,7 +458,7 @@ class _Batch:
         self._result = BatchResult()
 
     def take_recorded(self, result: CaseResult) -> None:
-        """Takes over a result from the records."""
+        """Reuses a result from the records."""
         self._result.reused += 1
         self._take(result, reused=True)
 
@@ -471,12 +471,20 @@ class _Batch:
                     continue
                 if case.output is not None:
                     self._store.put_workbook(case.output)
-                result = recordable(case.keys, case.result)
-                self._store.append(CASES_FILE, record_of_result(case.keys, result))
+                result = self._record(case.keys, case.result)
                 self._result.judged += 1
                 self._take(result, reused=False)
         self._result.stopped = executor.stopped
         return self._result
+
+    def _record(self, keys: CaseKeys, result: CaseResult) -> CaseResult:
+        """Records a result, and returns what was recorded."""
+        try:
+            self._store.append(CASES_FILE, record_of_result(keys, result))
+        except TooLongError:
+            result = unrecordable(result)
+            self._store.append(CASES_FILE, record_of_result(keys, result))
+        return result
 
     def _take(self, result: CaseResult, *, reused: bool) -> None:
         self._done += 1

@@ -31,7 +31,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 TASK_LEFT_OUT, CASE_LEFT_OUT = "the task is left out", "the case is left out"
 LEFT_OUT = (TASK_LEFT_OUT, CASE_LEFT_OUT)
-"""How the cause begins if a task or a case was left out on request, which is not a fault."""
+"""The cause begins with this if a task or case was left out on request, which is not a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class CaseJudge:
         return self._input_problems[case]
 
     def _measured(self, task: Task, case: TestCase, answer: Answer | None) -> CaseComparison | None:
-        """Computes the figure that some checkers have for left-out tasks; it decides no verdict."""
+        """Computes the figure that some checkers have for left-out tasks; it affects no verdict."""
         if answer is None:
             return None
         try:

@@ -38,7 +38,7 @@ def latest_records(
 
     Args:
         store: the results directory.
-        only: the cases that are wanted; None for all of them, which takes memory for each.
+        only: the cases to read; None for all of them, which takes memory for every case.
 
     Raises:
         StoreError: a record does not say which case it is about.
@@ -110,9 +110,14 @@ def record_of_result(keys: CaseKeys, result: CaseResult) -> CaseRecord:
 
 
 def recordable(keys: CaseKeys, result: CaseResult) -> CaseResult:
-    """Returns the result, or a judge error if its record is longer than any command reads."""
+    """Returns the result, or a judge error if its record is too long to be read back."""
     if fits_a_line(dump_json(record_of_result(keys, result))):
         return result
+    return unrecordable(result)
+
+
+def unrecordable(result: CaseResult) -> CaseResult:
+    """Returns the judge error that is recorded instead of a result whose record is too long."""
     cause = f"its record is longer than the {MAX_LINE_BYTES // MIB} MiB, or has more than the "
     cause += f"{MAX_LINE_VALUES:,} values, that are read again"
     return replace(result, verdict=Verdict.JE, cause=cause, run=CaseRun(), comparison={})
@@ -218,7 +223,7 @@ class CaseIndex:
 
 
 class BatchKeys:
-    """The comparison keys of a batch's cases that are computed so far, in 16 bytes each.
+    """The comparison keys of a batch's cases that have been computed so far, in 16 bytes each.
 
     Args:
         cases: how many cases there are.

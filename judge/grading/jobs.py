@@ -96,7 +96,7 @@ class Worker:
     """Runs and judges submissions; called from several threads.
 
     Args:
-        sandbox: runs the programs; None if there are none to run.
+        sandbox: runs the programs; None if no programs have to be run.
         judge: judges their outputs.
     """
 
@@ -182,7 +182,7 @@ class Worker:
         return RunOutcome(Verdict.JE, f"sandbox: {message}"), None
 
     def _check_health(self) -> None:
-        """Tells a submission that breaks its own sandbox from a sandbox that all have lost."""
+        """Finds out whether the sandbox still works, or only this submission's session broke."""
         assert self._sandbox is not None
         with self._health_lock:
             if self.stop.is_set():
@@ -301,7 +301,7 @@ class _Part:
                 return
 
     def split(self) -> _Part | None:
-        """Takes away its last case, as a part of its own; None if no case remains."""
+        """Splits off its last case as a separate part; None if no case remains."""
         try:
             last = self._left.pop()
         except IndexError:

@@ -148,5 +148,8 @@ class FileDigests:
         return _hash({"files": named})
 
 
+_IN_ORDER = json.JSONEncoder(sort_keys=True)
+
+
 def _hash(parts: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(_IN_ORDER.encode(parts).encode()).hexdigest()

@@ -122,7 +122,7 @@ class MarkedPoints:
                     self._marks.append(_of_judge(key, item))
 
     def shares(self) -> tuple[float, float | None]:
-        """The earned shares of all points and of the judged points; the latter only if any were."""
+        """The earned shares of all points and of the judged points; None if none were judged."""
         sums = self.by_judge.values()
         possible = math.fsum(points["points"] for points in sums)
         judged = math.fsum(points["judged_points"] for points in sums)

@@ -187,7 +187,9 @@ def _manual(change: OverrideRecord, automatic: str) -> ManualVerdict:
 
 
 class RecordedResults(Sequence[CaseResult]):
-    """The results of a run with changes by hand; eight bytes per result besides a shared index.
+    """The results of a run, with verdicts that a person changed.
+
+    Takes eight bytes per result; the index of the records is shared.
 
     Args:
         path: the results directory.

@@ -204,7 +204,7 @@ class _Rejudging:
         return Answer.of_workbook(output, origin), ""
 
     def _judge_run(self, task: Task, case: TestCase, before: CaseResult) -> tuple[CaseResult, str]:
-        """Returns the result of a run without output, and why it cannot be checked, if so."""
+        """Returns the result of a run without output; and the reason if it cannot be checked."""
         fault = known_fault(task, case.number)
         if fault is None and before.verdict not in {Verdict.CE, Verdict.JE}:
             fault = problem_of_input(case.question)

@@ -205,7 +205,7 @@ def _how_it_ended(result: RunResult) -> tuple[Verdict, str] | None:
 
 
 def last_error_line(stderr: bytes, max_length: int = 300) -> str:
-    """Returns the exception line at the end of a traceback; empty if there is none."""
+    """Returns the exception line at the end of a traceback; empty without a traceback."""
     text = stderr.decode("utf-8", "replace")
     start = text.rfind("Traceback (most recent call last)")
     lines = text[max(start, 0) :].rstrip().splitlines()
@@ -270,8 +270,8 @@ def read_output(
     """Reads a finished output; returns its digest, and its outcome before the comparison.
 
     Args:
-        path: the file or folder; None if there is none.
-        missing: the cause to report if there is none.
+        path: the file or folder; None if it does not exist.
+        missing: the cause to report in that case.
         trusts_values: whether the values in it are trusted like those of a gold: true if the user
             named the file or its folder, false if a results directory did.
     """

@@ -61,7 +61,7 @@ _ASKED_FILES = frozenset({SUBMISSIONS_FILE, ATTEMPTS_FILE})
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
 SUSPECTS_FILE = "suspects.json"
-"""The suspects without which scores are also reported."""
+"""The suspects; reports also give the scores without them."""
 MARKS_FILE = "marks.jsonl"
 WORKBOOKS_FOLDER = "workbooks"
 LOCK_FILE = ".lock"
@@ -102,9 +102,13 @@ def _workbook_places(run: Path, digest: str) -> tuple[Path, Path]:
     return folder / digest[:2] / f"{digest}.xlsx", folder / f"{digest}.xlsx"
 
 
-def too_long_to_read(path: Path, most_bytes: int) -> StoreError:
+class TooLongError(StoreError):
+    """Data that was not written because no command could read it again."""
+
+
+def too_long_to_read(path: Path, most_bytes: int) -> TooLongError:
     """Returns the error for data that is not written because no command could read it again."""
-    return StoreError(
+    return TooLongError(
         f"{path}: the new content has more than {most_bytes // MIB} MiB, and no command would "
         "read it",
         hint="It was not written; the earlier content is kept.",
@@ -143,6 +147,11 @@ class WatchedFolder:
             status = status or (self._folder / name).stat()
             self._files[name] = status.st_dev, status.st_ino, status.st_size
 
+    def note_size(self, name: str, size: int) -> None:
+        """Remembers the new size of a file that the caller has just extended."""
+        device, inode, _ = self._files[name]
+        self._files[name] = device, inode, size
+
     def forget(self, name: str) -> None:
         """Stops checking a file that the caller is about to truncate or replace."""
         self._files.pop(name, None)
@@ -171,6 +180,19 @@ class WatchedFolder:
                 raise self._lost(path, "is a different file now")
             if status.st_size < size:
                 raise self._lost(path, "has lost records")
+
+    def check_file(self, name: str) -> None:
+        """Checks one file, which is not the same if its folder is not.
+
+        Raises:
+            StoreError: as for :meth:`check`.
+        """
+        with contextlib.suppress(OSError, KeyError):
+            device, inode, size = self._files[name]
+            status = os.stat(f"{self._folder}/{name}")  # noqa: PTH116  once for every record
+            if (status.st_dev, status.st_ino) == (device, inode) and status.st_size >= size:
+                return
+        self.check()
 
     def _lost(self, path: Path, what: str) -> StoreError:
         return StoreError(
@@ -332,18 +354,22 @@ class RunDirectory(Closable):
                 cache.
 
         Raises:
-            StoreError: the record is longer than readers accept, or cannot be written.
+            TooLongError: the record is longer than readers accept; nothing was written.
+            StoreError: the record cannot be written.
         """
         line = self._line(name, record)
-        with self._writing(name):
-            appender = self._appenders.get(name)
-            if appender is None:
+        appender = self._appenders.get(name)
+        if appender is None:
+            with self._writing(name):
                 self._make()
                 self._watched.forget(name)  # cuts off an incomplete last line
                 appender = self._appenders[name] = LineAppender(self.path / name)
+                self._watched.note(name, appender.status())
+        else:
+            self._watched.check_file(name)
+        with self._naming(name):
             # Unbuffered: one write passes a record to the kernel before the next case begins.
-            appender.append(line)
-            self._watched.note(name, appender.status())
+            self._watched.note_size(name, appender.append(line))
             if durable:
                 appender.sync()
 
@@ -462,5 +488,8 @@ class RunDirectory(Closable):
 
     def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
         self._watched.check()
+        return self._naming(name)
+
+    def _naming(self, name: str) -> contextlib.AbstractContextManager[None]:
         kept = ": judged cases are kept"
         return naming_what_is_written(self.path / name, StoreError, kept=kept)

@@ -26,7 +26,7 @@ from judge.workbook.reader import open_workbook, workbooks_kept
 
 @dataclass(frozen=True, slots=True)
 class DynamicCheck:
-    """Whether a test can measure that an answer follows its inputs.
+    """Whether it can be measured that an answer to the case follows its inputs.
 
     Attributes:
         own: the class of the gold as its own answer: ``live`` or ``not_measurable``.

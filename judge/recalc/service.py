@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import queue
 import re
 import struct
 import threading
@@ -31,6 +30,12 @@ ATTEMPTS = 2
 service, which reports how they end; so if the service itself ends, it was ended from outside."""
 
 
+WAITED_FOR_S = 0.5
+"""How many seconds a request waits for a running copy of a service before another one is started.
+Starting one costs as much as a dozen usual requests: half a second of processor time for
+LibreOffice, and a seventh of that for the quick engines."""
+
+
 class ServicePool:
     """Channels to one service program, opened on demand; a dead one is replaced.
 
@@ -39,15 +44,23 @@ class ServicePool:
     Args:
         open_channel: starts the program inside the sandbox.
         size: how many copies of the program may run at once.
+        waited_for_s: how long a request waits for a running copy before it starts another one.
     """
 
-    def __init__(self, open_channel: Callable[[], ServiceChannel], *, size: int = 1) -> None:
+    def __init__(
+        self,
+        open_channel: Callable[[], ServiceChannel],
+        *,
+        size: int = 1,
+        waited_for_s: float = WAITED_FOR_S,
+    ) -> None:
         self._open = open_channel
-        self._free: queue.LifoQueue[ServiceChannel | None] = queue.LifoQueue()
-        for _ in range(size):
-            self._free.put(None)
+        self._waited_for_s = waited_for_s
+        self._free: list[ServiceChannel] = []
+        self._in_use = 0
+        self._size = size
         self._open_channels: set[ServiceChannel] = set()
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._closed = False
 
     def ask(self, header: Mapping[str, Any], workbook: bytes, timeout_s: float) -> dict[str, Any]:
@@ -66,7 +79,7 @@ class ServicePool:
         """
         text = json.dumps(header).encode()
         payload = struct.pack(">I", len(text)) + text + workbook
-        channel = self._free.get()
+        channel = self._take()
         try:
             started = 0
             while True:
@@ -86,7 +99,23 @@ class ServicePool:
                 else:
                     return answer
         finally:
-            self._free.put(channel)
+            self._put_back(channel)
+
+    def _take(self) -> ServiceChannel | None:
+        """Takes a free channel; None if one has to be opened."""
+        with self._changed:
+            if not self._free and 0 < self._in_use < self._size:
+                self._changed.wait_for(lambda: self._free or not self._in_use, self._waited_for_s)
+            self._changed.wait_for(lambda: self._free or self._in_use < self._size)
+            self._in_use += 1
+            return self._free.pop() if self._free else None
+
+    def _put_back(self, channel: ServiceChannel | None) -> None:
+        with self._changed:
+            self._in_use -= 1
+            if channel is not None:
+                self._free.append(channel)
+            self._changed.notify_all()
 
     def _start(self) -> ServiceChannel:
         try:
@@ -95,19 +124,19 @@ class ServicePool:
             raise EngineUnavailableError(
                 f"the calculation service does not start: {error.message}", hint=error.hint
             ) from error
-        with self._lock:
+        with self._changed:
             self._open_channels.add(channel)
         return channel
 
     def _drop(self, channel: ServiceChannel) -> None:
-        with self._lock:
+        with self._changed:
             self._open_channels.discard(channel)
         channel.close()
 
     def close(self) -> None:
         """Ends every copy of the program; safe to call twice."""
         self._closed = True
-        with self._lock:
+        with self._changed:
             channels, self._open_channels = self._open_channels, set()
         for channel in channels:
             channel.close()

@@ -18,7 +18,7 @@ from judge.replies.reasoning import answer_of
 from judge.replies.relaxed import MAX_DEPTH, NotLiteralError, read_literal
 
 MAX_ANSWER_CHARS = 4_000_000
-"""How many characters of a reply are read, from its end, where the answer is."""
+"""At most this many characters of a reply are read: the last ones, since the answer is there."""
 
 _FENCE = "```"
 _JSON_FENCE = "```json"
@@ -142,7 +142,7 @@ def _published_cleaning(text: str) -> str:
 
 
 def named_answer(reply: str) -> StatedAnswer:
-    """Reads values written as ``@name[value]``, each within one line; the last of a name counts.
+    """Reads values written as ``@name[value]`` within a line; the last value of a name counts.
 
     Args:
         reply: the reply.
@@ -180,8 +180,8 @@ def _index_of(text: str, sign: str, start: int) -> int:
 def stated_answer(reply: str, names: Collection[str]) -> StatedAnswer:
     """Finds the answer in a reply, in any fence or none, in the notation of JSON or Python.
 
-    The last object that has all the names counts; if there is none, the last object that has any of
-    them; otherwise the last object. Marked reasoning is ignored.
+    The last object that has all the names counts. If no object has all, the last one that has any
+    of them counts, and otherwise the last object. Marked reasoning is ignored.
 
     Args:
         reply: the reply.

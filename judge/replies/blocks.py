@@ -49,7 +49,7 @@ class Block:
     """A fenced block.
 
     Attributes:
-        tag: the language tag in lower case; empty if there is none.
+        tag: the language tag in lower case; empty for a fence without a tag.
         text: the text between the fences, without the indentation of the fence.
         closed: whether a closing fence was found.
     """
@@ -153,7 +153,7 @@ class _Reader:
             walk.feed(line + "\n")
         if first_close is not None:
             # The string never ended either, so the fence that seemed to be inside it was the end of
-            # the block. Only a few blocks of a reply may be read to its end in vain like this.
+            # the block. Only a few blocks of a reply may be read to the end in vain.
             self._looks_ahead += 1
             return rules.block(body[: first_close - start], closed=True), first_close + 1
         return rules.block(body, closed=False), len(self.lines)
@@ -305,7 +305,7 @@ class Wrapped:
 
 
 def unwrap(text: str) -> Wrapped | None:
-    """Returns the content of the last wrapper in a reply; None if there is none.
+    """Returns the content of the last wrapper in a reply; None if it has no wrapper.
 
     A wrapper inside a fenced block belongs to the program and is ignored.
     """

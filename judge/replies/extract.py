@@ -56,7 +56,7 @@ _WRITES = re.compile(r"\.save\s*+\(|\.to_excel\s*+\(|ExcelWriter|\.close\s*+\(")
 
 
 MAX_REPLY_CHARS = 400_000
-"""How many characters of a reply are read: far more than any program has."""
+"""At most this many characters of a reply are read, far more than any program has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Extraction:
     """The program in a reply.
 
     Attributes:
-        code: the program; None if the reply has none.
+        code: the program; None if the reply has no program.
         form: the form in which the reply has it: ``fence``, ``joined``, ``unclosed``, ``wrapper``,
             ``bare`` or ``none``.
         truncated: whether the reply seems to end in the middle of the program.
@@ -239,8 +239,8 @@ def recorded_program(record: Mapping[str, Any]) -> str | None:
             one, is the reply in which the program was found.
 
     Returns:
-        The program; None if there is none. A program that was already found in the recorded reply
-        is taken unchanged, and not searched again.
+        The program; None if the record has no program. A program that was already found in the
+        recorded reply is taken unchanged, and not searched again.
     """
     text = record.get("solution", record.get("code"))
     if not isinstance(text, str):

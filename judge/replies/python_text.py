@@ -342,11 +342,11 @@ def tidy(code: str) -> str:
 def dedent(text: str) -> str:
     """Removes the indentation that all lines share; blank lines become empty.
 
-    Like :func:`textwrap.dedent`, which makes a pattern from the indentation, however long that is.
+    Does the same as :func:`textwrap.dedent`, which builds a pattern from indents of any length.
     """
     lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
     indents = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line]
-    # All lines share what the first and the last in alphabetical order share.
+    # A prefix that the first and last line in alphabetical order share is shared by all lines.
     first, last = min(indents, default=""), max(indents, default="")
     width = next(
         (

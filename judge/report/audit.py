@@ -270,7 +270,7 @@ def _whole_instructions(
 def _instruction_rate(hits_by_task: Sequence[tuple[str, bool]], method: Method) -> Estimate:
     """Share of instructions with a hit, from pairs of (task, hit).
 
-    Several samples of a task are not independent observations: tasks are clusters then.
+    Several samples of a task are not independent observations, so the tasks are the clusters.
     """
     of_tasks: dict[str, list[bool]] = defaultdict(list)
     for task_id, hit in hits_by_task:
@@ -290,7 +290,10 @@ def _instruction_rate(hits_by_task: Sequence[tuple[str, bool]], method: Method) 
 def _instruction_truths(
     sample: AuditSample, marks: AuditMarks
 ) -> tuple[dict[SubmissionKey, tuple[bool, bool]], int]:
-    """Submission -> (judge says solved, is solved); and how often the latter follows from cases."""
+    """Submission -> whether the judge calls it solved, and whether it is.
+
+    Also returns for how many submissions the second follows from the marks of their cases.
+    """
     cases: dict[SubmissionKey, list[CaseKey]] = defaultdict(list)
     for key in sample.verdicts:
         cases[key[0], key[1]].append(key)

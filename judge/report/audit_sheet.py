@@ -68,12 +68,12 @@ _HOW_TO = f"""\
 How to mark
 Each row is one test case. Open input, gold and output, and look at the answer position.
 {CASE_MARK}
-   Write {RIGHT} where the verdict is right: AC, and the output does what the instruction asks on
-   this workbook; or another code, and it does not. Otherwise write {WRONG}.
+   Write {RIGHT} if the verdict is right: it is AC and the output does what the instruction asks on
+   this workbook, or it is another code and the output does not. Otherwise, write {WRONG}.
 {INSTRUCTION_MARK}
-   On the first row of each instruction, and of the solution as a whole: would it do what the
-   instruction asks on any such workbook? Write {RIGHT} where that fits solved or not solved.
-   Left blank, it follows from the marks of the cases.
+   Only on the first row of each instruction, and about the solution as a whole: would it do what
+   the instruction asks on any such workbook? Write {RIGHT} if "solved" or "not solved" is right.
+   If you leave it blank, it follows from the marks of the cases.
 Judge by the instruction, not by the gold: a gold can be wrong as well.
 Rows that you leave blank do not count. The number, the case and the verdict of a row have to stay
 as they are. Any other change is ignored.

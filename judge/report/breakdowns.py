@@ -71,8 +71,7 @@ _FIRST = "The input workbook of the task's first case decides."
 ROWS = Division(
     key="rows",
     label="Rows",
-    rule="Rows from the first to the last that holds a value, of the sheet that has most of them. "
-    + _FIRST,
+    rule="Rows from the first to the last one with a value, on the tallest sheet. " + _FIRST,
     parts=(
         Part("rows_up_to_50", "≤ 50 rows", 0.7519),
         Part("rows_over_50", "> 50 rows"),
@@ -85,8 +84,7 @@ ROWS = Division(
 COLUMNS = Division(
     key="columns",
     label="Columns",
-    rule="Columns from the first to the last that holds a value, of the sheet that has most of "
-    "them. " + _FIRST,
+    rule="Columns from the first to the last one with a value, on the widest sheet. " + _FIRST,
     parts=(
         Part("columns_up_to_10", "≤ 10 columns", 0.6553),
         Part("columns_over_10", "> 10 columns"),
@@ -99,9 +97,9 @@ COLUMNS = Division(
 TABLES = Division(
     key="tables",
     label="Tables",
-    rule=f"A table is a region bounded by blank rows and columns, of at least {MIN_ROWS} rows "
-    f"and {MIN_COLUMNS} columns, with at least {MIN_SHARE:.0%} of the filled cells of the "
-    "workbook's largest one; those of all sheets count. " + _FIRST,
+    rule=f"A table is a region bounded by blank rows and columns. It has at least {MIN_ROWS} rows "
+    f"and {MIN_COLUMNS} columns, and at least {MIN_SHARE:.0%} of the filled cells of the "
+    "workbook's largest table. The tables of all sheets count. " + _FIRST,
     parts=(
         Part("single_table", "single table", 0.6290),
         Part("multiple_tables", "multiple tables"),
@@ -114,8 +112,8 @@ TABLES = Division(
 LAYOUT = Division(
     key="layout",
     label="Layout",
-    rule="Relational if the largest table has text above every column in its first row and no "
-    "merged cell; non-standard otherwise, and if there is no table. " + _FIRST,
+    rule="Relational if the first row of the largest table has text above every column, and the "
+    "table has no merged cell; otherwise, or without a table, non-standard. " + _FIRST,
     parts=(
         Part("relational", "relational table", 0.5554),
         Part("non_standard", "non-standard table"),

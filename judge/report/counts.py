@@ -37,8 +37,8 @@ class ShareTally:
     Attributes:
         cases: cases that were judged by their groups of cells.
         unreadable: outputs that are not workbooks.
-        change: the shares of right cells among those to change, of the cases that have one.
-        keep: the shares of right cells among those to keep, of the cases that have one.
+        change: the share of right cells among those to change, for every case that has such cells.
+        keep: the share of right cells among those to keep, for every case that has such cells.
     """
 
     __slots__ = ("cases", "change", "keep", "unreadable")
@@ -60,7 +60,7 @@ class ShareTally:
 
 
 def shares_of_tallies(tallies: Sequence[ShareTally]) -> GroupSharesReport:
-    """Means over the cases of several tallies that have an output.
+    """Means over those cases of several tallies that have an output.
 
     In an output that is not a workbook, nothing is right. A group without cells is not in the mean,
     unless the profile gives it a share.
@@ -101,7 +101,7 @@ def _percent(share: float | None) -> str:
 
 
 MAX_NAMED = 20
-"""How many tasks in which something is lost are named."""
+"""At most this many tasks in which something is lost are named."""
 
 
 class ScopeTally:

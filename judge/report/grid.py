@@ -192,7 +192,7 @@ def build_grid(
         task: the task; its answer position decides what is shown.
         case: input and gold.
         record: the comparison as cases.jsonl has it; empty if nothing was compared.
-        output: the output workbook; None if there is none.
+        output: the output workbook; None if nothing was submitted.
         rules: how the run was judged.
         bounds: how much to show.
         places: cells outside the answer to show as well.
@@ -345,7 +345,7 @@ def encode_block(block: Block, sides: Sides, marks: Marks, bounds: GridBounds) -
     """A block as JSON.
 
     Returns:
-        ``sheet``; ``output_sheet`` and ``input_sheet`` (null if there is none); ``answer``
+        ``sheet``; ``output_sheet`` and ``input_sheet`` (null for a missing sheet); ``answer``
         (ranges as text); the shown ``rows`` and ``columns``, as ``[first, count]`` of each
         unbroken stretch; ``whole_rows``, how many rows the window has; ``cells``, for each shown
         row a list of results of :func:`judge.report.grid.encode_cell`.

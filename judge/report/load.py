@@ -164,7 +164,7 @@ class LoadedRun:
 
     Attributes:
         path: its results directory.
-        run: the document of run.json; empty if there is none yet.
+        run: the document of run.json; empty if it was not written yet.
         suite: the suite; None if it is not available or no longer the same.
         submissions: the submissions that count, in suite order.
         overrides: changes by hand.
@@ -173,7 +173,7 @@ class LoadedRun:
         suspicions: golds that may be at fault, if the run keeps suspects or some were given.
         is_large: whether details of single cases were left out.
         submitted: the (task id, sample) of everything in submissions.jsonl.
-        watched: tells whether directory and records are still those that were read.
+        watched: checks whether directory and records are still those that were read.
         marks: marks on checklist items by models, people and programs.
     """
 
@@ -500,7 +500,7 @@ def _all_on_record(records: _Records) -> Iterator[_Entry]:
 def _case_numbers(
     task_id: str, suite: Suite | None, results: Mapping[int, CaseResult], count: int
 ) -> Sequence[int]:
-    """The numbers of a task's cases; without the suite, ``count`` numbers."""
+    """The numbers of a task's cases. Without the suite: those judged, or 1 to ``count``."""
     if suite is not None:
         return [case.number for case in suite.task(task_id).cases]
     return sorted(results) if len(results) == count else range(1, count + 1)

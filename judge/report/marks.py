@@ -28,7 +28,7 @@ class OpenItem:
     Attributes:
         submission: the submission.
         case: number of the case.
-        output_sha256: hash of its output; None if there is none.
+        output_sha256: hash of its output; None if it left no output.
         record: the item as recorded.
     """
 
@@ -207,7 +207,7 @@ def marks_of_published(folder: Path, run: LoadedRun, at: str) -> tuple[list[Mark
     for path in files:
         document = read_json(path, UsageError)
         if not isinstance(document, dict) or document.get("task_id") not in tasks:
-            notes.append(f"{path.name}: no score of a task of this run")
+            notes.append(f"{path.name}: has no score for a task of this run")
             continue
         task = tasks[document["task_id"]]
         rubric = None if task is None else task.details.get(RUBRIC)

@@ -58,8 +58,8 @@ class Group:
         label: the part's name for people (``rows ≤ 50``).
         share: its share of the run's tasks.
         scores: its scores.
-        paper_share: share of the first of each pair over the whole benchmark in the paper's
-            Table 3; None for everything else.
+        paper_share: share of this part in the whole benchmark, by the paper's Table 3, which has
+            it for the first part of each pair; None for other parts.
     """
 
     key: str
@@ -96,9 +96,9 @@ class TableColumn:
     """A column of a table of scores.
 
     Attributes:
-        heading: the heading that it shares with its neighbours; empty if there is none.
+        heading: the heading that it shares with its neighbours; empty if it has no such heading.
         label: its own heading.
-        suite_tasks: tasks of the whole suite that are in it: its denominator in the paper.
+        suite_tasks: tasks of the whole suite that are in it, which is its denominator in the paper.
         score_of_suite: hard score over these tasks; those without a solution count as failed.
         scores: its scores over the tasks of the run.
     """
@@ -219,10 +219,10 @@ class RunPair:
         better: tasks on which the second run has the higher soft score.
         worse: tasks on which the second run has the lower soft score.
         smallest_hard: smallest true difference of the hard scores that would be found with a power
-            of 80 % on this many tasks, if only one run solves as many of them as here; None if
-            these are too few to find any difference.
-        smallest_soft: the same for the soft score, if the differences vary as much as here; None if
-            scores cannot differ by that much.
+            of 80 % on this many tasks, assuming as many tasks as here that only one run solves;
+            None if these are too few to find any difference.
+        smallest_soft: the same for the soft score, assuming that the differences vary as much as
+            here; None if scores cannot differ by that much.
     """
 
     first: str
@@ -287,7 +287,7 @@ class CaseEntry:
         verdict: the code; None if the case was not run.
         phase: the phase that decided the verdict; None if the case was not run.
         cause: the cause of the verdict, as a line for people.
-        manual: a person's change of the verdict; None if there is none.
+        manual: a person's change of the verdict; None if nobody changed it.
         cpu_s: processor time of the run.
         wall_s: wall time of the run.
         recalculation_s: time spent on computing formulas.
@@ -305,7 +305,7 @@ class CaseEntry:
         official_equal: whether the published script accepts the output; None if it was not run.
         official_disagrees: whether the published script disagrees with the verdict.
         notes: the comparison's notes on its result.
-        output_sha256: the hash under which the output workbook is stored; None if there is none.
+        output_sha256: the hash under which the output workbook is stored; None without an output.
         suspects: reasons to doubt its gold.
         episode: the desktop episode that made the output; None if there was none.
         items: the items of its checklist, as recorded; empty if it has no checklist.
@@ -555,8 +555,8 @@ class ReportData:
         suspects: scores without suspects; None if no suspects are known.
         certified: scores over certified tasks; None if nobody graded the suite's golds.
         phrasings: comparison of the phrasings of the same tasks, if the run has several.
-        episodes: figures on desktop episodes; None if the run has none.
-        tools: figures on episodes with tools; None if the run has none.
+        episodes: figures on desktop episodes; None if the run has no such episodes.
+        tools: figures on episodes with tools; None if the run has no such episodes.
     """
 
     schema_version: int

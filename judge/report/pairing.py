@@ -49,7 +49,7 @@ MAX_TASKS = 2_000
 
 MAX_CELLS_OF_CASE = 20
 MAX_CELLS = 20_000
-"""How many cells are shown of one case, and of all cases together."""
+"""How many cells of one case are shown, and of all cases together."""
 
 _MAX_VALUE_WIDTH = 60
 
@@ -262,7 +262,7 @@ class RunScores:
         collateral: share of its common tasks with collateral damage; None if it was not examined.
         dynamic: share of its accepted measurable answers that follow their inputs; None if it was
             not examined.
-        tools: its episodes with tools on the common tasks; None if it has none.
+        tools: its episodes with tools on the common tasks; None if it has no such episodes.
     """
 
     name: str
@@ -559,7 +559,7 @@ def figure_cells(comparison: RunComparison, run: RunScores) -> list[str]:
 def tools_table(comparison: RunComparison) -> tuple[list[str], list[list[str]]] | None:
     """Headings and rows (one for each run) of a comparison by tool set; None if no run has tools.
 
-    Differences are those from the first run, on the soft score, in points.
+    Differences are between the soft scores of a run and of the first run, in points.
     """
     if not any(run.tools is not None for run in comparison.runs):
         return None

@@ -14,7 +14,7 @@ _STEPS = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
 
 @dataclass(frozen=True, slots=True)
 class RepeatedRuns:
-    """Several samples of each task, taken as repeated runs.
+    """Several samples of each task, treated as repeated runs.
 
     Attributes:
         samples: samples of each task; if tasks differ, the smallest number.
@@ -24,8 +24,8 @@ class RepeatedRuns:
         hard_sd: their standard deviation.
         pass_at: k -> share of the tasks expected to be solved by at least one of k samples.
         pass_hat: k -> share of the tasks expected to be solved by all of k samples.
-        best_of: share of the tasks that at least one of their samples solved, whatever the number
-            of samples; None if no sample could be judged.
+        best_of: share of the tasks that at least one of their samples solved, however many samples
+            a task has; None if no sample could be judged.
     """
 
     samples: int
@@ -44,7 +44,7 @@ def repeated_runs(tasks: Collection[TaskScores]) -> RepeatedRuns:
     softs, hards = _by_sample(tasks, samples)
     soft, soft_sd = mean_and_sd([mean for sample in softs if (mean := _mean(sample)) is not None])
     hard, hard_sd = mean_and_sd([mean for sample in hards if (mean := _mean(sample)) is not None])
-    # Samples that could not be judged do not count; nor does a task without any other sample.
+    # Samples that could not be judged do not count; nor do tasks that have only such samples.
     solved = {
         str(number): (len(hard_scores), hard_scores.count(1.0))
         for number, task in enumerate(tasks)

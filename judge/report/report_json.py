@@ -440,7 +440,7 @@ def _change(change: ManualVerdict) -> ChangeReport:
 
 
 MAX_HELD = 20_000
-"""How many entries of a report, or results of a run, are held in memory at most."""
+"""At most this many entries of a report, or results of a run, are held in memory."""
 
 _INDENT = b"\n    "
 

@@ -23,10 +23,10 @@ LEVELS = {
 LIST_LEVELS = {
     (About.GOLD, Certainty.SURE): "without sure wrong golds",
     (About.GOLD, Certainty.LIKELY): "without sure and likely wrong golds",
-    (About.CASE, Certainty.SURE): "without cases that surely say nothing",
-    (About.CASE, Certainty.LIKELY): "without cases that surely or likely say nothing",
+    (About.CASE, Certainty.SURE): "without cases that surely test nothing",
+    (About.CASE, Certainty.LIKELY): "without cases that surely or likely test nothing",
 }
-"""The same for each of the two lists alone."""
+"""The same for each of the two lists separately."""
 
 
 def level_label(about: About | None, least: Certainty) -> str:
@@ -141,7 +141,7 @@ class SuspectsTally:
     Attributes:
         suspicions: the suspects.
         levels: the least certainty that is set aside -> the results that remain.
-        lists: the same for each of the two lists alone.
+        lists: the same for each of the two lists separately.
         written_ids: the tasks that were added -> their ids as written in records.
     """
 
@@ -168,7 +168,7 @@ class SuspectsTally:
         ]
 
     def shown(self) -> list[tuple[About | None, Certainty, LevelTally]]:
-        """The levels that people see: both lists, and each alone if both set something aside."""
+        """The levels shown: for both lists together and, if both set cases aside, for each."""
         both: list[tuple[About | None, Certainty, LevelTally]] = [
             (None, least, level) for least, level in self.levels.items()
         ]

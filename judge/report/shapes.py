@@ -178,7 +178,7 @@ def _overlap(one: Window, other: Window) -> bool:
 
 @functools.cache
 def shapes_digest() -> str:
-    """A hash that changes whenever the rules change, or the way in which workbooks are read."""
+    """A hash that changes whenever the rules change, or workbooks are read differently."""
     rules = resources.files(judge.report).joinpath("shapes.py").read_bytes()
     read = digest_of_modules(judge.workbook)
     return hashlib.sha256(rules + read.encode()).hexdigest()[:16]
@@ -188,7 +188,7 @@ class ShapeCache:
     """Shapes of workbooks, cached by content: a workbook is read once, whatever its name.
 
     Args:
-        folder: where shapes are kept between commands; None keeps them only in memory.
+        folder: the folder in which shapes are kept between commands; None to keep them in memory.
     """
 
     def __init__(self, folder: Path | None = None) -> None:

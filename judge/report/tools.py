@@ -1,7 +1,7 @@
 """Counts calls, errors, tokens and time of episodes with tools, by tool and instruction type. Pure.
 
-An imported trajectory does not have all of the figures. Missing ones are left out of the sums; a
-sum over no figure at all is null.
+An imported trajectory may lack some of the figures. Missing figures are left out of the sums; a sum
+is null if all of them are missing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ToolUse:
         errors: number of calls that failed.
         tasks: number of tasks in which it was called.
         score_with: soft score of these tasks, from 0 to 1.
-        score_without: soft score of the other tasks; None if there are none.
+        score_without: soft score of the other tasks; None if it was called in every task.
     """
 
     tool: str
@@ -130,8 +130,8 @@ class ToolsSummary:
         imported: the format of imported trajectories; empty for the judge's own episodes.
         groups: all episodes first, then those of each type of instruction if there are several.
         by_tool: how each tool was used, the most frequent first.
-        as_published: departures of the published setting that are reproduced.
-        corrected: departures of the published setting that are corrected.
+        as_published: departures of the published agent from its description that are reproduced.
+        corrected: departures of the published agent from its description that are corrected.
         problems: one line for each episode that cannot be read.
     """
 
@@ -243,7 +243,7 @@ class _Group:
 def summarise_tools(
     run: LoadedRun, scored: Iterable[tuple[LoadedSubmission, SubmissionScore]]
 ) -> ToolsSummary | None:
-    """Counts the episodes with tools of a run; None if there are none.
+    """Counts the episodes with tools of a run; None if the run has no such episodes.
 
     Args:
         run: the run.
@@ -350,7 +350,7 @@ def _tokens_of(episode: ToolEpisode) -> dict[str, int]:
 
 
 def _looked_after_change(lines: Sequence[ToolCallLine]) -> bool | None:
-    """Whether a call could show the workbook after its last change; None if that is not known.
+    """Whether any call could show the workbook after its last change; None if that is unknown.
 
     The call that made the last change does not count, although it may have shown the result.
     """
@@ -400,7 +400,8 @@ def tools_lines(summary: ToolsSummary) -> Iterator[str]:
         ("corrected", summary.corrected),
     ):
         if names:
-            yield f"departures of the published setting that are {words}: {', '.join(names)}"
+            departures = "departures of the published agent from its description"
+            yield f"{departures} that are {words}: {', '.join(names)}"
     if summary.problems:
         yield f"{len(summary.problems):,} episodes cannot be read ({summary.problems[0]})"
 

@@ -1,4 +1,4 @@
-"""The two figures in addition to the score: collateral damage and dynamic answers. Pure.
+"""The two figures reported in addition to the score: collateral damage and dynamic answers. Pure.
 
 A share of tasks has Wilson's interval, which assumes independence: tasks are independent of each
 other, but the cases of one task are not.

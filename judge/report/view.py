@@ -45,7 +45,7 @@ from judge.web.local_page import INLINE_POLICY, LocalPage, UnwantedError, check_
 _FILES = (RUN_FILE, SUBMISSIONS_FILE, CASES_FILE, REPORT_FILE, OVERRIDES_FILE)
 _KEPT_RUNS = 8
 _LOOK_UP_S = 0.2
-"""Seconds between two checks of a waiting request: does its client still want the report?"""
+"""Seconds between two checks of whether the client of a waiting request is still there."""
 
 _QUIET_S = 20.0
 """If locks cannot be seen, a run whose records changed this recently counts as in progress."""
@@ -114,7 +114,7 @@ _Value = TypeVar("_Value")
 
 
 class _Kept(Generic[_Value]):
-    """Values by name, made again if what they depend on has changed; the latest ones are kept."""
+    """Values by name, which are made again if their sources have changed; keeps the latest ones."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -147,7 +147,7 @@ class _Kept(Generic[_Value]):
 class KeptRuns:
     """Runs that were loaded, and their reports; the latest are kept until they change.
 
-    Safe to use from several threads: what several threads request together is made only once.
+    Safe to use from several threads; a report that several of them request is made only once.
 
     Args:
         kept: how many runs with their reports are kept.

@@ -59,7 +59,7 @@ MAX_PLACES = 500
 """How many cells of one suspect are marked; a piece of evidence may be a whole range."""
 
 _COMPARED_AGAIN: CaseComparison = {"differing_cells": 1}
-"""A record with a difference but no list of differences, so that the files are compared again."""
+"""A record that counts a difference but lists none, so that the files are compared again."""
 
 _PANES = {EvidenceFile.INPUT: "input", EvidenceFile.GOLD: "gold", EvidenceFile.SUBMISSION: "output"}
 
@@ -363,7 +363,7 @@ class ReviewSession:
 
         Args:
             index: position of the suspect in the list, from 0.
-            case: number of the case to show; None for its own, or the first.
+            case: number of the case to show; None for the suspect's case, or the first.
             output: which output of the case to show; None for the first.
 
         Raises:

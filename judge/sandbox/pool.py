@@ -1,7 +1,8 @@
 """Prepares objects that are slow to start in advance, so that nothing waits for them.
 
 The pool starts to fill when the first object is taken. An object that is taken belongs to the
-caller, which passes it to :meth:`Pool.discard` when done, so that nothing waits for its end either.
+caller, which passes it to :meth:`Pool.give_back` when done if others may use it, and otherwise to
+:meth:`Pool.discard`, so that nothing waits for its end either.
 """
 
 from __future__ import annotations
@@ -32,11 +33,18 @@ class Pool(Generic[T]):
     Args:
         prepare: makes an object that is ready to use; may raise SandboxError.
         size: how many objects are kept ready.
+        come_back: whether objects are usually given back. Those in use then count as ready, and
+            more are prepared only for callers that wait.
     """
 
-    def __init__(self, prepare: Callable[[], T], size: int) -> None:
+    def __init__(
+        self, prepare: Callable[[], T], size: int, *, come_back: Callable[[], bool] = lambda: False
+    ) -> None:
         self._prepare = prepare
         self._size = size
+        self._come_back = come_back
+        self._in_use = 0
+        self._waiting = 0
         self._changed = threading.Condition()
         self._ready: deque[T] = deque()
         self._done: deque[T] = deque()
@@ -53,21 +61,31 @@ class Pool(Generic[T]):
         """
         with self._changed:
             self._start()
-            while not self._ready:
-                if self._closed:
-                    raise SandboxError("the sandbox was closed")
-                if self._error is not None:
-                    error, self._error = self._error, None
-                    self._changed.notify_all()
-                    raise error
-                self._changed.wait()
+            self._waiting += 1
+            self._changed.notify_all()
+            try:
+                while not self._ready:
+                    self._check()
+                    self._changed.wait()
+            finally:
+                self._waiting -= 1
             item = self._ready.popleft()
+            self._in_use += 1
             self._changed.notify_all()
             return item
+
+    def _check(self) -> None:
+        if self._closed:
+            raise SandboxError("the sandbox was closed")
+        if self._error is not None:
+            error, self._error = self._error, None
+            self._changed.notify_all()
+            raise error
 
     def give_back(self, item: T) -> None:
         """Takes an object back that is as good as new; it is the next to be taken."""
         with self._changed:
+            self._in_use -= 1
             if not self._closed:
                 self._ready.appendleft(item)
                 self._changed.notify_all()
@@ -77,6 +95,7 @@ class Pool(Generic[T]):
     def discard(self, item: T) -> None:
         """Destroys an object in the background."""
         with self._changed:
+            self._in_use -= 1
             if not self._closed:
                 self._done.append(item)
                 self._changed.notify_all()
@@ -105,9 +124,7 @@ class Pool(Generic[T]):
     def _fill(self) -> None:
         while True:
             with self._changed:
-                while not self._closed and (
-                    self._error is not None or len(self._ready) + self._preparing >= self._size
-                ):
+                while not self._closed and (self._error is not None or self._has_enough()):
                     self._changed.wait()
                 if self._closed:
                     return
@@ -119,6 +136,10 @@ class Pool(Generic[T]):
                 if item is not None:
                     self._ready.append(item)
                 self._changed.notify_all()
+
+    def _has_enough(self) -> bool:
+        in_use = self._in_use if self._come_back() else 0
+        return len(self._ready) + self._preparing >= max(self._size - in_use, self._waiting)
 
     def _try(self) -> tuple[T | None, SandboxError | None]:
         try:

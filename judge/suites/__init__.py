@@ -1,4 +1,4 @@
-"""Suites: published formats turned into tasks."""
+"""Reads suites of every published format as tasks."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from judge.files.writing import folder_beside
 
 
 class ZipRefusedError(Exception):
-    """The archive would be slow or huge to unpack, or reaches outside its folder; says how."""
+    """Unpacking the archive would be slow, take too much space, or write outside its folder."""
 
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip")
@@ -46,7 +46,7 @@ MAX_HEADERS_BYTES = 64 * 1024**2
 
 _MAX_FAULTS = 20
 _MAX_READS = 64
-"""How many reads are allowed between two members: stacked headers, and maps of sparse files."""
+"""How many reads are allowed between two members, for stacked headers and maps of sparse files."""
 
 _BLOCK_BYTES = 512
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -55,13 +55,13 @@ _ENDLESS_NUMBER = re.compile(rb"[0-9]{200}")
 
 
 class _RefusedError(Exception):
-    """The archive would be slow or huge to unpack; says how."""
+    """Unpacking the archive would be slow or take too much space; the message says why."""
 
 
 class _Headers:
     """An archive file whose headers are limited in size while its members are listed.
 
-    Listing reads only headers: blocks, and the number of bytes that a block gives.
+    Listing reads only headers: blocks, and after some blocks as many bytes as the block states.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -221,7 +221,7 @@ def _members(archive: Path, tar: tarfile.TarFile, headers: _Headers) -> list[tar
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """The member with our user as owner and a plain mode, whatever the archive states."""
+    """The member with this user as owner and plain permissions, whatever the archive states."""
     member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
     member.mode = 0o755 if member.isdir() else 0o644
     return member
@@ -244,7 +244,7 @@ def _problem(member: tarfile.TarInfo) -> str | None:
 _MAX_NAME_BYTES = 255
 
 _MAX_DEPTH = 100
-"""How deep a member may be; deeper folders reach the limits of Python and of path lengths."""
+"""How many folders a member may be in; more would reach limits of Python and of path lengths."""
 
 
 def _problem_of_path(path: PurePosixPath) -> str | None:
@@ -281,7 +281,7 @@ def _too_much(archive: Path, size_bytes: int, members: int) -> SuiteError:
 
 
 def _move(scratch: Path, target: Path) -> None:
-    """Puts the unpacked folder in its place; another process may have been faster."""
+    """Moves the unpacked folder to its final path, unless another process was faster."""
     try:
         scratch.replace(target)
     except OSError:

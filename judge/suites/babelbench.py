@@ -34,7 +34,7 @@ from judge.suites.locate import data_folder
 DEFINITION = "benchmark.csv"
 NAME = "babelbench"
 COLUMNS = ("tag", "prompt", "imgs", "attachments", "prompt_type", "eval_info", "difficulty")
-"""The columns that are read. Those with the source of a file are left out: such an address often
+"""The columns that are read. The columns with the source of a file are not: such an address often
 names what the picture shows, and so gives the answer away."""
 
 
@@ -52,7 +52,7 @@ PAPER_TABLE = ScoreTable(
         ScoreColumn("Hard", "paper_difficulty", "Hard", "Difficulty"),
     ),
 )
-"""The columns count 247; 236 and 11; 132 and 115; 121; 59, 103 and 85 questions."""
+"""From left to right, the columns count 247, 236, 11, 132, 115, 121, 59, 103 and 85 questions."""
 
 _MAX_HEADER_BYTES = 4096
 
@@ -87,7 +87,7 @@ class BabelBench(SuiteFormat):
         return alias(prompt, str(images))
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The first file keeps its own name."""
+        """The paths of a program, which finds the first file under its own name."""
         files = question.inputs[0].files if question.inputs else ()
         name = files[0].path.name if files else "input"
         return SolutionPaths(f"{folder}/{name}", f"{folder}/answer.json")

@@ -29,11 +29,11 @@ class Grade(enum.StrEnum):
     """How far a task's gold can be relied on."""
 
     SOUND = "sound"
-    """The gold's values follow from question and input, and any right answer passes."""
+    """The gold's values follow from the question and the input, and every right answer passes."""
     WEAK = "weak"
     """The gold is right, but the untouched input passes, or part of the answer is not compared."""
     AMBIGUOUS = "ambiguous"
-    """Reasonable readings of the question give different values, and nothing decides which."""
+    """Reasonable readings of the question give different values; nothing says which is meant."""
     FAULTY = "faulty"
     """The gold, or the answer position, contradicts the question, the input or itself."""
 
@@ -49,8 +49,8 @@ class GradedTask(TypedDict):
     ``readers`` are the grades that the readers gave independently, before they were reconciled.
     ``readings`` are the possible readings of an ambiguous question, ``unscored`` is the part of the
     request that is not compared, and ``reports`` are public reports about the task.
-    ``corrections`` are written as in ``dataset/corrections``; a faulty task that has one is judged
-    with it.
+    ``corrections`` are written as in ``dataset/corrections``; they are applied when a faulty task
+    is judged.
     """
 
     task: TaskId
@@ -198,7 +198,7 @@ def certified_folder() -> Path:
 
 
 def certification_of(suite: Suite) -> Certification | None:
-    """The grades that ship with the judge for a suite's format; None if there are none.
+    """The grades that ship with the judge for a suite's format; None if nobody graded it.
 
     Raises:
         SuiteError: the file cannot be read.

@@ -69,7 +69,7 @@ class Correction:
 
     @property
     def key(self) -> tuple[str, str, int | None, str]:
-        """Format, task, case and field, which may be corrected only once."""
+        """Format, task, case and field; no two corrections may have the same key."""
         return (self.format, self.task, self.case, self.field)
 
     def __str__(self) -> str:
@@ -294,7 +294,7 @@ def correction_of(suite_format: str, entry: object) -> Correction:
         entry: the correction.
 
     Raises:
-        CorrectionFaultError: it is not valid; says what is wrong.
+        CorrectionFaultError: it is not valid; the message says why.
     """
     if not isinstance(entry, dict):
         raise CorrectionFaultError(f"must be an object, not {written(entry)}")

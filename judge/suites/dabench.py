@@ -1,4 +1,4 @@
-"""The published format of InfiAgent-DABench: closed questions about one table, with labels."""
+"""The published format of InfiAgent-DABench: closed questions about one table."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class DABench(SuiteFormat):
         return Contents(format=NAME, tasks=tasks, faults=faults, tables=(TABLE,))
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The table keeps its own name."""
+        """The paths of a program, which finds the table under its own name."""
         files = question.inputs[0].files if question.inputs else ()
         name = files[0].path.name if files else "input.csv"
         return SolutionPaths(f"{folder}/{name}", f"{folder}/answer.txt")
@@ -67,7 +67,7 @@ FORMAT = DABench()
 
 
 _TOLERANCE = 1e-6
-"""How far a number may be off; it is small, as questions say how to round."""
+"""How far a number may be off; this is small because questions say how to round."""
 
 
 def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
@@ -95,7 +95,7 @@ def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
             faults.append(f"{DEFINITION}, line {line}: {error}")
             continue
         if task.id in tasks:
-            faults.append(f"{DEFINITION}, line {line}: id {task.id} is that of another question")
+            faults.append(f"{DEFINITION}, line {line}: id {task.id} is already used")
         tasks.setdefault(task.id, task)
     return tuple(tasks.values()), tuple(faults)
 

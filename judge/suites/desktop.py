@@ -55,14 +55,14 @@ SUFFIXES = (
     ".sqlite",
     ".db",
 )
-"""Suffixes of the files that a task may ask for; most ask for the first."""
+"""Suffixes of the files that a task may ask for; most tasks ask for the first."""
 
 _OUTPUT = re.compile(
     rf"(?:(?P<number>\d{{1,6}})_)?(?P<id>[0-9A-Za-z-]{{1,80}})_output"
     rf"(?:{'|'.join(map(re.escape, SUFFIXES))})"
 )
 REQUESTED_FILE = "file"
-"""Name of the task detail with the file that the task asks for, if that is not a workbook."""
+"""Name of the task detail that names the requested file, if that is not a workbook."""
 
 DESKTOP_FOLDER = "folder"
 """Name of the task detail that says in which folder, below the home folder, the task is done.
@@ -90,7 +90,8 @@ class DesktopFormat(SuiteFormat):
     Args:
         name: the name of the format, and of the evaluator that its rules were written for.
         folder: the tasks' folder, below ``examples``.
-        before: the tasks' folder of another format, which a suite has if this folder exists too.
+        before: the tasks' folder of another format; a suite that has this folder too is read in
+            that format.
         examples: the folder of the examples.
     """
 
@@ -108,7 +109,7 @@ class DesktopFormat(SuiteFormat):
         self._before = before
 
     def recognises(self, root: Path) -> bool:
-        """Whether a folder holds tasks of this format, and none of the format that goes first."""
+        """Whether a folder has tasks of this format, and none of the one that takes precedence."""
         other = self._before is not None and (root / self.examples / self._before).is_dir()
         return (root / self.definition).is_dir() and not other
 
@@ -141,7 +142,7 @@ class DesktopFormat(SuiteFormat):
         return None if match is None else (match["id"], int(match["number"] or 1))
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The workbook keeps its own name, and the output is next to it."""
+        """The paths of a program: the workbook keeps its name, and the output is next to it."""
         files = question.inputs[0].files if question.inputs else ()
         name = PurePath(files[0].path.name if files else "input.xlsx")
         suffix = PurePath(question.details.get(REQUESTED_FILE, "output.xlsx")).suffix
@@ -168,7 +169,7 @@ class Evaluation:
 
     Attributes:
         spec: the checker.
-        answer: what a submission leaves.
+        answer: the form of answer that the task expects.
         golds: the golds that exist.
         missing: names of the missing golds.
         reason: why a finished file does not decide the task; None if it does.
@@ -306,7 +307,7 @@ _COPIES = {"download", "copyfile_from_host_to_guest"}
 _PLAN_FILE = "verbose_instruction.txt"
 _PHRASINGS = ("abstract", "verbose")
 _DIFFICULTIES = ((5, "easy"), (15, "medium"))
-"""Upper limit of actions -> difficulty in the Spider2-V paper; a task with more is hard."""
+"""Largest number of actions -> difficulty in the Spider2-V paper; tasks with more are hard."""
 _MAX_PLAN_BYTES = MIB
 
 

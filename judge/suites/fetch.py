@@ -39,7 +39,7 @@ MIN_BYTES = 64 * 1024
 PATIENCE_S = 120.0
 
 _LOOK_S = 1.0
-"""How often the pace of a server is checked."""
+"""Seconds between two checks of how fast a server sends."""
 
 _CHUNK_BYTES = 256 * 1024
 _CHECKSUMS = "checksums.json"
@@ -81,7 +81,7 @@ class _TooMuchError(_AddressError):
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, which publishers use, to other hosts too, but never from https to http."""
+    """Follows redirects, even to other hosts, but never from https to http."""
 
     def redirect_request(
         self,
@@ -258,7 +258,7 @@ def _download_from(
         )
         most = expected_bytes or MAX_ARCHIVE_BYTES
         if size is not None and size > most:
-            raise _TooMuchError(f"it has {size:,} bytes, but the archive at most {most:,}")
+            raise _TooMuchError(f"it has {size:,} bytes, but the archive has at most {most:,}")
         fresh_tag = response.headers.get("ETag")
         write_whole(note, json.dumps({"url": url, "etag": fresh_tag}).encode())
         how = os.O_APPEND if received_bytes else os.O_TRUNC
@@ -307,8 +307,9 @@ def _continues(response: HTTPResponse, done: int) -> bool:
 class _Pace:
     """Drops a server that sends only a byte now and then; time in standby counts too.
 
-    Headers, chunk sizes and the TLS handshake are read in many small steps, and the time limit of
-    the socket applies to each step. So a thread watches the total, and shuts the connection down.
+    Headers, chunk sizes and the TLS handshake are read in many small steps, and the socket's
+    timeout applies to every step separately. So a thread watches how much arrives in total, and
+    shuts the connection down if that is too little.
     """
 
     def __init__(self) -> None:
@@ -409,7 +410,7 @@ def _next_chunk(response: HTTPResponse, pace: _Pace) -> bytes:
 
 
 def _resumable(url: str, part: Path, note: Path) -> tuple[int, str]:
-    """How many bytes were received before, and the ETag that proves that the file is the same."""
+    """How many bytes exist already, and the ETag that shows whether the file is still the same."""
     try:
         recorded = read_kept(note)
         facts = part.lstat()

@@ -1,7 +1,7 @@
 """Reads typed fields from a record that somebody else wrote, and reports what is wrong with them.
 
 Every suite format reads its records with :class:`Fields`. It either collects the faults, so that
-all are reported together, or raises the first one. Pure.
+all are reported together, or raises the first one.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Fields:
         return FieldError(f"field {f'{self.place}{name}'!r} {problem}")
 
     def fault(self, name: str, problem: str) -> None:
-        """Notes what is wrong with a field, or raises it."""
+        """Records that a field is faulty, or raises the error."""
         error = self.error(name, problem)
         if self.faults is None:
             raise error
         self.faults.append(str(error))
 
     def only(self, *names: str) -> None:
-        """Notes a fault for every field whose name is not among these."""
+        """Records a fault for every field whose name is not among these."""
         for name in self.values:
             if name not in names:
                 self.fault(name, f"is unknown; there are {', '.join(names)}")

@@ -87,7 +87,7 @@ class FilePattern:
         )
 
     def case_of(self, fields: PathFields, task: Task, error: type[JudgeError]) -> int:
-        """The number of the case that a file answers; the task's only one if the path has none.
+        """The number of the case that a file answers; if the path has none, the task's only case.
 
         Args:
             fields: the fields of the path.

@@ -7,6 +7,7 @@ folders that are suites of its kind, reads them, and knows how their files are n
 from __future__ import annotations
 
 import enum
+import functools
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,9 +47,7 @@ class Row(NamedTuple):
         """Imports the format."""
         if not isinstance(self.home, str):
             return self.home
-        module, _, name = self.home.partition(":")
-        suite_format: SuiteFormat = getattr(importlib.import_module(module), name)
-        return suite_format
+        return _imported(self.home)
 
     def may_be_in(self, root: Path) -> bool:
         """Whether a folder has a marker; False if the folder cannot be listed."""
@@ -56,6 +55,13 @@ class Row(NamedTuple):
             return any(_is_there(root, marker) for marker in self.markers or (self.definition,))
         except OSError:
             return False
+
+
+@functools.cache
+def _imported(home: str) -> SuiteFormat:
+    module, _, name = home.partition(":")
+    suite_format: SuiteFormat = getattr(importlib.import_module(module), name)
+    return suite_format
 
 
 def _is_there(root: Path, marker: str) -> bool:
@@ -111,14 +117,14 @@ class Contents:
     """The contents of a suite's folder.
 
     Attributes:
-        format: the one of the format's names that applies to the suite.
+        format: the name that applies to the suite, if the format has several.
         tasks: the tasks, in the order of the suite.
         notes: irregularities that were tolerated (a misnamed workbook, an unknown field), one line
             each, with the file.
         faults: everything that is wrong, one line each, with the file. A suite with faults is not
             used.
         tables: the tables of scores for reports on the suite, as in its paper.
-        definitions: the files that define the tasks, if there are others than the one that
+        definitions: the files that define the tasks, unless it is only the file that
             :attr:`SuiteFormat.definition` names.
     """
 
@@ -169,7 +175,7 @@ class SuiteFormat(ABC):
 
     @abstractmethod
     def recognises(self, root: Path) -> bool:
-        """Whether a folder is a suite of this format. Has to be fast: whole caches are searched."""
+        """Whether a folder is a suite of this format; must be fast, as caches are searched."""
 
     @abstractmethod
     def load(self, root: Path) -> Contents:
@@ -195,7 +201,7 @@ class SuiteFormat(ABC):
         """
 
     def alias_of(self, record: Mapping[str, object]) -> str | None:  # noqa: ARG002
-        """The name of the task in an answer record without an id; None if the record has none."""
+        """The name by which an answer record without an id refers to its task, or None."""
         return None
 
     def output_of(
@@ -313,7 +319,7 @@ def unregister(name: str) -> None:
 
 
 def format_rows() -> Iterator[Row]:
-    """The rows of all formats, none of which is imported: the judge's, then registered ones."""
+    """The rows of all formats, first the judge's, then registered ones; imports no format."""
     yield from ROWS
     for suite_format in {id(row): row for row in _REGISTERED.values()}.values():
         yield Row(suite_format.names, suite_format.definition, suite_format)

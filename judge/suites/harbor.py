@@ -48,8 +48,8 @@ def folder_name(task_id: str) -> str:
 def find_tasks(names: Sequence[Sequence[str]], task_ids: Iterable[str]) -> list[str | None]:
     """Finds the task of each trial by its names.
 
-    Adapters put the name of their benchmark before the id (``spreadsheetbench-59196``). The same
-    prefix has to fit all names; otherwise the ``1`` of ``13-1`` could be taken for a task.
+    Adapters put the name of their benchmark before the id (``spreadsheetbench-59196``). All names
+    must have the same prefix; otherwise, the ``1`` of ``13-1`` could be taken for a task.
 
     Args:
         names: for each trial, the possible names of its task.
@@ -81,7 +81,7 @@ def _options(names: Sequence[str], by_name: dict[str, str]) -> dict[str, str]:
 
 ARTIFACTS = "artifacts"
 CONVENTION = "logs/artifacts"
-"""Folder, in the artifacts of a trial, for files that the agent publishes on its own."""
+"""Folder, in the artifacts of a trial, for files that the agent publishes without being asked."""
 
 _RESULT = "result.json"
 _CONFIG = "config.json"
@@ -401,8 +401,8 @@ class HarborJob:
     def _workbooks(self, trial: Trial, task: Task, unrecognized: list[str]) -> dict[int, Path]:
         """Case -> workbook.
 
-        If there are several, chooses the one in the fewest folders; files that the agent published
-        on its own come last.
+        If a case has several, the workbook in the fewest folders is chosen; a file that the agent
+        published without being asked is chosen last.
         """
         candidates: dict[int, list[Path]] = defaultdict(list)
         for path, case in self._named(trial, task, unrecognized):

@@ -1,7 +1,7 @@
-"""Loads a suite from any place and in any format, and remembers its place. Opens no workbook.
+"""Loads a suite of any format from any source, and remembers where it is. Opens no workbook.
 
-Logs for other people name a suite by its digest and not by its path. The place of a loaded suite
-can be remembered, so that the digest leads back to the suite on this machine.
+Logs for other people name a suite by its digest and not by its path. The source of a loaded suite
+can be remembered, so that the suite can be found on this machine by its digest.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def remember_suite(suite: Suite, source: str) -> None:
-    """Remembers where a suite is. If that cannot be stored, the user has to name the place later.
+    """Remembers where a suite is. If that cannot be stored, the user has to name the path later.
 
     Args:
         suite: the suite.

@@ -78,7 +78,7 @@ def fetched_folder(name: str) -> Path:
 
 
 def shown_source(root: Path) -> str:
-    """What a person would type for the suite in a folder: its name if it has one, else the path.
+    """What a user types to name the suite in a folder: its name if it has one, else its path.
 
     Suites in the installation or in the cache have a name; nobody would recognise their paths.
     """
@@ -105,7 +105,7 @@ def locate_suite(source: Path | str) -> Located:
     """
     path = Path(source).expanduser()
     if path.is_dir():
-        # The folder happens to be called "sample" and is not a suite: the shipped suite is meant.
+        # A folder called "sample" that is not a suite: the user means the shipped suite.
         if str(source) in SHIPPED and format_of_folder(path) is None:
             return _in_folder(data_folder() / str(source), str(source))
         # A folder of definitions leads to its suite, whatever other suites are in the same folder.

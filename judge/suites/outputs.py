@@ -62,11 +62,11 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
         return sorted(self._numbers.get(task_id, ()))
 
     def of_sample(self, task_id: str, sample: int, case: int) -> Path | None:
-        """The output of a sample for a case; None if there is none."""
+        """The output of a sample for a case; None if it left no output."""
         return self._samples.get((task_id, sample, case))
 
     def with_attempts(self, attempts: Iterable[tuple[str, int]]) -> FoundOutputs:
-        """The same outputs, with further attempts that left none."""
+        """The same outputs, with additional attempts that left no output."""
         existing = [(task_id, n) for task_id, numbers in self._numbers.items() for n in numbers]
         return FoundOutputs(self._suite, self.unrecognized, self._samples, [*existing, *attempts])
 
@@ -132,7 +132,7 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
 
 
 def _is_beside(path: Path, whole: Mapping[str, Path]) -> bool:
-    """Whether a file is a further file of an answer that consists of several files."""
+    """Whether a file belongs to an answer of several files, and is not its first file."""
     return any(
         answer.suffix == ".json"
         and path.parent == answer.parent

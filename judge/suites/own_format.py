@@ -128,7 +128,7 @@ def read_suite(root: Path) -> Contents:
         if task is None:
             continue
         if task.id in seen:
-            faults.append(f"{label}: field 'id' is that of task {seen[task.id]} already")
+            faults.append(f"{label}: field 'id' is already used by task {seen[task.id]}")
         seen.setdefault(task.id, index)
         tasks.append(task)
     return Contents(NAME, tuple(tasks), faults=tuple(faults), tables=tables)

@@ -38,7 +38,7 @@ NAME = "sheetcopilot"
 DEFINITION = "dataset.xlsx"
 INPUTS = "task_sheets"
 GOLDS = ("task_sheet_answers_v2", "task_sheet_answers")
-"""Folders of golds: the second version is used if it exists, otherwise that of the paper."""
+"""Folders of golds; the first that exists is used: the second version, then the paper's."""
 
 CATEGORIES = (
     "Entry and manipulation",
@@ -52,7 +52,7 @@ CATEGORIES = (
 
 
 def division_of(category: str) -> str:
-    """The name of a category's division; the tasks of the category are in its group ``yes``."""
+    """The name of the division for a category; tasks of the category are in its group ``yes``."""
     return category.lower().replace(" ", "_")
 
 
@@ -131,11 +131,11 @@ _BOARD = "_check.yaml"
 
 @dataclass
 class _SuiteFiles:
-    """The locations of a suite's files.
+    """Where the files of a suite are.
 
     Attributes:
         boundary: the folder of the suite.
-        golds: name of the folder of golds; None if there is none.
+        golds: name of the folder of golds; None if the suite has no golds.
         boards: the check boards that were read; they are part of the suite's definition.
     """
 

@@ -1,4 +1,4 @@
-"""Finds where a solution expects its input and its output. Pure.
+"""Finds where a solution expects its input and its output.
 
 The sandbox places each case's workbook where the solution looks for it, so that code is never
 rewritten. A recorded path takes precedence, then the path in the prompt, then the path in the code,
@@ -86,7 +86,7 @@ def _file_paths(text: str, suffixes: tuple[str, ...]) -> Iterator[str]:
 
 
 def _end(word: str, suffix: str) -> int:
-    """The index at which the last occurrence of a suffix ends; -1 if there is none."""
+    """The index at which the last occurrence of a suffix ends; -1 if no suffix occurs."""
     start = word.rfind(suffix)
     return -1 if start < 0 else start + len(suffix)
 

@@ -1,10 +1,10 @@
 """The published formats of SpreadsheetBench, v0.1 and Verified.
 
 A ``dataset.json`` has the records of the tasks (:mod:`judge.suites.spreadsheetbench_records`), and
-each task a folder of numbered workbooks. Published suites do not always keep their own naming: an
-input is called ``2_591-29_input .xlsx``, a gold has another task's id, a pair is called
-``initial.xlsx`` and ``golden.xlsx``. Each such reading is recorded as a note. Reading a suite opens
-no workbook.
+each task has a folder of numbered workbooks. Published suites do not always follow their own naming
+scheme: an input is called ``2_591-29_input .xlsx``, a gold has another task's id, a pair is called
+``initial.xlsx`` and ``golden.xlsx``. Such names are understood, and recorded as notes. Reading a
+suite opens no workbook.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def _choose(
 def _complete(
     number: int, chosen: Mapping[Role, str], oddly_named: list[str], notes: list[str]
 ) -> CaseFiles | None:
-    """Completes a case that lacks one file with the only other workbook of its number."""
+    """Completes a case that lacks one file with the only other workbook that has its number."""
     names = dict(chosen)
     if len(names) == 1 and len(oddly_named) == 1:
         (gap,) = (role for role in Role if role not in names)

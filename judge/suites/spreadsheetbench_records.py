@@ -1,4 +1,4 @@
-"""Reads one record of a ``dataset.json`` into typed fields, and reports its faults. Pure."""
+"""Reads one record of a ``dataset.json`` into typed fields, and reports its faults."""
 
 from __future__ import annotations
 

@@ -30,16 +30,16 @@ class SuiteStats:
         cases_by_type: instruction type -> test cases.
         tasks_by_case_count: number of cases -> how many tasks have that many.
         tasks_by_checker: name of the checker, with its styles -> tasks.
-        items_by_kind: of checklists: kind of items -> how many.
-        points_by_judge: of checklists: who judges (deterministic, llm, human, program) -> points.
-        tasks_by_judging: of checklists: whether tasks are judged ``in full``, ``in part`` or ``not
-            at all`` without a model or a person -> tasks.
+        items_by_kind: kind of checklist items -> how many.
+        points_by_judge: who judges checklist items (deterministic, llm, human, program) -> points.
+        tasks_by_judging: how far tasks with a checklist are judged without a model or a person
+            (``in full``, ``in part`` or ``not at all``) -> tasks.
         excluded: tasks that the suite itself leaves out.
         named_sheet: tasks whose position or ``answer_sheet`` names a sheet.
         several_ranges: tasks whose position has several ranges, separated by commas.
         median_instruction_words: median number of words in an instruction.
         workbook_bytes: size of all inputs and golds.
-        largest_workbook_bytes: size of the largest one; 0 if there is none.
+        largest_workbook_bytes: size of the largest one; 0 without workbooks.
     """
 
     tasks: int
@@ -99,7 +99,7 @@ def compute_stats(suite: Suite) -> SuiteStats:
 
 
 class _Checklists(TypedDict):
-    """Counts the checklist items of a suite; empty if there are none."""
+    """Counts the checklist items of a suite; empty without checklists."""
 
     items_by_kind: dict[str, int]
     points_by_judge: dict[str, float]

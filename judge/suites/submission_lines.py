@@ -45,7 +45,7 @@ _LOOK_ALIKE: Mapping[str, tuple[str, ...]] = {
 """Field -> other names that people use for it, in lower-case letters; the most likely first."""
 
 _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcode")}
-"""Field -> names that can only mean it, even if the record has the field itself (but empty)."""
+"""Field -> names that can only mean this field, even if the record has the field, but empty."""
 
 _NEAR = 0.75
 _MAX_FIELDS = 12
@@ -54,7 +54,7 @@ _VERDICTS = frozenset(verdict.value for verdict in Verdict)
 
 
 class TakenKeys:
-    """The line of a file on which each (task id, sample) was found."""
+    """Remembers the line of a file that has each (task id, sample)."""
 
     def __init__(self) -> None:
         self._lines: dict[str, SampleNumbers] = {}
@@ -65,7 +65,7 @@ class TakenKeys:
         return None if samples is None else samples.get(key[1])
 
     def put(self, key: tuple[str, int], line: int) -> None:
-        """Notes that a line has a key."""
+        """Records that a line has a key."""
         self._lines.setdefault(key[0], SampleNumbers()).put(key[1], line)
 
 
@@ -160,7 +160,7 @@ def lacks(name: str) -> str:
 
 
 def lacking(name: str, record: Mapping[str, object]) -> str:
-    """The message for a missing field, with the fields of the line and a likely misnomer."""
+    """The message for a missing field: names the line's fields, and one that is likely meant."""
     fields = sorted(record, key=lambda field: field != "id")
     shown = ", ".join(map(_quoted, fields[:_MAX_FIELDS]))
     more = f" and {len(fields) - _MAX_FIELDS} more" if len(fields) > _MAX_FIELDS else ""

@@ -1,4 +1,4 @@
-"""Reads files of solutions: the judge's own, other people's, and the benchmark's logs.
+"""Reads files of solutions: the judge's, other people's, and the benchmark's logs.
 
 :func:`load_submissions` loads all submissions; :func:`index_submissions` checks all of them, but
 keeps only their positions in the file, in suite order.
@@ -339,7 +339,7 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
         return task, read_submission(line, self._suite, self._lines.path.parent, key)
 
     def without_program(self, index: int) -> Submission:
-        """A submission without its program, which is the slow part to read."""
+        """A submission without its program, which would be slow to read."""
         line = self._lines.read(self._offsets[index], self._lengths[index])
         key = (self.task(index).id, self._samples[index])
         folder = self._lines.path.parent

@@ -19,7 +19,7 @@ from judge.suites.locate import shown_source
 
 @dataclass(frozen=True)
 class Suite:
-    """The tasks of one suite, as its files have them.
+    """The tasks of one suite, as read from its files.
 
     Attributes:
         name: its name for people: that of the folder or archive, or the published name.
@@ -29,7 +29,7 @@ class Suite:
         notes: irregularities that were tolerated (a misnamed workbook, an unknown field), one line
             each, with the file.
         tables: the tables of scores for reports on the suite.
-        definitions: the files that define the tasks; empty if it is the one that the format names.
+        definitions: the files that define the tasks; empty if it is the file that the format names.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Suite:
         )
 
     def aliased(self, record: Mapping[str, object]) -> str | None:
-        """The id of the task that an answer record names by the format's alias for the task.
+        """The id of the task that an answer record refers to by an alias.
 
         None if the record has no alias, or no task has this alias.
         """

@@ -25,7 +25,7 @@ class Severity(enum.StrEnum):
     ERROR = "error"
     """The case cannot be judged."""
     WARNING = "warning"
-    """The case can be judged, but tests little or may be a mistake."""
+    """The case can be judged, but it tests little or may contain a mistake."""
     NOTE = "note"
     """An irregularity that was tolerated, or a note from the suite."""
 

@@ -1,4 +1,4 @@
-"""Workbooks as signs read them (each sheet once, as a whole), and comparing two of them."""
+"""Workbooks for signs, which read each sheet once and whole; and comparisons of two workbooks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ agree = comparator(get_profile("standard"))
 
 
 NOISE = 1e-9
-"""Largest relative difference between equal numbers that another program has saved again."""
+"""Numbers count as equal up to this relative difference, because saving a workbook rounds them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,7 +82,7 @@ class Book:
         return frozenset(tab.name for tab in self.workbook.tabs if tab.state != "visible")
 
     def read_whole(self) -> None:
-        """Reads all sheets in one pass each; a broken one raises only when a sign needs it."""
+        """Reads each sheet in one pass; a broken sheet raises an error when a sign needs it."""
         for sheet in self.sheet_names:
             with contextlib.suppress(WorkbookError):
                 self.workbook.sheet(sheet).load([WHOLE_SHEET])
@@ -114,7 +114,7 @@ class Book:
         return self.values(address.sheet).get(address.key)
 
     def formula(self, address: CellAddress) -> str | None:
-        """Returns the formula of a cell; None if it has none."""
+        """Returns the formula of a cell; None for a constant or a blank cell."""
         return self.formulas(address.sheet).get(address.key)
 
     def is_array(self, address: CellAddress) -> bool:

@@ -218,7 +218,7 @@ class SuspectStatus(enum.StrEnum):
     DISPUTED = "disputed"
     """Reviewers contradict each other."""
     CORRECTED = "corrected"
-    """The run was judged with a correction of the suspect."""
+    """The run was judged with a correction of this fault."""
 
     @property
     def counts(self) -> bool:
@@ -298,7 +298,7 @@ class Suspicions:
             return True
         if status is not SuspectStatus.FAULT:
             return False
-        # A fault may be corrected for the whole task, or a fault of the task in one of its cases.
+        # A fault of a case may be corrected for the whole task, and the other way round.
         cases = {case for task, case in self.corrected if task == suspect.task}
         return None in cases or (suspect.case is None and bool(cases))
 
@@ -436,7 +436,7 @@ def keep_suspects_of(path: Path, store: RunDirectory, suite: Suite) -> None:
 
 
 def kept_suspicions(store: RunDirectory) -> Suspicions | None:
-    """Reads the suspects in a results directory; None if it has none.
+    """Reads the suspects in a results directory; None if it has no suspects.
 
     Raises:
         StoreError: a file does not have the format that the judge writes.

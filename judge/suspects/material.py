@@ -1,4 +1,4 @@
-"""The cases of a task as signs read them: workbooks, computed formulas, traces of values.
+"""What signs examine of a task: the workbooks of its cases, computed formulas, traces of values.
 
 Each workbook is opened once. A trace is a value that can be recognized elsewhere: a name, a date, a
 large number.
@@ -72,7 +72,7 @@ class Output:
         return "" if data is None else sha256(data).hexdigest()
 
     def is_copy_of(self, other: Output) -> bool:
-        """Returns whether it adds no evidence: same program or equal files."""
+        """Returns whether it adds no evidence, because the program or the file is the same."""
         if self.program and self.program == other.program:
             return True
         return bool(self.digest) and self.digest == other.digest
@@ -243,7 +243,7 @@ class CaseMaterial:
         return frozenset(map(CellAddress.of, changing))
 
     def is_given(self, address: CellAddress) -> bool:
-        """Returns whether a cell holds a constant from the same column of the input: data."""
+        """Returns whether a cell is data: it holds a constant from the same column of the input."""
         value = self.gold.value(address)
         if value is None or self.gold.formula(address) is not None:
             return False
@@ -470,7 +470,7 @@ def what_formulas_give(
 def apart_by_rewriting(
     case: CaseMaterial, formulas: Mapping[CellAddress, str]
 ) -> dict[CellAddress, CellValue]:
-    """Finds the cells of the answer that other formulas would change, with their new values.
+    """Finds the answer's cells that would change with other formulas, and their new values.
 
     A cell only counts if the engines compute the gold's value for its present formula, so that a
     fault of an engine is not taken for a fault of the gold. Error values do not count, because a

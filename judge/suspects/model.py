@@ -83,7 +83,7 @@ class About(enum.StrEnum):
         """The heading of the list."""
         return {
             About.GOLD: "golds that may be wrong",
-            About.CASE: "cases that say nothing, or too little",
+            About.CASE: "cases that test nothing, or too little",
         }[self]
 
 
@@ -93,7 +93,7 @@ class Held:
 
     Attributes:
         value: its value, as JSON.
-        formula: its formula with the leading ``=``; empty if it has none.
+        formula: its formula with the leading ``=``; empty for a constant.
     """
 
     value: object = None
@@ -127,7 +127,7 @@ class RunVerdict:
 
     Attributes:
         run: the run, as the user named it.
-        verdict: the verdict on record; empty if there is none.
+        verdict: the verdict on record; empty if no verdict is recorded.
     """
 
     run: str
@@ -181,7 +181,7 @@ class CaseFiles:
     Attributes:
         task: the task's id.
         case: number of the case.
-        input_sha256: hash of the first input; None if the case has none.
+        input_sha256: hash of the first input; None if the case has no input.
         gold_sha256: hash of the first gold; None if it is not a file.
     """
 

@@ -21,7 +21,6 @@ from judge.errors import JudgeError, SandboxError, UsageError
 from judge.recalc.library import Recalculating
 from judge.sandbox.contract import Sandbox
 from judge.sandbox.roots import AGENT_ROOT, SERVER, SERVER_CONTENT
-from judge.sandbox.servers import BuiltServer, find_server
 from judge.tools.box import HOME, BoxError, Boxes, BoxFile
 from judge.tools.client import (
     START_S,
@@ -47,6 +46,7 @@ from judge.tools.native import (
     shell_functions,
     tools_of,
 )
+from judge.tools.servers import BuiltServer, find_server
 
 NATIVE = "native"
 _MCP = "mcp:"

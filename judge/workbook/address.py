@@ -145,7 +145,7 @@ class Window(Rectangle):
         return first if first == last else f"{first}:{last}"
 
 
-WHOLE_SHEET = Window(1, 1, MAX_ROW, COLUMN_MASK)
+WHOLE_SHEET = Window(1, 1, MAX_ROW, MAX_COLUMN)
 
 
 def parse_cell(text: str) -> tuple[int, int] | None:

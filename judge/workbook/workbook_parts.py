@@ -212,7 +212,7 @@ class _MainReader:
         self._path.append(tag)
         if self._path[0] != "workbook":
             raise WorkbookError(f"{self._main} is not a workbook: it begins with {tag[:80]}")
-        if len(self._path) == 2 and local_name(tag) in _READ_BY_NAME and local_name(tag) != tag:
+        if len(self._path) == 2 and (local := local_name(tag)) != tag and local in _READ_BY_NAME:
             raise WorkbookError(f"{self._main} holds {tag[:80]}, which some programs read")
         if tag == "sheet":
             self._expect(["workbook", "sheets", "sheet"])
@@ -339,19 +339,23 @@ def _content_types(package: Package) -> _ContentTypes:
     path: list[str] = []
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
+        depth = len(path)
         path.append(tag)
-        if path == ["Types"]:
+        if not depth and tag == "Types":
             return
         declared = attributes.get("ContentType", "")
         name = attributes.get("PartName", "").removeprefix("/")
-        table = types.overrides
-        key = folded(unquote(name) if declared == _TYPES["worksheet"] else name)
         if tag == "Default":
             table, key = types.defaults, attributes.get("Extension", "").lower()
-        elif tag == "Override" and name == attributes.get("PartName") and declared in _READ_TYPES:
-            # openpyxl removes the first character, whatever it is.
-            raise WorkbookError(f"{_CONTENT_TYPES} names the part {name[:80]!r} without a slash")
-        if len(path) != 2 or path[0] != "Types" or tag not in {"Default", "Override"} or not key:
+        else:
+            table = types.overrides
+            key = folded(unquote(name) if declared == _TYPES["worksheet"] else name)
+            if tag == "Override" and name == attributes.get("PartName") and declared in _READ_TYPES:
+                # openpyxl removes the first character, whatever it is.
+                raise WorkbookError(
+                    f"{_CONTENT_TYPES} names the part {name[:80]!r} without a slash"
+                )
+        if depth != 1 or path[0] != "Types" or tag not in {"Default", "Override"} or not key:
             raise WorkbookError(f"{_CONTENT_TYPES} holds {tag[:80]!r}, which is not read there")
         if key in table:
             raise WorkbookError(f"{_CONTENT_TYPES} says twice what {key[:80]} is")

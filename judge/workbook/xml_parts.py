@@ -113,15 +113,13 @@ class Names(dict[str, str]):
         # If a part has two namespaces, each of them has its own names.
         return len(self._own) == 1 or (prefix == "a") is (local in _DRAWING_NAMES)
 
-    def attributes(self, given: dict[str, str]) -> dict[str, str]:
+    def attributes(self, given: Mapping[str, str]) -> dict[str, str]:
         """Attributes by their short names; names without a namespace do not change.
 
         Raises:
             WorkbookError: two attributes have the same short name, such as the ids of the
                 transitional and of the strict namespace.
         """
-        if not any(SEPARATOR in name for name in given):
-            return given
         made = {(_attribute(key) if SEPARATOR in key else key): text for key, text in given.items()}
         if len(made) < len(given):
             raise WorkbookError(
@@ -250,6 +248,17 @@ class PartParser:
                 f"{self._name} holds a tag of more than {self._limits.token_bytes:,} bytes"
             )
 
+    def short_names(self, attributes: dict[str, str], names: Names) -> dict[str, str]:
+        """Called with an element's attributes: checks them, and returns them by their short names.
+
+        Raises:
+            WorkbookError: see :meth:`check_compatibility` and :meth:`Names.attributes`.
+        """
+        if SEPARATOR not in "".join(attributes):
+            return attributes
+        self.check_compatibility(attributes)
+        return names.attributes(attributes)
+
     def check_compatibility(self, attributes: Mapping[str, str]) -> None:
         """Called with an element's attributes: refuses those that change how others are read.
 
@@ -326,8 +335,7 @@ def scan_part(
         depth += 1
         if depth > limit:
             raise WorkbookError(f"{name} nests more than {limit} elements")
-        parser.check_compatibility(attributes)
-        start(names[tag], names.attributes(attributes))
+        start(names[tag], parser.short_names(attributes, names))
 
     def on_end(_: str) -> None:
         nonlocal depth
@@ -382,12 +390,14 @@ def relationships(package: Package, part: str) -> Mapping[str, Relationship]:
     if name not in package:
         return relationships
     path: list[str] = []
+    expected = ("Relationships", "Relationship")
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
-        if [*path, tag] not in (["Relationships"], ["Relationships", "Relationship"]):
+        depth = len(path)
+        if depth > 1 or tag != expected[depth]:
             raise WorkbookError(f"{name} holds the element {tag[:80]!r}, which is not read there")
         path.append(tag)
-        if tag == "Relationship":
+        if depth:
             identifier, link = _relationship(name, folder, attributes)
             if identifier in relationships:
                 raise WorkbookError(f"{name} has the relationship {identifier[:30]!r} twice")
@@ -414,8 +424,8 @@ def _relationship(
     name: str, folder: str, attributes: Mapping[str, str]
 ) -> tuple[str, Relationship]:
     """Id and content of a relationship."""
-    given = tuple(attributes.get(key) for key in ("Id", "Type", "Target"))
-    identifier, written, target = given
+    get = attributes.get
+    identifier, written, target = get("Id"), get("Type"), get("Target")
     if identifier is None or written is None or target is None:
         raise WorkbookError(f"{name} holds a relationship without Id, Type or Target")
     kind = relationship_kind(written)

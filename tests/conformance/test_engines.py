@@ -125,7 +125,7 @@ def test_workbooks_that_crash_an_engine_leave_the_next_one_its_room(sandbox: San
     with serving(opener, size=2) as pool, ThreadPoolExecutor(2) as jobs:
         assert list(jobs.map(attack, [pool, pool])) == [3, 3]
         assert value(pool, FORMUALIZER) == 3
-    assert opener.opened == 2
+    assert opener.opened in {1, 2}  # two only if one of the jobs waited long for the other
 
 
 @pytest.mark.parametrize("fault", [FULL, MISSING], ids=["full", "missing"])

@@ -21,9 +21,9 @@ from judge.sandbox.backends.images import IMAGE_BUILDER
 from judge.sandbox.build import ROOT_BUILDER
 from judge.sandbox.contract import Sandbox
 from judge.sandbox.roots import root_named, server_folder
-from judge.sandbox.servers import BuiltServer, ServerSource, build_server, find_server
 from judge.tools.box import HOME
 from judge.tools.contract import ToolOutcome
+from judge.tools.servers import BuiltServer, ServerSource, build_server, find_server
 from judge.tools.sets import EpisodeTools, ServerTools, SharedCalculator, ToolSet, list_server
 from tests.desktops import require_agent
 

@@ -36,7 +36,7 @@ def compared(judge_data: Path) -> Compared:
     for pair in recorded_pairs(judge_data):
         compared.pairs += 1
         official = compare_pair(pair, "official", max_differences=1)
-        falls_over = any("falls over" in note for note in official.notes)
+        falls_over = any("script crashes" in note for note in official.notes)
         if official.equal is not pair.accepted or falls_over is not bool(pair.raised):
             compared.changed.append((pair, official))
         found = disagreement(pair)

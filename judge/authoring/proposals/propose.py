@@ -20,7 +20,7 @@ from judge.workbook.facts.sheets import Line, SheetFacts, Validation
 from judge.workbook.reader import open_workbook
 
 _SHOWN = 6
-"""How many things of one kind a line names."""
+"""At most this many objects of one kind are named in a line."""
 
 _WORDS_OF_PROPERTIES = {
     "fgcolor": "fill",

@@ -1,1 +1,1 @@
-"""Judges by the check boards of SheetCopilot: by its published evaluation, and as intended."""
+"""Judges by the check boards of SheetCopilot, as the published evaluation does and as intended."""

@@ -1,4 +1,4 @@
-"""The cells of a sheet as boards compare them: values, table at A1, fonts, colours, formats."""
+"""What boards compare of a sheet's cells: values, the table at A1, fonts, colours, formats."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CellLook:
         color: colour of its text, six hexadecimal digits.
         bold, italic: whether its text is bold or italic.
         underline: ``none``, ``single`` …
-        fill: colour of the background; white if it has none, as in the published functions.
+        fill: colour of the background; white without a fill, as in the published functions.
         code: code of its number format.
     """
 
@@ -140,7 +140,7 @@ def _interior(fill: Fill) -> str:
 
 @cache
 def format_class(code: str) -> str:
-    """Returns the published function's class of a number format, which depends on its code."""
+    """Returns the class that the published function gives a number format, by its code."""
     lower = code.lower()
     if "$" in lower or "¥" in lower or lower == "currency":
         return "currency"
@@ -283,7 +283,7 @@ class SheetCells:
 
     @cached_property
     def ends(self) -> tuple[int, int]:
-        """The cells that Ctrl+Down and Ctrl+Right lead to from A1."""
+        """The cells that Ctrl+Down and Ctrl+Right reach from A1."""
         rows = {key >> COLUMN_BITS for key in self.filled if key & COLUMN_MASK == 1}
         columns = {key & COLUMN_MASK for key in self.filled if key >> COLUMN_BITS == 1}
         return _end(rows, MAX_ROW), _end(columns, MAX_COLUMN)
@@ -387,7 +387,7 @@ class SheetCells:
 
 
 def _end(filled: Iterable[int], limit: int) -> int:
-    """Returns where Ctrl+arrow leads from the first cell of a line with these filled cells."""
+    """Returns where Ctrl+arrow goes from the first cell of a line with these filled cells."""
     places = set(filled)
     index = 1
     if 1 in places and 2 in places:

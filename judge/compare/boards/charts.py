@@ -1,4 +1,4 @@
-"""Charts as boards compare them: Excel's chart type, titles, axes, values of series."""
+"""What boards compare of charts: Excel's chart type, titles, axes, values of series."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from judge.workbook.workbook_parts import Tab
 
 _RELATIVE, _ABSOLUTE = 1e-5, 1e-8
 _MAX_CHARTS = 300
-"""Limit on the charts of a sheet; a sheet with more never has the same number as its gold."""
+"""Largest number of charts on a sheet; more never count as the same number as in the gold."""
 
 _GROUPINGS = {"stacked": "stacked", "percentStacked": "100 % stacked"}
 _WITH_MARKERS = {"lineChart", "scatterChart", "radarChart", "stockChart"}
@@ -35,7 +35,7 @@ class SeriesView:
     """A series of a chart, as boards compare it.
 
     Attributes:
-        x: its categories or x values; numbers from 1 if it has none.
+        x: its categories or x values; numbers from 1 if it has neither.
         y: its values.
         marker: ``none``, ``circle`` …; ``automatic`` for the default.
         trendlines: its trend lines.
@@ -209,8 +209,8 @@ def _shown(own: Labels | None, of_all: Labels | None) -> tuple[str, ...] | None:
 def _values(owner: BoardBook, source: Source, *, of_pivot: bool = False) -> tuple[object, ...]:
     """Returns the current values of a reference; if it names no cells, the chart's stored values.
 
-    The references of a pivot chart include the total at the end, which the chart does not show: it
-    has as many points as it stores.
+    The references of a pivot chart include the total at the end, which the chart does not show; so
+    only as many values are returned as the chart stores points.
     """
     if source.reference:
         values = _referenced(owner, source.reference)

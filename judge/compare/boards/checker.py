@@ -119,7 +119,7 @@ class BoardsChecker(Checker):
         compute: Compute,
         rules: Rules,
     ) -> Finding:
-        """Compares the answer with each gold by its board; one that accepts it is enough."""
+        """Compares the answer with each gold by that gold's board; one has to accept it."""
         if not golds:
             raise GoldFaultError("the task has no gold")
         try:
@@ -159,7 +159,7 @@ class BoardsChecker(Checker):
         case: TestCase,
         compute: Compute | None,
     ) -> Examination:
-        """Opens the golds, counts the first board's properties, and reports useless boards."""
+        """Opens the golds, counts the properties of the first board, and rejects useless boards."""
         doubts = []
         units = uncached = not_calculated = 0
         for gold in case.golds:

@@ -1,4 +1,4 @@
-"""Rules of conditional formats, as boards compare them."""
+"""What boards compare of the rules of conditional formats."""
 
 from __future__ import annotations
 

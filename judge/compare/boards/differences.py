@@ -28,8 +28,8 @@ SUBJECTS: Mapping[str, Subject] = {
     "format_conditions": Subject.FORMATS,
     "view": Subject.PANES,
 }
-"""Category -> its objects. Cells have none: their values and looks are compared column by column,
-in any order of columns, which a grid cannot show."""
+"""Category -> the objects that pages show for it. Cells have none: their values and looks are
+compared column by column, in any order of columns, which a grid cannot show."""
 
 _WHOLE = {
     "cells.values": "the table at A1 has the same values as in the gold",
@@ -161,7 +161,7 @@ class Differences:
         return about(subject, gold, output_sheet, (asked.name,))
 
     def sheet_count(self, expected: int, actual: int) -> None:
-        """Adds the difference that the answer has more or fewer worksheets than the gold."""
+        """Records that the answer has more or fewer worksheets than the gold."""
         position = DifferencePlace(PlaceKind.RULE, "0 (number of worksheets)")
         words = "The output has as many worksheets as the gold."
         self.listed.append(
@@ -177,7 +177,7 @@ class Differences:
         )
 
     def missing_sheet(self, number: int, name: str) -> None:
-        """Adds the difference that the answer lacks a sheet that the board checks."""
+        """Records that the answer lacks a sheet that the board checks."""
         asked = next((check for check in self.board.asked if check.sheet == number), None)
         position = DifferencePlace(PlaceKind.RULE, str(asked or number))
         message = f"the answer has no sheet that corresponds to {name!r}"

@@ -183,7 +183,7 @@ def _plain(sheet: SheetCells, key: int) -> CellValue:
 
 
 _MAX_PIVOTS = 300
-"""Limit on the pivot tables of a sheet; a sheet with more never has as many as its gold."""
+"""Largest number of pivot tables on a sheet; more never count as the same number as in the gold."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""The cells of an answer range compared with those of its gold: values, looks, what was kept."""
+"""Compares the cells of an answer range with its gold: values, looks, and what had to be kept."""

@@ -212,7 +212,7 @@ def needs_groups(options: CheckOptions, profile: Profile) -> bool:
 
 
 def reports_from_input(options: CheckOptions, profile: Profile) -> bool:
-    """Whether something that is reported with the verdict is computed from the input workbook."""
+    """Whether a figure that is reported with the verdict is computed from the input workbook."""
     return not profile.published and (options.examines_scope or options.measures_figures)
 
 

@@ -36,7 +36,7 @@ MAX_EDITS = 5_000
 """In how many cells two cases of a task may differ at most."""
 
 MAX_TRIES, ENOUGH = 12, 3
-"""How many single values are tried at most, and how many that change the answer are enough."""
+"""At most this many single values are tried; the trials end when this many changed the answer."""
 
 _STEP, _SMALL_STEP, _SMALL, _FACTOR = 7, 1, 10, 1.1
 
@@ -84,7 +84,7 @@ class NoChangeError(Exception):
 
     Args:
         reason: why it cannot be made.
-        detail: the place, for people; empty if it adds nothing to the reason.
+        detail: where it cannot be made, for people; empty if that adds nothing to the reason.
     """
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
@@ -129,7 +129,7 @@ def case_change(
 
 
 def _tables(workbook: Workbook) -> list[tuple[str, str, str]]:
-    """Returns sheet, name and cells of each table: one that grew is more than a changed value."""
+    """Returns sheet, name and cells of each table; a table that grew is not just a new value."""
     facts = BookFacts(workbook)
     sheets = [tab for tab in facts.tabs if tab.is_worksheet]
     return [(tab.name, table.name, table.place) for tab in sheets for table in facts.tables(tab)]
@@ -210,7 +210,7 @@ def value_changes(
 
 
 def _is_covered(key: int, merges: Sequence[Window]) -> bool:
-    """Whether a merged range hides a cell: it shows only its first cell."""
+    """Whether a cell is hidden in a merged range, which shows only its first cell."""
     place = key >> COLUMN_BITS, key & COLUMN_MASK
     return any(merge.holds(*place) and place != merge.first for merge in merges)
 
@@ -296,7 +296,7 @@ def _allows(workbook: Workbook, sheet: str, rule: Validation, value: CellValue) 
 
 
 def _limit(workbook: Workbook, sheet: str, text: str) -> float | None:
-    """Returns the limit of a validation, which is a number or a cell with one; None otherwise."""
+    """Returns the limit of a validation: a number, or that in a cell; None for anything else."""
     try:
         return float(text)
     except ValueError:

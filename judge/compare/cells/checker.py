@@ -1,4 +1,4 @@
-"""The checker of SpreadsheetBench: the cells of an answer position, by the rules of a profile."""
+"""The checker of SpreadsheetBench: compares the cells of a position by the rules of a profile."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from judge.compare.cells.comparison import Comparison, tell_erased
 from judge.compare.cells.computing import Compute, Computed, NoEngines, compute_and_check
 from judge.compare.cells.options import (
     CELL_RANGE,
+    FIGURE_OPTIONS,
     GROUPS,
     OFF,
     POSITION_OPTIONS,
@@ -76,19 +77,21 @@ class CellRangeChecker(Checker):
         }
         if options.get("relative_tolerance"):
             key["rules_version"] = RELATIVE_RULES_VERSION
-        if any(options.get(name, OFF) != OFF for name in ("formula_asked", "dynamic")):
+        if not options.get("formula_asked", OFF) == options.get("dynamic", OFF) == OFF:
             key["question"] = task.instruction
         return key
 
     def also_reads(self, task: Task, case: TestCase) -> Sequence[TestCase]:
-        """Returns the other cases whose inputs are read: all, if an option compares cases."""
+        """Returns the other cases whose inputs are read: all of them if an option needs them."""
+        if task.checker.options.keys().isdisjoint(FIGURE_OPTIONS):
+            return ()
         options = CheckOptions.of(task.checker.own_options)
         if options.dynamic != OFF and case.number == task.cases[0].number:
             return task.cases
         return (case,) if options.measures_figures else ()
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """Includes the input if more than the answer range is compared or reported."""
+        """Adds the input if more than the answer range is compared or reported."""
         options = CheckOptions.of(task.checker.own_options)
         inputs = needs_input(options, rules.profile) or reports_from_input(options, rules.profile)
         return Needs(inputs=inputs, engines=not rules.profile.reads_stored_values)

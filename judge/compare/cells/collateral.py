@@ -46,15 +46,15 @@ class Harm(enum.StrEnum):
     """How a cell outside the answer range differs from the input."""
 
     OVERWRITTEN = "overwritten"
-    """Input and gold hold the same, the output something else."""
+    """Input and gold have the same content, the output has another."""
     ERASED = "erased"
-    """Input and gold hold the same, the output nothing."""
+    """Input and gold have the same content, and the cell is blank in the output."""
     ADDED = "added"
-    """Input and gold hold nothing, the output something."""
+    """The cell is blank in input and gold, but not in the output."""
     OTHER = "other_than_gold"
     """The gold changed the cell, and the output changed it in another way."""
     AS_GOLD = "as_gold"
-    """The output holds the same as the gold, which is not damage."""
+    """The output has the same content as the gold, so this is not damage."""
 
 
 _NOTHING = Content(None, None)
@@ -261,10 +261,10 @@ class _SheetSides:
     """A sheet of the output, with its counterparts in input and gold.
 
     Attributes:
-        before_name, gold_name: names of the counterparts; None where there is none.
+        before_name, gold_name: names of the counterparts; None if a workbook has none.
         output_name: name of the sheet in the output.
         before, gold, output: contents of the sheet in each workbook.
-        in_gold, in_output: where each line of the input is in the gold and in the output.
+        in_gold, in_output: positions of the input's lines in the gold and in the output.
         answer: rectangles of the answer.
     """
 
@@ -425,7 +425,7 @@ def _restyled(before: Workbook, gold: Workbook, output: Workbook, sides: _SheetS
     first, second, third = (CellRange.of(name, WHOLE_SHEET) for name in names)
 
     def details(workbook: Workbook, area: CellRange, placed: Lines) -> dict[int, str]:
-        # Deleted lines have no look: their cells are compared with themselves, and so not counted.
+        # Deleted lines have no look; their cells are compared with themselves and never count.
         found = StyleChecker(before, workbook, _STYLE).details(
             first, area, lambda key: key if (there := placed.place(key)) is None else there, skip=()
         )

@@ -73,7 +73,7 @@ class Dynamic(enum.StrEnum):
     """How an answer reacts to changes of its inputs."""
 
     LIVE = "live"
-    """It followed every change as the gold did, and did not change otherwise."""
+    """It followed every change as the gold did, and nothing else in it changed."""
     HARD_CODED = "hard_coded"
     """It followed no change, and holds constants where the gold changed. This is a fact about the
     answer, and a fault only if a formula is required."""
@@ -117,7 +117,7 @@ class Difference:
         actual_formula: the output's formula, if it has one.
         detail: a remark for people, such as which style differs, why a formula was not calculated,
             or which sheets exist.
-        erased: the input's content of a cell that is blank in the output, if known.
+        erased: what the input holds in a cell that is blank in the output, if known.
     """
 
     kind: DifferenceClass
@@ -324,7 +324,7 @@ class Differences:
 
 
 def remark_on(expected: CellValue, actual: CellValue, *, expected_1904: bool = False) -> str:
-    """Returns a remark on what the two values do not show; empty if there is nothing to add.
+    """Returns a remark that explains the two values; empty if there is nothing to add.
 
     Args:
         expected: the gold's value.

@@ -48,7 +48,7 @@ class Compute(Protocol):
 
 
 class NoEngines:
-    """Computes nothing: formulas count with the values that the files store."""
+    """Computes nothing: formulas have the values that are stored in the files."""
 
     def fill(
         self,

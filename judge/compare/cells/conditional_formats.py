@@ -1,9 +1,9 @@
 """Compares the conditional formats of a rectangle: as text first, then by their effect.
 
 Rules with the same text are equal, and nothing is computed for them. If their text differs, the
-look of each cell under the conditions that hold there is compared. If it cannot be determined which
-conditions hold, the text decides, with a note. A side without rules does not match a side with
-rules, even if none of them holds: nothing else shows that the task required a rule.
+looks that the rules give each cell are compared. If it cannot be determined which rules hold, the
+text decides, and a note says so. A side without rules does not match a side with rules, even if
+none of them holds: nothing else shows that the task required a rule.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ class RuleQuestions:
         self._questions = questions
 
     def ask(self, rules: Sequence[SpokenRule], row: int, column: int) -> None:
-        """Adds everything that decides the look of a cell."""
+        """Adds everything on which the look of a cell depends."""
         for rule in rules:
             if rule.rule.kind in AGGREGATES:
                 self._questions.ranges[rule_range(self._sheet, rule)] = None
@@ -390,7 +390,7 @@ def _within(key: int, windows: Sequence[Window]) -> bool:
 # -- the comparison --------------------------------------------------------------------------------
 
 OTHER_RULES = "other conditional formats"
-"""End of a difference's detail if only the text of the rules was compared."""
+"""The detail of a difference ends with this if only the text of the rules was compared."""
 
 _ONE_SIDED = "one side has no such rule"
 _TOO_MANY = f"there are more than {MAX_EVALUATED:,} conditions to evaluate"

@@ -1,4 +1,4 @@
-"""Questions of a comparison about conditions of conditional formats, and their answers.
+"""The conditions of conditional formats that a comparison needs, and whether they hold.
 
 The comparison does not compute formulas. If the rules of two workbooks differ as text, it lists the
 conditions that it needs (:class:`Questions`). The caller computes them and passes in the answers
@@ -14,7 +14,7 @@ from types import MappingProxyType
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 
 ConditionKey = tuple[str, str]
-"""A condition: the sheet to which it applies, and its formula with the references of its cell."""
+"""A condition: its sheet, and its formula with the references that it has in the cell."""
 
 MAX_CONDITIONS = 10_000
 """How many conditions per workbook are computed; the others are compared as text. LibreOffice takes
@@ -59,7 +59,7 @@ class Answers:
         truths: condition -> whether it holds.
         unknown: condition -> why that could not be determined.
         values: values of the formula cells of the ranges.
-        otherwise: the reason for conditions that are in neither mapping.
+        otherwise: why the conditions that are in neither mapping were not determined.
         engines: names and versions of the engines that were used.
     """
 
@@ -82,7 +82,7 @@ class ConditionAnswers:
 
 
 NO_ANSWERS = ConditionAnswers()
-"""For comparisons in which no condition was evaluated."""
+"""The answers if no condition was evaluated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,22 +52,22 @@ if TYPE_CHECKING:
     from judge.compare.cells.computing import Compute
 
 _MAX_ALONE = 2_000
-"""How many formulas are traced separately if some of them are volatile."""
+"""If some formulas are volatile, at most this many are traced separately."""
 
 _UNCOMPUTED = frozenset(("GETPIVOTDATA", "TABLE"))
-"""Functions whose sources only a spreadsheet program recomputes."""
+"""Functions that read data which only a spreadsheet program recomputes."""
 
 _ELSEWHERE = frozenset(("CUBEVALUE", "RTD", "WEBSERVICE"))
 """Functions that read data from outside the workbook."""
 
 _UNNAMED = frozenset(("INDIRECT", "OFFSET"))
-"""Functions that read cells which the formula does not name."""
+"""Functions that read cells which are not named in the formula."""
 
 _MAX_STEPS = 50_000
 """How many formulas are traced through defined names and tables."""
 
 _MAX_LOOKS = 1_000_000
-"""How many pairs of formulas are compared to find circular references."""
+"""At most this many pairs of formulas are compared to find circular references."""
 
 _Place = tuple[int, int]
 """A cell of the answer: the number of its rectangle, and its key in the gold."""
@@ -147,7 +147,7 @@ class _Measure:
         )
 
     def finding(self) -> DynamicFinding:
-        """Makes the changes, and returns the class of the output with the changes that show it."""
+        """Tries the changes; returns the class of the output, and the changes that show it."""
         cells, precedents = self._formulas()
         first, last = self._computed(self._gold, own=True), self._computed(self._output, own=False)
         known = [c for c in cells if c not in first.unknown and c not in last.unknown]
@@ -353,7 +353,7 @@ class _Measure:
         last: _Values,
         problems: list[str],
     ) -> Trial | None:
-        """Tries a change; returns None and notes the reason if the change shows nothing."""
+        """Tries a change; returns None and records the reason if it shows nothing."""
         try:
             gold = change.made_in(self._gold)
             output = gold if self._output is self._gold else change.made_in(self._output)
@@ -479,7 +479,7 @@ class Ground:
 
     @staticmethod
     def of_all(grounds: Sequence[Ground]) -> Ground:
-        """Merges several grounds, with each rectangle once."""
+        """Merges several grounds and keeps each rectangle only once."""
         reads: dict[str, dict[Window, None]] = {}
         for ground in grounds:
             for sheet, windows in ground.reads.items():
@@ -502,7 +502,7 @@ class Grounds:
         )
 
     def of(self, cells: Sequence[tuple[str, Cell]]) -> Ground:
-        """Returns what formula cells, given with their sheets, depend on."""
+        """Returns the cells on which formula cells depend."""
         reads: dict[str, dict[Window, None]] = {}
         seen: set[CellRef] = set()
         todo = list(cells)
@@ -539,7 +539,7 @@ class Grounds:
         return Reason.NOT_RECALCULATED if said.functions & _UNCOMPUTED else None
 
     def _is_circular(self, steps: Sequence[Followed]) -> bool:
-        """Whether a formula reads one that comes after it, which happens only in a circle.
+        """Whether a formula reads a formula that is computed after it: they form a circle.
 
         If the workbook does not allow circular references, no engine has a value for them. If it
         does, values depend on the previous ones.

@@ -73,7 +73,7 @@ class DynamicFinding:
 
     @property
     def is_fault(self) -> bool:
-        """Whether a formula is required, and the answer does not follow."""
+        """Whether the answer does not follow its inputs although a formula is required."""
         measured = self.kind not in {Dynamic.LIVE, Dynamic.NOT_MEASURABLE}
         return measured and self.asked is Asked.FORMULA
 

@@ -1,4 +1,4 @@
-"""Splits an answer range into cells to change and cells to keep. Pure except for reading.
+"""Splits an answer range into cells to change and cells to keep.
 
 The rule that decides by these groups whether a task is solved is that of SpreadsheetBench 2.
 :func:`published_shares` is its published form, which rounds and treats a group without cells as a
@@ -104,8 +104,8 @@ def group_cells(
     """Splits the cells of an answer range into those to change and those to keep.
 
     Gold and input are compared by the rules for output and gold, except that rows have to be in
-    order and that extra values count. A sheet that the input lacks counts as blank, so that
-    everything the gold has on it had to be added.
+    order and that extra values count. A sheet that the input lacks counts as blank, so all content
+    of the gold's sheet had to be added.
 
     Args:
         before: the input.

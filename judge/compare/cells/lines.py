@@ -1,4 +1,4 @@
-"""Matches the rows and columns of two sheets of which one had lines inserted or deleted."""
+"""Matches rows and columns of two sheets after lines were inserted or deleted in one of them."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def _moved(contents: Contents, lines: Lines) -> Contents:
 
 
 _Line = Mapping[int, tuple[type, object]]
-"""Position in a line -> type and value of the content there; of a formula, only its shape."""
+"""Position in a line -> type and value of its content; for a formula, only the formula's shape."""
 
 
 def _placed(
     first: Contents, second: Contents, answer: Sequence[Window], *, by_row: bool
 ) -> tuple[Mapping[int, int | None] | None, int]:
-    """Returns line -> line and the number of shifts; None and 0 if no line was shifted."""
+    """Maps lines to lines, and counts shifts; returns None and 0 if no line was shifted."""
     one, two = (_lines(each, answer, by_row=by_row) for each in (first, second))
     for alike in (_in_common_positions, _in_common_contents):
         placed, shifts = _matched(*alike(one, two))
@@ -170,10 +170,10 @@ def _in_common_contents(
 def _matched(
     first: Mapping[int, Hashable], second: Mapping[int, Hashable]
 ) -> tuple[Mapping[int, int | None] | None, int]:
-    """Returns line -> line and the number of shifts; None and 0 if no line was shifted.
+    """Maps lines to lines, and counts shifts; returns None and 0 if no line was shifted.
 
-    Lines that have the same order on both sides decide. They have to be at least half of all lines,
-    and more than the lines that have not moved.
+    Only lines that have the same order on both sides are matched. They have to be at least half of
+    all lines, and more than the lines that have not moved.
     """
     anchors = list(_anchors(first, second))
     in_place = sum(second.get(line) == held for line, held in first.items())

@@ -1,4 +1,4 @@
-"""Options of the cell range checker that a task or a command can set. Pure."""
+"""Options of the cell range checker that a task or a command can set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CELL_RANGE = "cell_range"
 """Name of the checker that compares the cells of an answer position."""
 
 POSITION_OPTIONS = ("answer_position", "answer_sheet")
-"""Options for the position of the answer, and the sheet that the suite names in addition. The
+"""Options with the position of the answer and the sheet that the suite names in addition. The
 question states both as well."""
 
 
@@ -60,7 +60,7 @@ def position_of(spec: CheckerSpec) -> tuple[str, str | None]:
 
 OFF, NOTE, FAIL = "off", "note", "fail"
 SCOPE_CHOICES = (OFF, NOTE, FAIL)
-"""Values of an option of scope: not examined, reported with the verdict, part of the verdict."""
+"""Values of an option of scope: do not examine, report with the verdict, make part of it."""
 
 SCOPE_OPTIONS = ("keep", "formula_asked")
 FIGURE_OPTIONS = ("collateral", "dynamic")

@@ -266,7 +266,7 @@ class _RangeComparison:
         return keys
 
     def _by_formulas(self, keys: set[int], deciding: set[int]) -> set[int]:
-        """Returns the keys that differ if the ``deciding`` cells are compared by their formulas."""
+        """Returns the keys that differ, comparing the ``deciding`` cells by their formulas."""
         for key in deciding:
             first = self._gold.sheet.formula(key)
             second = self._output.sheet.formula(self.output_key(key))

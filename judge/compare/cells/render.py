@@ -244,7 +244,7 @@ def comparison_to_json(comparison: Comparison) -> CaseComparison:
 
 
 def computed_to_json(computed: ComputedValues, limit: int) -> SheetValues:
-    """Converts computed values to JSON, first ones in reading order: sheet -> address -> value.
+    """Converts the first computed values, in reading order, to JSON: sheet -> address -> value.
 
     Dates and times become ``{"date": "2024-01-31T00:00:00"}``, so that no string is mistaken for a
     date.

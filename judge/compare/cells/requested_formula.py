@@ -124,7 +124,7 @@ def find_asked_formula(
 
     Args:
         words: the words of the question that ask for a formula; empty without a question.
-        before: the input workbook; None if there is none.
+        before: the input workbook; None if the case has no input.
         gold: the gold workbook.
         output: the output workbook.
         gold_ranges: rectangles of the answer in the gold.

@@ -1,6 +1,6 @@
-"""Finds faults beyond wrong values: lost features, and constants where formulas are requested.
+"""Finds faults other than wrong values: lost features, and constants instead of formulas.
 
-The findings enter the comparison as notes, or as differences if the options say so.
+The findings are added to the comparison as notes, or as differences if the options say so.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class Kept:
     Attributes:
         counts: kind -> how many features of that kind were lost (all are counted).
         losses: the first losses.
-        redefined: for each name that the output defines in other words, its definitions in the
-            input and gold and in the output. They do not count as losses.
+        redefined: for each name that the output defines differently, its definition in input and
+            gold, and that in the output. They do not count as losses.
     """
 
     counts: Mapping[str, int]
@@ -153,10 +153,10 @@ def find_losses(
 
 
 def _parts_of_lost_charts(first: Features, expected: Features, actual: Features) -> Counter[str]:
-    """Label of a part -> how many may be gone because whole charts are, which count by themselves.
+    """Label of a chart's part -> how many are gone together with charts, which count already.
 
-    Which of several charts of the same types was lost is not known; it is taken to be the one
-    with the most parts.
+    If one of several charts of the same type was lost, it is unknown which one; it is taken to be
+    the one with the most parts.
     """
     gone: Counter[str] = Counter()
     for (kind, content), held in first:
@@ -186,7 +186,7 @@ def _kept(kind: FeatureKind, content: str, held: Held, expected: Features) -> in
 def _lost_place(
     held: Held, in_gold: Sequence[tuple[str, str]], in_output: Sequence[tuple[str, str]]
 ) -> tuple[str, str]:
-    """Returns sheet and cells of the first lost feature; another with the same content may stay."""
+    """Returns sheet and cells of the first lost feature, even if one with equal content is left."""
     left = Counter((folded(sheet), where) for sheet, where in in_output)
     kept = {(folded(sheet), where) for sheet, where in in_gold}
     for sheet, where in held.places:
@@ -199,7 +199,7 @@ def _lost_place(
 
 
 def _on_lost_sheet(kind: FeatureKind, held: Held, expected: Features, lost: Features) -> bool:
-    """Whether the feature's whole sheet was lost, which is reported instead."""
+    """Whether the feature's whole sheet was lost; then only the sheet is reported."""
     sheet = folded(held.sheet)
     return (
         kind is not FeatureKind.SHEET

@@ -1,4 +1,4 @@
-"""The sides of a comparison: a workbook with its computed values, and one rectangle of it."""
+"""The sides of a comparison: workbooks with computed values, and rectangles of them."""
 
 from __future__ import annotations
 
@@ -137,11 +137,11 @@ class ScopeSources:
 
     Attributes:
         before: the input workbook, or None.
-        question: the instruction of the task; None if there is none: then a caller who sets
-            ``formula_asked`` counts as requesting a formula.
+        question: the instruction of the task; None if unknown. In that case, setting
+            ``formula_asked`` means that a formula is requested.
         problem: why there is no input.
-        others: the other cases of the task, for the option ``dynamic``; None for all cases but the
-            first, on which alone it is measured.
+        others: the other cases of the task, for the option ``dynamic``, which is measured only on
+            the first case; None for all further cases.
     """
 
     before: Workbook | None = None

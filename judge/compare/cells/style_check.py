@@ -120,9 +120,8 @@ def _rule_side(side: RangeSide, answers: Answers) -> RuleSide:
 class StyleChecker:
     """Compares style attributes of two workbooks.
 
-    A cell that the file does not store has the workbook's first cell format. Conditional formats
-    are compared in addition to the cells' own formats, by
-    :mod:`judge.compare.cells.conditional_formats`.
+    A cell that is not stored in the file has the workbook's first cell format. Conditional formats
+    are compared as well, by :mod:`judge.compare.cells.conditional_formats`.
 
     Args:
         gold: the gold workbook.

@@ -1,4 +1,4 @@
-"""Whether two cell values agree under the rules of a profile, and how they differ. Pure."""
+"""Decides whether two cell values agree under the rules of a profile, and how they differ."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def comparator(
 
 
 def _comparable(profile: Profile) -> Callable[[CellValue], CellValue]:
-    """Returns a function that gives values with the same meaning under a profile the same type."""
+    """Returns a function that converts values with one meaning under a profile to one type."""
     plain_numbers = profile.text_numbers is TextNumbers.PLAIN
 
     def comparable(value: CellValue) -> CellValue:
@@ -176,7 +176,7 @@ def _dates_agree(
 
 
 def _are_stored_alike(first: CellValue, second: CellValue) -> bool:
-    """Whether two values are stored as numbers, and at least one shows a time or a duration."""
+    """Whether both values are stored as numbers, and at least one shows a time or a duration."""
     times, numbers = (dt.time, dt.timedelta), (float, dt.time, dt.timedelta, dt.datetime)
     return (isinstance(first, times) or isinstance(second, times)) and (
         isinstance(first, numbers) and isinstance(second, numbers)

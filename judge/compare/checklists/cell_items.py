@@ -51,7 +51,7 @@ MAX_CELLS = 100_000
 
 _NEAR_ZERO = 1e-9
 _BOUND_NOISE = 1e-9
-"""Excess over the tolerance, as a share of it, that still counts as a rounding error."""
+"""The tolerance may be exceeded by this share of it, which counts as a rounding error."""
 
 _DAYS = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -357,7 +357,7 @@ def colour_class(rgb: str) -> str:
 
 
 def source_of(cell: Cell) -> str:
-    """Returns where the value of a cell comes from, as bankers distinguish it by colour.
+    """Returns the source of a cell's value, which bankers show by its colour.
 
     Returns:
         ``typed`` for a number, ``file`` or ``sheet`` for a formula that refers to another file or

@@ -58,7 +58,7 @@ def text_of_file(workspace: Workspace, name: str) -> str:
     Raises:
         MissingError: the answer has no such file.
         WorkbookError: the file cannot be read.
-        RecalcError: PDF cannot be read here.
+        RecalcError: this machine cannot read PDF files.
     """
     path = workspace.path_of(name).lower()
     data = workspace.read(name)

@@ -1,7 +1,7 @@
 """The options of the checker ``checklist``: items with points, and groups of them.
 
-An item states a requirement in the fields that its kind declares (:mod:`.kinds`), and the points
-it is worth. Judging an item on an answer gives an :class:`Outcome`.
+An item states a requirement, in the fields that its kind declares (:mod:`.kinds`), and the points
+that it is worth. Judging an item on an answer gives an :class:`Outcome`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _COMMON = ("id", "kind", "group", "points", "penalty", "words", "file", "gates")
 
 
 class Reading(enum.StrEnum):
-    """The interpretation by which an item is judged."""
+    """A reading: the interpretation by which an item is judged."""
 
     OFFICIAL = "official"
-    """As the suite's published code decides, including its faults."""
+    """The reading of the suite's published code, including its faults."""
     STANDARD = "standard"
-    """As the item is meant."""
+    """The reading that the suite's authors intended."""
 
 
 class State(enum.StrEnum):
@@ -152,7 +152,7 @@ class Outcome:
     """The result of judging an item.
 
     Attributes:
-        share: the share of the item that holds, from 0 to 1; the item holds at 1.
+        share: how much of the item holds, from 0 to 1; the item counts as holding only at 1.
         expected: the expected value, as JSON.
         found: the value in the answer, as JSON.
         place: the position, such as ``Sheet1!B2`` or a file; empty if there is no single position.

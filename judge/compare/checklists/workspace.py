@@ -31,7 +31,7 @@ REPLY = "reply.json"
 
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xltx", ".xltm")
 MAX_STEPS_OF_A_CHECKLIST = 3 * MAX_STEPS
-"""Largest number of matching steps for all patterns of a list together on one answer."""
+"""Largest number of matching steps that all patterns of a list may take together on one answer."""
 _MAX_REPLY_CHARS = 5_000_000
 _MAX_DEPTH = 200
 
@@ -190,8 +190,8 @@ class Workspace:
     def path_of(self, name: str) -> str:
         """Returns the normalized path of the file that an item names.
 
-        If the answer is a single file, a plain name with the same ending, or the main path, also
-        leads to it.
+        If the answer is a single file, the main path, or a plain name with the same suffix, also
+        refers to it.
         """
         path = posixpath.normpath(name) if name else self.main
         names = [name for name in self.files if name != REPLY]

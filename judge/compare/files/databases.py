@@ -85,7 +85,7 @@ def right_database(asked: Asked) -> Wrong | None:
 
 
 def published_database(asked: Asked) -> float:
-    """Compares as published: an unreadable database is wrong, an empty ``check_type`` is right."""
+    """Compares as published: an unreadable database fails, an empty ``check_type`` passes."""
     if asked.answer is None:
         return 0.0
     options, _ = _asked_of(asked)

@@ -131,7 +131,7 @@ def _meets(value: Any, rule: Mapping[str, Any]) -> bool:
 
 
 def right_check_json(asked: Asked) -> Wrong | None:
-    """Returns the first rule that fails; a missing key meets none, numbers index only lists."""
+    """Returns the first rule that fails; a missing key meets no rule, numbers index only lists."""
     expected, unexpected = _listed(asked, "expect"), _listed(asked, "unexpect")
     if not expected and not unexpected:
         raise PublishedError("ValueError", "no key is expected or unexpected", Side.RULES)

@@ -22,10 +22,10 @@ class Asked:
     """One metric of a task, with the answer and the gold that it compares.
 
     Attributes:
-        answer: bytes of the submitted file; None if there is none.
+        answer: bytes of the submitted file; None if no file was submitted.
         text: the typed answer; None if the answer is a file.
         gold: bytes of the gold; None if the metric has no gold.
-        rules: what the task gives instead of a gold.
+        rules: the rules that the task gives instead of a gold.
         options: the metric's own options.
         evaluator: the published evaluator whose functions are used.
         files: reads databases and PDF files in the sandbox; None if there is no sandbox.

@@ -62,8 +62,8 @@ class MetricCall:
     Attributes:
         func: its published name.
         result: name of the file that it checks; empty for the only file, or the typed answer.
-        gold: name of its gold; empty if it has none.
-        expected: what the task gives instead of a gold.
+        gold: name of its gold; empty if the metric needs no gold.
+        expected: the data that the task gives instead of a gold.
         options: options of the metric.
     """
 
@@ -76,7 +76,7 @@ class MetricCall:
 
 @dataclass(frozen=True, slots=True)
 class MetricOptions:
-    """The metrics that one or several files have to meet.
+    """The metrics of a task, which one or several files have to meet.
 
     Attributes:
         metrics: the metrics, in order.

@@ -90,7 +90,7 @@ def _read(asked: Asked, data: bytes, side: Side, *, texts: bool = True) -> Mappi
 
 
 def published_pages(asked: Asked) -> float:
-    """Compares the number of pages with that in the task."""
+    """Compares the number of pages with the number in the task."""
     if asked.answer is None:
         return 0.0
     rule = {"method": asked.rule("relation"), "ref": asked.rule("ref_value")}
@@ -102,7 +102,7 @@ def published_pages(asked: Asked) -> float:
 
 
 def right_pages(asked: Asked) -> Wrong | None:
-    """Compares the number of pages with that in the task."""
+    """Compares the number of pages with the number in the task."""
     rule = {"method": asked.rule("relation"), "ref": asked.rule("ref_value")}
     if asked.answer is None:
         return MISSING

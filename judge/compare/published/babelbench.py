@@ -1,9 +1,9 @@
-"""Decides as BabelBench's published script whether a value is accepted, faults included. Pure.
+"""Decides whether a value is accepted as BabelBench's published script does, faults included.
 
-The rules are those of ``cal_eval_metric.py`` (FFD8FFE/babelbench at 3204319); ``int`` truncates,
-any number in text may be the right one, lists are compared within 1e-4 whatever the suite says,
-and text in place of a number ends the script with an exception. Nothing is executed: see
-:mod:`judge.compare.values.rules` for what that leaves open.
+The rules are those of ``cal_eval_metric.py`` (FFD8FFE/babelbench at 3204319). ``int`` truncates,
+any number in a string may be the right one, and lists are compared within 1e-4 whatever the suite
+says. Text in place of a number ends the script with an exception. Nothing is executed:
+:mod:`judge.compare.values.rules` says which values therefore cannot be decided.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """OpenComputer's own checks of a LibreOffice Calc document, faults included.
 
 Written from the behaviour of ``verifiers/libreoffice_calc/libreoffice_calc.py`` and
-``evaluation/runtime/verification.py`` at echo0715/OpenComputer@76c5ec32. The published code looks
-at the document that LibreOffice has open, with its formulas computed; this module looks at the
+``evaluation/runtime/verification.py`` at echo0715/OpenComputer@76c5ec32. The published code checks
+the document that is open in LibreOffice, with its formulas computed; this module checks the
 workbook with the cascade's values. The faults are numbered O1 to O12 in docs/checklists.md.
 """
 

@@ -1,4 +1,4 @@
-"""Decides the file criteria of rewardkit as that package does.
+"""Decides the file criteria of rewardkit in the same way as that package.
 
 Written from the behaviour of ``rewardkit/criteria`` of harbor-rewardkit 0.2.3 (Apache-2.0). A
 criterion returns a number from 0 to 1; if it raises, rewardkit ends without any reward.

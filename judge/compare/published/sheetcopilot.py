@@ -1,8 +1,8 @@
 """Judges boards as the published evaluation judges them in Excel, its faults included.
 
 Source: agent/utils/compare_sheets.py and agent/evaluation.py of the published repository;
-docs/boards.md lists what it does not look at. Values of formulas are those that Excel would show,
-so they are computed where a file has none.
+docs/boards.md lists what they do not check. Formulas have the values that Excel would show, so a
+value is computed if the file has none.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ class OfficialJudge:
         failed = [_rule_fails(a, b, asked) for a in first for b in second]
         if not failed or not all(failed):
             return  # no rules at all, or one matching pair, is enough
-        # Of a single pair only what the board asks counts; of several, that none of them agrees.
+        # With one pair, only the board's properties count; with several, that no pair agrees.
         names = (
             [failure for failure in failed[0] if failure in asked]
             if len(failed) == 1
@@ -238,7 +238,7 @@ class OfficialJudge:
     # -- panes -----------------------------------------------------------------------------------
 
     def _panes(self, checked: Sequence[int]) -> None:
-        """Compares panes: the n-th checked sheet by the pane of the n-th sheet of the workbook."""
+        """Compares panes: for the n-th checked sheet, the one of the workbook's n-th sheet."""
         golds, answers = self._gold.book.workbook.tabs, self._answer.book.workbook.tabs
         pairs = list(zip(golds, answers, strict=False))
         if any(tab.state != "visible" for tab in (*pairs[-1],)):
@@ -303,7 +303,7 @@ def _values_agree(first: tuple[str, object], second: tuple[str, object]) -> bool
 
 
 def _single_header(sheet: SheetCells) -> str:
-    """The header of a table of one cell: the first letter, since its value is not a list of rows.
+    """The header of a one-cell table: its first letter, as the value is a string and not rows.
 
     Raises:
         PublishedError: the value is not a string.

@@ -6,9 +6,9 @@ does that a reader would not expect:
 - A position is cut at every comma and bang, and quotes (but not spaces) are taken off both ends.
 - A part without a sheet belongs to the gold's first sheet; ``answer_sheet`` is never read.
 - The corners of a range are read letter by letter, each as its code minus 64, so that lower-case
-  letters and spaces name unintended columns; columns below 1 make the script fall over, and a
-  range whose end is before its start holds no cell and is accepted.
-- A whole column, two colons or two bangs make it fall over, which counts as not accepted.
+  letters and spaces name unintended columns. Columns below 1 make the script crash. A range whose
+  end is before its start holds no cell and is accepted.
+- A whole column, two colons or two bangs make it crash, which counts as not accepted.
 - Numbers, booleans and strings that Python reads as numbers are rounded to two binary decimals;
   ``nan`` differs from itself. Dates are rounded to the nearest whole day and equal that number;
   times lose their last three characters. Blank equals the empty string.
@@ -79,7 +79,7 @@ def official_parts(
         The parts, or None if the output lacks a sheet, which is not accepted.
 
     Raises:
-        ScriptError: the script falls over.
+        ScriptError: the script crashes.
     """
     parts: list[OfficialPart] = []
     lacking = False
@@ -104,7 +104,7 @@ def script_window(cells: str) -> Window | None:
     """Returns the cells of a range as the published scripts read it; None if it holds no cell.
 
     Raises:
-        ScriptError: the script falls over.
+        ScriptError: the script crashes.
     """
     if ":" not in cells:
         cell = parse_cell(cells)
@@ -145,7 +145,7 @@ def official_agree(expected: CellValue, actual: CellValue) -> bool:
     """Returns whether the script considers two values equal.
 
     Raises:
-        ScriptError: the script falls over at one of them.
+        ScriptError: the script crashes on one of them.
     """
     first, second = transformed(expected), transformed(actual)
     if first in {"", None} and second in {"", None}:
@@ -157,7 +157,7 @@ def transformed(value: CellValue) -> CellValue:
     """Converts a value as the published scripts do: rounded, dates as days, strings as numbers.
 
     Raises:
-        ScriptError: the script falls over.
+        ScriptError: the script crashes.
     """
     if isinstance(value, ErrorValue):
         return value.code
@@ -228,7 +228,7 @@ def check_officially(
         output: the output workbook.
         gold_computed: computed values of the gold, which replace those in the file.
         output_computed: computed values of the output, likewise.
-        max_differences: most differences that are listed; all are counted.
+        max_differences: how many differences are listed at most; all are counted.
 
     Raises:
         WorkbookError: cells that the script reads cannot be read here.
@@ -256,7 +256,7 @@ def check_officially(
                 )
             equal = not differences.cells
     except ScriptError as error:
-        notes.append(f"the published script falls over and does not accept: {error}")
+        notes.append(f"the published script crashes, which counts as not accepted: {error}")
     return Comparison(
         equal=equal,
         profile=PROFILE_NAME,

@@ -3,8 +3,8 @@
 Rewritten from the behaviour of its ``evaluation.py``, and checked against recorded verdicts of its
 functions. What it does that a reader would not expect:
 
-- Numbers agree up to 1 % of the larger one, so that the years 2023 and 2024 do. Dates become whole
-  days first, and then agree up to 1 % of their serial number, which is more than a year.
+- Numbers agree within 1 % of the larger one; so do the years 2023 and 2024. Dates become whole
+  days first, and then agree within 1 % of their serial number, which is more than a year.
 - ``-``, ``N/A``, ``#DIV/0!`` and their like mean the same. None is 0, the empty string is not.
 - Strings that Python reads as numbers are those numbers, rounded to two decimals; ``nan``
   differs from itself. Strings that begin with ``=`` are compared without dollar signs
@@ -78,7 +78,7 @@ def values_agree(expected: Written, actual: Written) -> bool:
     """Returns whether the script considers two values equal.
 
     Raises:
-        ScriptError: the script falls over at one of them.
+        ScriptError: the script crashes on one of them.
     """
     if isinstance(expected, TableFormula) or isinstance(actual, TableFormula):
         return False
@@ -125,7 +125,7 @@ def formulas_agree(expected: Written, actual: Written) -> bool:
     """Returns whether the script considers two cells equal when their formulas count.
 
     Raises:
-        ScriptError: the script falls over at one of them.
+        ScriptError: the script crashes on one of them.
     """
     if isinstance(expected, str) and isinstance(actual, str) and expected[:1] == actual[:1] == "=":
         return _normalised(expected) == _normalised(actual)
@@ -163,7 +163,7 @@ def script_ranges(position: str) -> list[tuple[str | None, str]]:
     quote everything up to the next quote is a single part.
 
     Raises:
-        ScriptError: the script falls over.
+        ScriptError: the script crashes.
     """
     parts: list[tuple[str | None, str]] = []
     for part in _split(position):
@@ -217,7 +217,7 @@ def script_colour(attributes: Mapping[str, str] | None) -> str:
         attributes: attributes of the font's colour element; None if the font has no such element.
 
     Raises:
-        ScriptError: openpyxl does not read such a colour.
+        ScriptError: openpyxl cannot read such a colour.
     """
     if attributes is None or "indexed" in attributes:
         return _BLACK
@@ -253,7 +253,7 @@ def _tinted(colour: str | None, tint: float) -> str:
 PROFILE_NAME = "ssb2-official"
 
 _MAX_COLOURED = 4_000_000
-"""Most cells of a range that are listed one by one if two workbooks differ in their first font."""
+"""At most this many cells of a range are listed if two workbooks differ in their first font."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ def check_ssb2(
         before: the input workbook.
         mode: the properties that are compared.
         by_groups: whether the task's rule decides, instead of every cell.
-        max_differences: most differences that are listed; all are counted.
+        max_differences: how many differences are listed at most; all are counted.
 
     Returns:
         The comparison. If the script crashes, nothing is accepted and both shares are 0.
@@ -310,7 +310,7 @@ def check_ssb2(
             differing_cells=0,
             difference_counts={},
             differences=(),
-            notes=(f"the published script falls over and does not accept: {error}",),
+            notes=(f"the published script crashes, which counts as not accepted: {error}",),
             official_equal=False,
             shares=GroupShares(0.0, 0.0),
         )
@@ -522,7 +522,7 @@ def _differing(first: _RangeCells, second: _RangeCells) -> set[int]:
     """Returns the keys of the cells that the script considers different.
 
     Raises:
-        ScriptError: the script falls over at one of them.
+        ScriptError: the script crashes on one of them.
     """
     expected, actual = first.cells, second.cells
     candidates = {*unequal_keys(expected, actual), *(actual.keys() - expected.keys())}

@@ -62,7 +62,7 @@ class Book:
         return CellTexts(self.workbook.package)
 
     def tab(self, name: str) -> Tab | None:
-        """Returns the worksheet with a name; None if there is none."""
+        """Returns the worksheet with a name; None if it does not exist."""
         return next(
             (tab for tab in self.workbook.tabs if tab.name == name and tab.is_worksheet), None
         )
@@ -90,14 +90,14 @@ class Book:
         return self.printed[name]
 
     def touch(self, sheet: str, row: int, column: int) -> None:
-        """Notes that a cell was read, which creates it in the published evaluator."""
+        """Records that a cell was read, which creates the cell in the published evaluator."""
         rows, columns = self.touched.get(sheet, (0, 0))
         self.touched[sheet] = max(rows, row), max(columns, column)
 
 
 @dataclass(frozen=True, slots=True)
 class SheetRef:
-    """A sheet that a rule names: its book, which may be missing, and its name."""
+    """A sheet that a rule names: its name, and its workbook, which may be missing."""
 
     book: Book | None
     name: str
@@ -171,7 +171,7 @@ def prints_beside(workbook: Path) -> Mapping[str, Sequence[str]]:
 
 
 def prints_of(files: Sequence[AnswerFile]) -> Mapping[str, Sequence[str]]:
-    """Reads the submitted files after the first, the workbook: name of a sheet -> its lines."""
+    """Reads the submitted files other than the workbook: name of a sheet -> its lines."""
     prints = {}
     start = f"{PurePath(files[0].name).stem}-" if files else ""
     for file in files[1 : _MAX_FILES + 1]:

@@ -62,7 +62,7 @@ class Judged:
 
     Args:
         answer: the workbook to judge.
-        gold: the gold; None if the task has none.
+        gold: the gold; None if the task has no gold.
         compute: computes formulas.
         origin: where the answer comes from.
     """

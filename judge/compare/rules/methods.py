@@ -173,7 +173,7 @@ def method_holds(value: object, method: Mapping[str, Any]) -> bool:
         return False
 
 
-# -- how alike two strings are ---------------------------------------------------------------------
+# -- similarity of strings -------------------------------------------------------------------------
 # The similarity of two strings, as in ``rapidfuzz.fuzz.ratio``.
 
 _MAX_CHARS = 32_768

@@ -109,8 +109,8 @@ def left_over(
 ) -> tuple[list[Mapping[str, Any]], list[Element]]:
     """Matches validations and entries one to one; returns unmet entries and extra validations.
 
-    Cells that no entry mentions may have other validations, unless the rule has no entries and so
-    requires that there are no validations.
+    Cells that no entry mentions may have other validations. But a rule without entries requires
+    that there are no validations at all.
 
     Raises:
         PublishedError: the rule is at fault.

@@ -1,4 +1,4 @@
-"""Charts, pivot tables, filters, rows and columns in a form that is compared as a whole."""
+"""Charts, pivot tables, filters, rows and columns, in the form in which they are compared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judge.workbook.facts.sheets import Filter
 from judge.workbook.tree import is_on, number, whole
 from judge.workbook.workbook_parts import Tab
 
-# -- how large a chart is on its sheet -------------------------------------------------------------
+# -- the size of a chart ---------------------------------------------------------------------------
 # The size of a chart on its sheet, for every kind of anchor.
 
 _EMU_PER_CM = 360_000
@@ -35,8 +35,8 @@ def chart_size(book: Book, tab: Tab, anchor: Anchor | None) -> tuple[int, int] |
     """Returns width and height of a chart in whole centimetres.
 
     Programs store a chart's size in different ways, and round differently when they convert it.
-    Sizes are rounded up from three quarters of a centimetre, because programs do not give charts
-    sizes near that value.
+    Sizes are rounded up from three quarters of a centimetre on, because programs do not give charts
+    sizes near such a value.
 
     Raises:
         WorkbookError: the sheet is broken or over a limit.
@@ -165,14 +165,14 @@ def _unread(reasons: Sequence[str]) -> list[Described]:
 
 
 def data_of(series: Series) -> tuple[str, ...]:
-    """Returns the references of a series in the form to compare: values, categories and sizes."""
+    """Returns the references of a series as they are compared: values, categories and sizes."""
     return tuple(map(_reference, (series.values, series.categories, series.sizes)))
 
 
 def _reference(source: Source | None) -> str:
-    """Returns a reference in the form to compare: in lower case, without dollar signs and quotes.
+    """Returns a reference as it is compared: in lower case, without dollar signs and quotes.
 
-    LibreOffice writes words instead of references for the data of pivot charts, and they differ
+    For the data of pivot charts, LibreOffice writes words instead of references, which differ
     between versions.
     """
     if source is None:
@@ -333,7 +333,7 @@ def pivot_property(pivot: Pivot, name: str) -> object:
 
 
 def filter_content(filtered: Filter | None) -> object:
-    """Returns a filter in the form to compare: all kinds of conditions, values in any order."""
+    """Returns a filter as it is compared: all kinds of conditions, values in any order."""
     if filtered is None:
         return None
     columns = tuple(

@@ -389,13 +389,13 @@ class RuleOptions:
             )
         profile = options.get("profile")
         if profile is not None and profile not in PROFILES:
-            raise UsageError(f"option profile: {profile!r} is none of {', '.join(PROFILES)}")
+            raise UsageError(f"option profile: {profile!r} is not one of {', '.join(PROFILES)}")
         chosen = None if profile is None else str(profile)
         return RuleOptions(tuple(rules), Evaluator(str(evaluator)), chosen)
 
 
 def described(rule: Rule) -> str:
-    """Returns a rule on one line: its type, and what it asks for."""
+    """Returns a rule in one line: its type, and what it requires."""
     parts = [str(rule.get("type"))]
     sheets = [str(rule[name]) for name in ("sheet_idx", "sheet_idx0", "sheet_idx1") if name in rule]
     if sheets:
@@ -410,5 +410,5 @@ def described(rule: Rule) -> str:
 
 
 def place_of(index: int, rule: Rule, sheet: str = "") -> DifferencePlace:
-    """Returns the place of a difference: the rule, by its number and what it asks for."""
+    """Returns the location of a difference: the rule, by its number, type and requirement."""
     return DifferencePlace(PlaceKind.RULE, f"{index + 1} ({described(rule)})", sheet)

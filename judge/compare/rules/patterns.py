@@ -25,7 +25,7 @@ from re import _compiler, _parser  # type: ignore[attr-defined] # no other way t
 from typing import Any
 
 MAX_STEPS = 10_000_000
-"""How many states one search may visit."""
+"""At most this many states are visited in one search."""
 
 MAX_STATES = 20_000
 """How many states a pattern may have; ``(ab){1,500}`` has about 1,500."""
@@ -89,7 +89,7 @@ def search(pattern: str, text: str, flags: int = 0, steps: Steps | None = None) 
         pattern: the regular expression.
         text: the text; the caller limits its length.
         flags: flags of :mod:`re`.
-        steps: counts the steps of this and other searches; None to allow this search
+        steps: counts the steps of this and other searches; with None, this search alone may take
             :data:`MAX_STEPS`. A search by Python's own engine counts as :data:`MAX_STEPS` steps.
 
     Raises:

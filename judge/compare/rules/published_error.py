@@ -36,7 +36,7 @@ class PublishedError(Exception):
 
 @contextmanager
 def blaming(side: Side) -> Iterator[None]:
-    """Sets the document that causes the errors raised inside, unless they name one already."""
+    """Names the document that causes the errors raised inside, unless they name one already."""
     try:
         yield
     except PublishedError as error:

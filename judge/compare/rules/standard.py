@@ -1,8 +1,8 @@
 """The judge's own reading of rule lists, without the faults of the published evaluators.
 
-Formulas are computed; sheets are found by their relationship; a missing sheet never equals a sheet
-without objects; objects are compared one to one and as wholes. A difference names the sheets that
-its rule compares and the properties that it asks for.
+Formulas are computed. Sheets are found through the workbook's relationships. A missing sheet never
+equals a sheet without objects. Objects are compared one to one, and as wholes. A difference names
+the sheets that its rule compares and the properties that the rule requires.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def about_rule(
     Args:
         rule: the rule as written in the suite.
         answer: the workbook that is judged.
-        gold: the gold; None if the task has none.
+        gold: the gold; None if the task has no gold.
         cells: the first cells that differ.
         all_cells: how many cells differ in total.
     """
@@ -80,7 +80,7 @@ def about_rule(
 
 
 def _checked_cell(rule: Rule) -> tuple[DifferingCellRecord, ...]:
-    """Returns the cell that a rule checks, with what the rule asks for."""
+    """Returns the cell that a rule checks, with the properties that the rule requires."""
     coordinate, props = rule.get("coordinate"), rule.get("props")
     cell = parse_cell(coordinate) if isinstance(coordinate, str) else None
     if cell is None or not isinstance(props, Mapping):
@@ -125,7 +125,7 @@ class StandardJudge:
 
     Args:
         answer: the workbook to judge.
-        gold: the gold; None if the task has none.
+        gold: the gold; None if the task has no gold.
         compute: computes formulas.
         origin: where the answer comes from.
     """

@@ -1,4 +1,4 @@
-"""Typed answers: what is expected of each variable, and when a value agrees with it. Pure.
+"""Typed answers: what is expected of each variable, and which values agree with that.
 
 - :mod:`judge.compare.values.rules`: what is expected of each variable.
 - :mod:`judge.compare.values.agreement`: whether a value agrees, by a profile; no other module

@@ -1,4 +1,4 @@
-"""Decides, and no other module does, whether a value agrees with its gold by a profile. Pure."""
+"""The only module that decides whether a value agrees with its gold under a profile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from judge.compare.values.rules import (
 )
 from judge.replies.relaxed import NotLiteralError, number_of, read_literal
 
-# -- the number that a string states ---------------------------------------------------------------
+# -- numbers in strings ----------------------------------------------------------------------------
 
 MAX_CHARS = 2_000
 """Text longer than this, in characters, is not searched for a number."""
@@ -86,7 +86,8 @@ LIST_TOLERANCE = 1e-4
 
 _NOISE = 1e-9
 _LAST_DIGITS = 4
-"""How many units in the last place a float may differ from a whole number and still count as it."""
+"""A float this many units in the last place away from a whole number still counts as that number.
+"""
 
 _MAX_PAIRS = 1_000_000
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}

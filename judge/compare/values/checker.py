@@ -123,7 +123,7 @@ class TypedAnswerChecker(Checker):
         return f"{self.name} ({', '.join(types)})"
 
     def key(self, task: Task) -> Mapping[str, object]:
-        """Returns the rules of all variables; every key contains golds that are values anyway."""
+        """Returns the rules of all variables; golds that are values are in every key anyway."""
         rules = _rules(task.checker.options)
         named = [[name, rule.as_json()] for name, rule in rules.items()]
         form = [NAMED] if _is_named_form(task) else []
@@ -175,7 +175,7 @@ class TypedAnswerChecker(Checker):
         )
 
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:
-        """Returns the values, and a reply that holds them; once for each gold of a variable."""
+        """Returns the values, and a reply with them; if a variable has several golds, for each."""
         variables = _variables(task)
         values = _values(variables, gold)
         most = max(

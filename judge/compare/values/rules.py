@@ -1,4 +1,4 @@
-"""Rules for the variables of a typed answer, and evaluation of arithmetic. Pure.
+"""Rules for the variables of a typed answer, and evaluation of arithmetic.
 
 Arithmetic in a string is evaluated on its syntax tree within bounds; no code is executed. Only
 arithmetic operators are evaluated. Anything else in a string, such as a call, is never executed:
@@ -212,14 +212,14 @@ class UnboundedError(Exception):
 
 
 class _Unknown:
-    """A number that could be found out only by executing code."""
+    """A number that could only be computed by executing code."""
 
     def __repr__(self) -> str:
         return "a number that is not known"
 
 
 UNKNOWN = _Unknown()
-"""The value of everything that is not evaluated."""
+"""The value of anything that is not evaluated."""
 
 Value = int | float | complex | str | _Unknown
 
@@ -320,7 +320,7 @@ class _Walk:
         return result
 
     def _other(self, node: ast.expr) -> Value:
-        """Returns the value of a node that is not arithmetic."""
+        """Returns the value of a node that is not an arithmetic operation."""
         if not self._guess:
             raise ExpressionError("holds something other than numbers, + - * / and parentheses")
         match node:

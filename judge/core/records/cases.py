@@ -105,7 +105,7 @@ class UnitCounts(TypedDict):
 
 
 class SharesRecord(TypedDict):
-    """Shares that agree, of the cells to change and the cells to keep; null without such cells."""
+    """The share of right cells, of those to change and those to keep; null without such cells."""
 
     modification: Amount | None
     regression: Amount | None
@@ -197,10 +197,12 @@ class ChangedCellRecord(TypedDict):
 
 
 class DynamicChangeRecord(TypedDict):
-    """A change of inputs, and how many cells of the answer moved, followed, or moved alone.
+    """A change of input cells, and how the cells of the answer reacted.
 
     ``case`` is the case whose input the values were taken from; null if a single value was changed.
-    ``edits`` counts all changed cells, ``cells`` lists the first of them.
+    ``edits`` counts all changed cells, ``cells`` lists the first of them. ``moved`` counts the
+    answer's cells that changed in the gold, ``followed`` those in which the output agrees, and
+    ``false_moves`` those that changed only in the output.
     """
 
     case: Count | None

@@ -33,7 +33,7 @@ class ReportOnRecord(TypedDict):
 
 
 class ExcludedCase(TypedDict):
-    """A case that no score includes; a case that was not run has no reason."""
+    """A case that no score includes, and why; a case that was not run has no reason."""
 
     id: TaskId
     sample: Count
@@ -120,7 +120,7 @@ class UsageReport(TypedDict):
 
 
 class RepeatedReport(TypedDict):
-    """Several samples of each task, treated as repeated runs; shares are keyed by k, as text."""
+    """Several samples of each task, treated as repeated runs; shares are keyed by k as a string."""
 
     samples: int
     soft_restriction: float | None
@@ -158,7 +158,7 @@ class FormulaAskedReport(TypedDict):
 
 
 class ChartsReport(TypedDict):
-    """How much of the golds' charts outputs have: the mean, and the share of each task."""
+    """How much of the golds' charts the outputs have: the mean, and the share of each task."""
 
     cases: Count
     mean_share: float
@@ -226,7 +226,7 @@ class ShareReport(TypedDict):
 class CollateralReport(TypedDict):
     """Results of the option ``collateral``: outputs, tasks with damage, and cells by kind.
 
-    ``median_damage`` and ``largest_damage`` are over outputs with damage; null if there are none.
+    ``median_damage`` and ``largest_damage`` are over outputs with damage; null without damage.
     Fields that begin with ``accepted`` are the same for accepted outputs only.
     ``cases_with_errors_left`` counts outputs with error values that the input did not have.
     """
@@ -293,7 +293,7 @@ class OfSuite(TypedDict):
 
 
 class SuspectedCase(TypedDict):
-    """A suspect about a task in the report; ``case`` is null if it is about the whole task."""
+    """A suspected fault of a task; ``case`` is null if it concerns the whole task."""
 
     id: TaskId
     case: int | None
@@ -314,10 +314,10 @@ class ScoresWithout(TypedDict):
 
 
 class SuspectsReport(TypedDict):
-    """Scores without suspects, keyed by the lowest certainty set aside; suspects by status.
+    """Scores without suspects, keyed by the lowest certainty set aside; counts of suspects.
 
-    ``by_list`` has the same scores for each list alone: ``gold`` sets golds aside that may be
-    wrong, ``case`` sets cases aside that test nothing.
+    ``by_list`` has the same scores for each list separately: ``gold`` sets aside golds that may be
+    wrong, ``case`` sets aside cases that test nothing.
     """
 
     without: dict[str, ScoresWithout]
@@ -331,7 +331,7 @@ class CertifiedReport(TypedDict):
 
     ``grades`` counts the tasks of the run by grade; ``ungraded`` counts those that nobody has read.
     ``applied`` says whether the run was judged with the corrections that follow from the grades.
-    ``accepted_weak`` has the tasks with an accepted answer although the gold is weak.
+    ``accepted_weak`` has the tasks with a weak gold whose answer was accepted.
     """
 
     name: str
@@ -361,7 +361,7 @@ class PublishedFigures(TypedDict):
 
 
 class FurtherReports(TypedDict, total=False):
-    """The parts of report.json that only some runs have; groups by division, then by name.
+    """The parts of report.json that only some runs have; groups are keyed by division, then name.
 
     ``departures`` lists differences from the published suite that affected verdicts.
     """

@@ -66,9 +66,9 @@ class ToolsIdentity(TypedDict, total=False):
     servers: list[ServerRecord]
     limits: dict[str, float | None]
     as_published: list[str]
-    """Departures of the published evaluation that are reproduced."""
+    """Departures of the published agent from its own description that are reproduced."""
     corrected: list[str]
-    """Departures of the published evaluation that are corrected."""
+    """Departures of the published agent from its own description that are corrected."""
     licences: dict[str, dict[str, str]]
     """Licences, by server, then by package."""
     preset_sha256: Sha256
@@ -132,7 +132,7 @@ class SentMessages(TypedDict):
 
     messages: list[Count]
     left_out: list[Count]
-    """Those messages of which only one line was sent instead of the full text."""
+    """The messages whose text was replaced by one line in this request."""
 
 
 class TokenRecord(TypedDict, total=False):
@@ -194,7 +194,7 @@ class ToolTurn(TypedDict, total=False):
     cut: Required[bool]
     """Whether the reply was cut off."""
     told: str
-    """Messages to the model besides the results of calls; empty if there are none."""
+    """Messages to the model besides the results of calls; empty if there are no others."""
     calls: Required[list[ToolCallLine]]
     seconds: Required[Amount | None]
     """Seconds from the reply to the last result; None if an imported trajectory does not say."""

@@ -37,13 +37,13 @@ from judge.desktop.episodes import (
     read_episode,
 )
 from judge.desktop.observations import ObservationForm, TreeTable, mark_places
-from judge.desktop.replies import parse_reply, with_marks
 from judge.errors import SandboxError, StoreError
 from judge.files.documents import utc_now
 from judge.grading.store import RunDirectory
 from judge.inference.calls import TaskClient
 from judge.inference.chat import ChatReply, Message, writable
 from judge.inference.conversation import Conversation, Environment, converse
+from judge.inference.desktop.replies import parse_reply, with_marks
 from judge.inference.desktop.setting import DesktopMode, desktop_task, setting_name
 from judge.inference.episodes import EpisodePart, EpisodeSolver, asking, part_of
 from judge.inference.pictures import PictureStore

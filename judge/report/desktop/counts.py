@@ -119,7 +119,7 @@ def _text(value: object) -> str:
 
 
 def common(names: Iterable[str]) -> str:
-    """The common value of all; ``several`` if they differ, empty if there are none."""
+    """The common value of all; ``several`` if they differ, empty if there are no values."""
     different = set(names)
     return SEVERAL if len(different) > 1 else "".join(different)
 
@@ -149,7 +149,7 @@ _MAX_GROUPS = 6
 def summarise_episodes(
     run: RunDocument, scored: Scored, columns: Sequence[ScoreColumn], method: Method
 ) -> EpisodesSummary | None:
-    """Counts the episodes of a run; None if it has none.
+    """Counts the episodes of a run; None if it has no episodes.
 
     Args:
         run: the document of run.json.

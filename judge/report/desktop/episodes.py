@@ -76,7 +76,7 @@ class SettingCell:
     """The success of one setting on some tasks.
 
     Attributes:
-        heading: the heading that it shares with its neighbours; empty if there is none.
+        heading: the heading that it shares with its neighbours; empty if it has no such heading.
         label: the name of this class of tasks.
         tasks: number of tasks with a scored case.
         solved: the share of these that is solved, with its interval.
@@ -106,9 +106,9 @@ class SettingRow:
         details: further settings by their names for people, such as ``turns at most``; tables show
             those in which their rows differ.
         episodes: number of episodes; 0 for a compared run without episodes.
-        mean_turns: mean turns of an episode; None if none ended.
-        mean_steps: mean actions of an episode; None if none ended.
-        mean_s: mean seconds of an episode; None if none ended.
+        mean_turns: mean turns of an episode; None if no episode ended.
+        mean_steps: mean actions of an episode; None if no episode ended.
+        mean_s: mean seconds of an episode; None if no episode ended.
         cells: the success on all tasks, then on those of each class in the suite's tables.
     """
 

@@ -40,7 +40,7 @@ def show_values(
     Args:
         gold: the workbook with the right answer, and its sheet.
         output: the workbook that is judged, and its sheet.
-        before: the input; None if there is none.
+        before: the input; None if the case has no input.
         about: the record of the difference.
         rules: how the run was judged.
         bounds: how much is shown.
@@ -173,7 +173,7 @@ def show_looks(
     """Differing cells as swatches.
 
     Args:
-        gold: the sheet with the right answer; None if there is none.
+        gold: the sheet with the right answer; None if no sheet has it.
         output: the sheet that is judged.
         counted: names of the properties that count.
         cells: the first cells that differ, as recorded; empty if they are not on record.

@@ -96,7 +96,7 @@ _COLOURS = 8
 MAX_SLICES = 24
 _LEGEND = 120
 _BESIDE = 6
-"""Greatest number of names in a legend above or below."""
+"""At most this many names are shown in a legend above or below the chart."""
 _LINE = 16
 END = 24
 """Space for half of the label at the end of a horizontal scale."""
@@ -118,7 +118,7 @@ class Frame:
     """The frame around the data of a chart.
 
     Attributes:
-        title, x_title, y_title: titles; empty if there are none.
+        title, x_title, y_title: titles; empty if the chart has no such title.
         legend: position ``r``, ``b``, ``l``, ``t`` or ``tr``; None if there is no legend.
         differing: which of ``title``, ``xtitle``, ``ytitle``, ``legend`` differ from the other
             workbook's chart.

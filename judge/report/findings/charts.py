@@ -45,9 +45,10 @@ def show_charts(
         max_points: how many points of a series are drawn.
 
     Returns:
-        ``agreeing`` and ``more`` (how many charts agree, and are not shown) and ``pairs``, each
-        with ``rows`` (see :func:`judge.report.findings.tables.rows_of`), ``gold`` and ``output``:
-        an object with ``drawing``, or null, and ``notes``; null if there is no chart.
+        ``agreeing`` (how many charts agree), ``more`` (how many are not shown) and ``pairs``. Each
+        pair has ``rows`` (see :func:`judge.report.findings.tables.rows_of`), ``gold`` and
+        ``output``. The last two are null if that side has no chart; otherwise, they have
+        ``drawing``, which may be null, and ``notes``.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.

@@ -1,4 +1,4 @@
-"""The rules of a case on its page: in words, whether they hold, and what was found instead.
+"""The rules of a case for its page: their sentences, whether they hold, and what differs.
 
 To show differences, the gold and the stored output are read again, but only for cases in which a
 rule does not hold, and within the limits of the reader.
@@ -43,9 +43,9 @@ class Shown:
     Attributes:
         about: the record of the difference.
         expected: the expected value, as recorded.
-        gold: the sheet with the right answer; None if there is none.
+        gold: the sheet with the right answer; None if no sheet has it.
         output: the sheet that is judged; None if there is no such sheet.
-        before: the input; None if there is none.
+        before: the input; None if the case has no input.
         rules: how the run was judged.
         bounds: how much is shown.
     """
@@ -196,7 +196,7 @@ class CaseFiles:
     Attributes:
         gold: the gold that was compared; None if it is not available.
         output: the output; None if it is no longer available.
-        before: the input; None if there is none.
+        before: the input; None if the case has no input.
     """
 
     gold: bytes | Path | None

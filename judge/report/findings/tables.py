@@ -36,7 +36,7 @@ class Property:
     Attributes:
         name: its name for people.
         value: the value that is compared.
-        text: the value for people; empty if there is none.
+        text: the value for people; empty if it has no value.
         counts: whether a difference in it counts.
     """
 
@@ -52,8 +52,8 @@ def rows_of(
     """The properties of two objects side by side; properties that neither has are left out.
 
     Args:
-        expected: properties of the gold's object; None if there is none.
-        actual: properties of the output's object; None if there is none.
+        expected: properties of the gold's object; None if the gold lacks it.
+        actual: properties of the output's object; None if the output lacks it.
 
     Returns:
         For each property ``name``, ``expected``, ``found`` and ``state``: ``agrees``, ``differs``,

@@ -1,4 +1,4 @@
-"""A desktop episode as data of a page: screenshots, replies and actions by turn. Bounded."""
+"""A desktop episode as data for a page, within limits: screenshots, replies, actions by turn."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _MAX_ACTIONS = 60
 _MAX_WINDOWS = 20
 _MAX_COLUMNS = 16
 _CELLS_PER_ROW = 48
-"""A table of elements may have one row for this many cells of a grid."""
+"""A table of elements takes as much space per row as this many cells of a grid."""
 _MIN_ROWS = 25
 _CHARS_PER_CELL = 16
 _TABLE_CHARS_PER_CELL = 40
-"""How many characters of an episode are shown for each cell of a grid: the first limit is for all
-but its tables, this one for its tables."""
+"""How many characters of an episode's tables take as much space as one cell of a grid. The limit
+above is for its other text."""
 _MAX_MARKS = 20_000
 _MAX_TEXT_LENGTH = 20_000
 _MAX_CELL_LENGTH = 300

@@ -1,4 +1,4 @@
-"""The pictures and other input files that the pages of a report show. Bounded.
+"""The pictures and other input files that the pages of a report show, within limits.
 
 Pictures come from strangers and are never decoded here: type and size are read from the header. If
 a file is too large, or not a picture at all, a line of text is shown instead.

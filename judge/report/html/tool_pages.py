@@ -30,11 +30,11 @@ _MAX_CALLS = 60
 _MAX_TEXT_LENGTH = 20_000
 _MAX_CELL_LENGTH = 120
 _CHARS_PER_CELL = 24
-"""How many characters of an episode are shown for each cell of a grid."""
+"""How many characters of an episode take as much space as one cell of a grid."""
 
 _MAX_COMPARED = 30
 _MAX_WORKBOOK_BYTES = 4 * 2**20
-"""How many workbooks of an episode are compared with the previous one; the largest size of one."""
+"""Limits on comparing the workbooks of an episode in turn: their number, and the size of one."""
 
 _END_WORDS = {
     "submitted": "submitted: the agent called submit",

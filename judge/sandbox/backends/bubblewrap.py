@@ -203,7 +203,7 @@ class BubblewrapSandbox:
         self._maps = _user_maps()
         # bubblewrap dies with the thread that started it, so a permanent thread starts all of them
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="bubblewrap")
-        self._pool: Pool[SealedProcess] = Pool(self._prepare, jobs)
+        self._pool: Pool[SealedProcess] = Pool(self._prepare, jobs, come_back=lambda: reuse)
         self._wardens: weakref.WeakSet[SealedProcess] = weakref.WeakSet()
         self._services: set[SealedProcess] = set()
         self._lock = threading.Lock()

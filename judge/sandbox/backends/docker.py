@@ -274,7 +274,9 @@ class DockerSandbox:
         self._owner = Owner.this_process()
         self._blocks = itertools.count(secrets.randbelow(_BLOCKS))
         self._shape = Shape.of(Limits(), _USUAL_ROOTS)
-        self._pool: Pool[WarmContainer] = Pool(self._prepare, jobs)
+        self._pool: Pool[WarmContainer] = Pool(
+            self._prepare, jobs, come_back=lambda: self._nested is True
+        )
         self._warm_containers: weakref.WeakSet[WarmContainer] = weakref.WeakSet()
         self._services: set[Container] = set()
         self._lock = threading.Lock()

@@ -37,14 +37,14 @@ from judge.serve.disputes.review import (
 from judge.serve.disputes.review import require_reviewer as check_reviewer
 from judge.serve.disputes.routes import get_dispute, listed, shown_group, shown_settled
 from judge.serve.pages.boards import evidence_of
-from judge.serve.pages.frame import Looker, Posted, SignedIn, field, go, show
+from judge.serve.pages.frame import Looker, Posted, SignedIn, cell_text, field, go, show
 from judge.serve.problems import Problem
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.words import DisputeState, Level, Scope
 from judge.suspects.decisions import Finding
 from judge.workbook.address import column_letters
-from judge.workbook.cell import Cell, CellRange
+from judge.workbook.cell import CellRange
 from judge.workbook.reader import Workbook, open_workbook
 
 router = APIRouter()
@@ -427,7 +427,7 @@ def _side(name: str, workbook: Workbook, area: CellRange) -> dict[str, Any]:
                 row,
                 [
                     (
-                        _text(cells.get((row, column))),
+                        cell_text(cells.get((row, column))),
                         row >= area.min_row and column >= area.min_column,
                     )
                     for column in columns
@@ -437,9 +437,3 @@ def _side(name: str, workbook: Workbook, area: CellRange) -> dict[str, Any]:
         ],
         "more": bottom < area.max_row or right < area.max_column,
     }
-
-
-def _text(cell: Cell | None) -> str:
-    if cell is None or cell.value is None:
-        return ""
-    return str(cell.value)[:200].removesuffix(" 00:00:00")

@@ -311,7 +311,7 @@ def outcome_of(connection: sa.Connection, group: Group, suite: Suite) -> Outcome
         agreeing = [decision for decision in decisions if decision.finding is finding]
         if len(agreeing) < needed:
             continue
-        reason = " / ".join(
+        reason = "\n".join(
             dict.fromkeys(f"{decision.reason} ({decision.by})" for decision in agreeing)
         )
         corrections: tuple[Correction, ...] = ()

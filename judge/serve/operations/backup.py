@@ -17,7 +17,6 @@ import sqlite3
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from sqlalchemy.engine import URL
 from judge.errors import StoreError, UsageError
 from judge.files.documents import dump_json, utc_now
 from judge.files.packed_folder import unpack_tar
-from judge.files.writing import naming_what_is_written, sync_folder
+from judge.files.writing import naming_what_is_written, writing_whole
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, all_rows, sqlite_url
 from judge.serve.store.folder import DataFolder
@@ -79,24 +78,12 @@ def back_up(database: Database, folder: DataFolder, target: Path) -> Backup:
             _copy_sqlite(Path(str(database.url.database)), dump)
         else:
             _run_postgresql("pg_dump", database.url, "--format=custom", "--file", str(dump))
-        part = target.with_name(f".{target.name}.part")
-        try:
-            with _private(part) as file, tarfile.open(fileobj=file, mode="w") as archive:
-                files = _fill(archive, database, folder, dump, kind)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-        sync_folder(target.parent)
+        with (
+            writing_whole(target, durable=True) as file,
+            tarfile.open(fileobj=file, mode="w") as archive,
+        ):
+            files = _fill(archive, database, folder, dump, kind)
         return Backup(kind, files, target.stat().st_size)
-
-
-@contextlib.contextmanager
-def _private(path: Path) -> Iterator[io.BufferedWriter]:
-    descriptor = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _fill(

@@ -188,7 +188,7 @@ def compare_page(
         row = find(connection, looker, t.board, board)
         setting, one = entry_of(connection, looker, row, x[0])
         _, two = entry_of(connection, looker, row, x[1])
-        document = comparison(connection, looker, row, x[0], x[1])
+        document = comparison(connection, looker, row, x[1], x[0])  # one against two
         level = level_of(looker, setting)
         matrix: list[MatrixRow] = []
         if level.shows(Level.VERDICTS):

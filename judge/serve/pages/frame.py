@@ -43,6 +43,7 @@ from judge.serve.context import Caller, Server, ThisServer, server_of, session_o
 from judge.serve.problems import KINDS, Problem, not_found
 from judge.serve.store import tables as t
 from judge.version import __version__
+from judge.workbook.cell import Cell
 
 router = APIRouter()
 
@@ -93,7 +94,15 @@ def _time(text: str | None) -> Markup:
     """Formats a time as ``2026-01-31 23:59 UTC``; empty for None."""
     if text is None:
         return Markup()
-    return Markup('<time datetime="{}">{} UTC</time>').format(text, text[:16].replace("T", " "))
+    parts = text, text[:10], text[11:16]  # a narrow column breaks the line between day and hour
+    return Markup('<time datetime="{}"><span>{}</span> <span>{} UTC</span></time>').format(*parts)
+
+
+def cell_text(cell: Cell | None) -> str:
+    """The value of a cell in a grid on a page; days have no hours."""
+    if cell is None or cell.value is None:
+        return ""
+    return str(cell.value)[:200].removesuffix(" 00:00:00")
 
 
 def prefix_of(server: Server) -> str:

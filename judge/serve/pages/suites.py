@@ -19,7 +19,7 @@ from judge.serve.catalog import revision_of
 from judge.serve.context import Server, ThisServer
 from judge.serve.disputes.review import WAY, groups
 from judge.serve.disputes.routes import listed, shown_group
-from judge.serve.pages.frame import Looker, SignedIn, show
+from judge.serve.pages.frame import Looker, SignedIn, cell_text, show
 from judge.serve.rejudging.service import loaded_suites
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
@@ -192,12 +192,8 @@ def _grid(server: Server, looker: Looker, suite: str, task: str) -> dict[str, An
         "sheet": sheet,
         "columns": [chr(ord("A") + place) for place in range(columns)],
         "rows": [
-            (number, [_text(cells.get((number, column))) for column in range(1, columns + 1)])
+            (number, [cell_text(cells.get((number, column))) for column in range(1, columns + 1)])
             for number in range(1, rows + 1)
         ],
         "more": used.max_row > rows or used.max_column > columns,
     }
-
-
-def _text(cell: Any) -> str:
-    return "" if cell is None or cell.value is None else str(cell.value)[:80]

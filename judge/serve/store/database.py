@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from judge.serve.store.tables import event
 _BUSY_MS = 30_000
 _EVENT_LOCK = 0x6A756467_65766E74  # "judgevnt": events are numbered in the order of their commits
 _SCHEMA_LOCK = 0x6A756467_6D696772  # "judgmigr"
+_STARTING = sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK))
 _MAX_STATE = 80
 _IDLE_S = 20.0
 _CHANNEL = "judge_events"
@@ -125,6 +127,14 @@ class Transaction:
             }
         )
 
+    def lock_start(self) -> None:
+        """Waits until no other process makes or updates the database, until this is committed.
+
+        Processes that start at the same moment would otherwise make the same rows.
+        """
+        if self.connection.dialect.name == "postgresql":  # SQLite has one writer anyway
+            self.connection.execute(_STARTING)
+
     def write_events(self) -> None:
         """Inserts the events at the very end, so that they are numbered in the order of commits."""
         if not self._events:
@@ -206,10 +216,11 @@ class Database:
         Raises:
             StoreError: a newer version of the judge has written the database.
         """
+        if self.is_sqlite:
+            _make_private(Path(str(self.url.database)))
         with self.writing(Actor("migration")) as transaction:
+            transaction.lock_start()
             connection = transaction.connection
-            if not self.is_sqlite:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
             if self._schema(connection) != _head():
                 command.upgrade(_alembic(connection), "head")
 
@@ -350,6 +361,12 @@ def _checked_url(text: str) -> URL:
     if url.get_backend_name() == "postgresql":
         return url.set(drivername="postgresql+psycopg")
     raise UsageError(f"--database: {url.drivername} is not supported", hint=hint)
+
+
+def _make_private(path: Path) -> None:
+    """Makes the file of a database, if it is missing, so that only its owner can read it."""
+    with contextlib.suppress(OSError):  # what SQLite cannot open, it reports itself
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _set_up_sqlite(connection: Any, _: object) -> None:

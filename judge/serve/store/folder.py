@@ -10,6 +10,7 @@ import hashlib
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -46,12 +47,18 @@ class DataFolder:
     def make(self) -> None:
         """Creates the folder and its subfolders; only their owner can read them.
 
+        A folder of this user that everybody can read, as earlier versions made it, is closed.
+
         Raises:
             StoreError: it cannot be made.
         """
         with naming_what_is_written(self.path, StoreError):
-            for name in _SUBFOLDERS:
-                (self.path / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            for path in (self.path, *(self.path / name for name in _SUBFOLDERS)):
+                path.mkdir(mode=0o700, exist_ok=True)
+            facts = self.path.stat()
+            if facts.st_uid == os.geteuid() and facts.st_mode & stat.S_IRWXO:
+                self.path.chmod(stat.S_IMODE(facts.st_mode) & ~stat.S_IRWXO)
 
     @property
     def database(self) -> Path:

@@ -84,7 +84,7 @@ class IbBench(ChecklistFormat):
 
 
 def rubric_hash(rubric: Mapping[str, Any]) -> str:
-    """The hash by which published scores identify their rubric."""
+    """The hash of a rubric; published scores identify the rubric by it."""
     return hashlib.sha256(json.dumps(rubric, sort_keys=True).encode()).hexdigest()[:8]
 
 

@@ -1,4 +1,4 @@
-"""The common part of the formats of checklist suites: tasks' folders, files and answers."""
+"""Shared by the formats of checklist suites: reads the tasks' folders, files and answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OUTPUT = re.compile(r"(?P<id>[\w.-]{1,120}?)_output(?:_1)?\.(?:xlsx|pptx)")
 
 
 REQUESTED_FILE = "file"
-"""Name of the task detail with the file that the task asks for."""
+"""Name of the task detail that names the requested file."""
 
 
 class ChecklistFormat(SuiteFormat):
@@ -39,9 +39,9 @@ class ChecklistFormat(SuiteFormat):
 
     Attributes:
         folders: paths below the suite's folder that may hold the tasks.
-        work_folder: the folder that programs change in place, and whose files are their answer.
-        output_folder: the folder that programs fill instead; if both are empty, the answer is one
-            file.
+        work_folder: the folder in which programs change files; its files are their answer.
+        output_folder: the folder into which programs write their answer instead; if both are
+            empty, the answer is one file.
     """
 
     file_suffixes: tuple[str, ...] = (".xlsx",)
@@ -52,7 +52,7 @@ class ChecklistFormat(SuiteFormat):
     has_folder_answers = True
 
     def tasks_folder(self, root: Path) -> Path | None:
-        """The folder that holds the tasks of a suite; None if there is none."""
+        """The folder that holds the tasks of a suite; None if the suite has no such folder."""
         for folder in self.folders:
             if any(self.definitions_in(root / folder)):
                 return root / folder
@@ -167,10 +167,10 @@ def _entries_of(folder: Path) -> list[Path]:
 
 
 RUBRIC = "rubric"
-"""Name of the task detail with the hash by which published scores name the rubric."""
+"""Name of the task detail with the rubric's hash, by which published scores identify it."""
 
 ANSWER_CONTENTS = "leaves"
-"""Name of the task detail that says what the folder of an answer holds."""
+"""Name of the task detail that describes the files in the folder of an answer."""
 
 
 def checklist(options: Mapping[str, object]) -> CheckerSpec:

@@ -107,7 +107,7 @@ def _adjoins(case: CaseMaterial, address: CellAddress) -> bool:
     """Returns whether a cell continues what the gold wrote at an edge of the answer.
 
     Above and below, both cells must be of the same kind, since a string above numbers is a heading.
-    To the side, both must have the same formula, filled to the side; other columns may be helpers.
+    To its side, both must have the same formula, filled sideways; other columns may be helpers.
     """
     for area in case.ranges:
         if area.sheet != address.sheet:
@@ -141,7 +141,7 @@ def _is_of_one_kind(case: CaseMaterial, first: CellAddress, second: CellAddress)
 
 
 def _is_filled(case: CaseMaterial, address: CellAddress, inside: CellAddress) -> bool:
-    """Returns whether two cells of a row have the same formula, filled to the side."""
+    """Returns whether two cells of a row have the same formula, filled sideways."""
     formula, other = case.gold.formula(address), case.gold.formula(inside)
     if formula is None or other is None:
         return False

@@ -130,7 +130,7 @@ class ChangedRule:
 
 
 def _other_than_first(first: CaseMaterial, case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
-    """Finds the cells that do not have the formula of the first case, each with that formula."""
+    """Finds the cells that lack the first case's formula; yields them with that formula."""
     moved = _moved_columns(first, case)
     for address, formula in first.answer_formulas.items():
         own = case.gold.formula(address)

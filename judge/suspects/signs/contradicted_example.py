@@ -20,11 +20,12 @@ SHARE = 0.6
 
 MIN_IN_ROWS = 10
 SHARE_OF_ROWS = 0.7
-"""The same for whole rows of constants that the gold continues below, and their least number."""
+"""For rows of constants that the gold continues below, other limits apply: it must have at least
+this many of them, and at least this share."""
 
 MAX_COLUMNS_APART = 1
 MIN_COMPUTED = 3
-"""Minimum number of formulas in the answer range whose values the gold has, to be examples."""
+"""The input's formulas count as examples only if the gold has the values of at least this many."""
 
 
 class ContradictedExample:

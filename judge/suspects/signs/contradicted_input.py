@@ -203,7 +203,7 @@ def suspect_of_contradiction(
 
 HEADING_ROWS = 2
 MIN_LINE = 5
-"""If more cells of a row or column are changed, the whole line may have been rewritten."""
+"""If at least this many cells of a row or column are changed, all of it may have been rewritten."""
 
 
 def contradictions(case: CaseMaterial) -> Contradictions:

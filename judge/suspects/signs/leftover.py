@@ -197,8 +197,8 @@ def kept_places(
 ) -> dict[int, dict[CellAddress, CaseMaterial]]:
     """Finds answer cells with the value that another case's input, not their own, has there.
 
-    Only columns count in which answers otherwise keep the values of their inputs, so that a
-    right answer would have the value of its own input.
+    Only columns in which answers otherwise keep the values of their inputs are examined: there, a
+    right answer has the value of its own input.
 
     Returns:
         Case number -> cell -> the case from which its value comes.

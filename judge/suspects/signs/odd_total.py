@@ -19,7 +19,7 @@ from judge.workbook.address import cell_key
 from judge.workbook.cell import CellValue
 
 MIN_ADDED = 3
-"""How many numbers above a cell, or to its left, it must be the sum of to be a total."""
+"""A total is the sum of at least this many numbers above it, or to its left."""
 
 SHARE = 0.75
 """Share of the numbers in a row or column that must be totals."""
@@ -80,8 +80,9 @@ class _Odd(NamedTuple):
     Attributes:
         address: the cell.
         total: the value that a total would have.
-        kind: the statistic that the cell is instead of a sum, such as an average; None if none.
-        line: ``row`` or ``column``, in which the other numbers are totals.
+        kind: another statistic of the numbers that the cell equals, such as their average; None if
+            it equals none.
+        line: ``row`` or ``column``: the direction in which the other numbers are totals.
         totals: how many totals the line has.
     """
 
@@ -121,7 +122,7 @@ def _values(case: CaseMaterial, sheet: str) -> Iterator[tuple[int, CellValue]]:
 def _odd_of(
     numbers: Mapping[int, float], addresses: Sequence[CellAddress], line: str
 ) -> Iterator[_Odd]:
-    """Finds the numbers in a row or column of the answer that are not sums, if most of them are."""
+    """Finds numbers that are not sums in a row or column of the answer in which most are."""
     added = {address: _before(numbers, address, line) for address in addresses}
     added = {address: run for address, run in added.items() if len(run) >= MIN_ADDED}
     # In a row of totals, all columns have the same number of numbers.
@@ -163,7 +164,7 @@ def _is_sum(value: float, run: Sequence[float]) -> bool:
 
 
 def _kind(value: float, run: Sequence[float]) -> str | None:
-    """Returns which other statistic (not the sum) of the numbers a number equals; None if none."""
+    """Returns which statistic of the numbers, other than their sum, a number equals; or None."""
     kinds = {
         "average": math.fsum(run) / len(run),
         "largest": max(run),

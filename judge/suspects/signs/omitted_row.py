@@ -26,7 +26,7 @@ _QUOTED = re.compile(
 
 @dataclass(frozen=True)
 class _Rule:
-    """A column of the answer that golds fill in if another column has a quoted word."""
+    """A rule: golds fill in one column of the answer if another column has a quoted word."""
 
     word: str
     sheet: str

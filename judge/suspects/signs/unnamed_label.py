@@ -20,7 +20,7 @@ CUSTOMARY = frozenset({"yes", "no", "true", "false", "n/a", "na", "error", "tota
 
 MIN_LETTERS = 2
 STEM = 4
-"""Words with the same first letters, this many, are taken to be forms of one word."""
+"""Words that share this many first letters are taken to be forms of one word."""
 
 _WORD = re.compile(r"[^\W_]+")
 

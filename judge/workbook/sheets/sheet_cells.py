@@ -23,7 +23,12 @@ from judge.workbook.cell_values import CELL_TYPES, InlineText, ValueReader
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.sheets.shared_formulas import FILLING_KINDS, FORMULA_KINDS, RawFormula
 from judge.workbook.sheets.sheet_tail import SheetTail, TailCollector, TailListener
-from judge.workbook.xml_parts import SEPARATOR, SHEET_NAMES, PartParser, whole_number
+from judge.workbook.xml_parts import (
+    SEPARATOR,
+    SHEET_NAMES,
+    PartParser,
+    whole_number,
+)
 
 _ROOTS = frozenset({"worksheet"})
 _ROW_NUMBER = re.compile(r"[1-9][0-9]{0,6}")
@@ -53,13 +58,14 @@ _OWN_ATTRIBUTES = frozenset({"r", "s", "t", "si", "ref"})
 
 _ONLY_CHILD = {"mergeCells": "mergeCell", "cols": "col"}
 
+_INDEX = re.compile("[0-9]+")
 _ROW_NUMBERS = {
-    "ht": "[0-9]*\\.?[0-9]+(?:[eE][+-]?[0-9]+)?",
-    "s": "[0-9]+",
-    "outlineLevel": "[0-9]+",
+    "ht": re.compile(r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?"),
+    "s": _INDEX,
+    "outlineLevel": _INDEX,
 }
 _COLUMN_NUMBERS = {
-    **dict.fromkeys(("min", "max", "style", "outlineLevel"), "[0-9]+"),
+    **dict.fromkeys(("min", "max", "style", "outlineLevel"), _INDEX),
     "width": _ROW_NUMBERS["ht"],
 }
 """Attributes that are numbers: Excel and openpyxl refuse anything else."""
@@ -252,7 +258,7 @@ class CellCollector:
         path.append(name)
         if len(path) > self._limits.depth:
             self._malformed(f"more than {self._limits.depth} elements within each other")
-        self._parser.check_compatibility(attributes)
+        short = self._parser.short_names(attributes, SHEET_NAMES)
         if name in _ONCE:
             if name in self._seen:
                 self._malformed(f"{name} twice")
@@ -262,7 +268,7 @@ class CellCollector:
         if name == "sheetData":
             self._start_rows(tag.removesuffix("sheetData"))
         else:
-            self._tail.start(name, SHEET_NAMES.attributes(attributes))
+            self._tail.start(name, short)
 
     def _end_other(self, _: str) -> None:
         name = self._path.pop()
@@ -403,6 +409,8 @@ class CellCollector:
 
     def _check_names(self, attributes: dict[str, str]) -> None:
         """Refuses attributes in other namespaces with the names of row and cell attributes."""
+        if SEPARATOR not in "".join(attributes):
+            return
         for name in attributes:
             if SEPARATOR in name:
                 self._parser.check_compatibility(attributes)
@@ -515,8 +523,10 @@ class CellCollector:
 
 
 def _check_numbers(
-    attributes: Mapping[str, str], forms: Mapping[str, str], fail: Callable[[str], NoReturn]
+    attributes: Mapping[str, str],
+    forms: Mapping[str, re.Pattern[str]],
+    fail: Callable[[str], NoReturn],
 ) -> None:
     for name in forms.keys() & attributes.keys():
-        if re.fullmatch(forms[name], attributes[name].strip(" ")) is None:
+        if forms[name].fullmatch(attributes[name].strip(" ")) is None:
             fail(f"{name}={attributes[name][:20]!r}")

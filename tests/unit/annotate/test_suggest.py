@@ -271,7 +271,7 @@ def test_ideas_beyond_a_bound_of_cells_are_left_out_and_can_be_asked_for_by_name
     left_out = [each for each in bounded if each.state == "left out"]
     assert len(left_out) > 3
     assert left_out[0].rejected == (
-        "not examined: the two workbooks hold 16 cells, which every idea computes and compares, "
+        "not examined: the two workbooks have 16 cells, which every idea computes and compares, "
         "and after 48 cells no more ideas are tried"
     )
     named = suggestions(left_out[0].idea.mutator, steps=200)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -10,7 +12,7 @@ from typing import NoReturn
 import pytest
 
 from judge.api.options import JudgingOptions
-from judge.api.resources import JudgingResources
+from judge.api.resources import RARE_COLLECTIONS, JudgingResources
 from judge.cluster.session import ClusterExecutorFactory
 from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.scripted import ScriptedSandbox
@@ -47,3 +49,37 @@ def test_a_sandbox_that_takes_no_solutions_says_so_whatever_it_is_called() -> No
     check_runs_solutions(ScriptedSandbox([]))
     with pytest.raises(RuntimeError, match="services only"):
         check_runs_solutions(Services([]))
+
+
+@pytest.fixture
+def own_thresholds() -> Iterator[None]:
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+
+
+def _judging(stack: contextlib.ExitStack) -> None:
+    resources = JudgingResources(JudgingOptions(recalc="never"), stack)
+    resources.settings(needs_sandbox=False, needs_engines=False)
+
+
+@pytest.mark.usefixtures("own_thresholds")
+def test_garbage_is_rarely_collected_until_the_last_judging_ends() -> None:
+    gc.set_threshold(700, 10, 10)
+    with contextlib.ExitStack() as outer:
+        with contextlib.ExitStack() as inner:
+            _judging(outer)
+            _judging(inner)
+            assert gc.get_threshold() == RARE_COLLECTIONS
+        assert gc.get_threshold() == RARE_COLLECTIONS
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+@pytest.mark.usefixtures("own_thresholds")
+@pytest.mark.parametrize("chosen", [(0, 10, 10), (100_000, 50, 50)])
+def test_a_program_that_chose_rarer_collections_keeps_them(chosen: tuple[int, int, int]) -> None:
+    gc.set_threshold(*chosen)
+    with contextlib.ExitStack() as stack:
+        _judging(stack)
+        assert gc.get_threshold() == chosen
+    assert gc.get_threshold() == chosen

@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 from click.testing import CliRunner, Result
 
-from judge.authoring.proposals.items import propose_items
+from judge.authoring.checklist_kind import propose_items
 from judge.cli.main import judge
 from judge.compare.registry import check_options
 from judge.core.task import CheckerSpec

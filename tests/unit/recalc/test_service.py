@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import struct
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
 import pytest
@@ -255,3 +257,55 @@ def test_the_end_of_soffice_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
         office.compute_until(running, b"", [], 10.0)
     with pytest.raises(CrashedError):
         read_answer({"error": str(caught.value)}, [AREA], "libreoffice")
+
+
+class GatedChannel(ScriptedChannel):
+    """Answers when its gate opens; tells when a request has arrived."""
+
+    def __init__(self) -> None:
+        super().__init__([said(1, 2, 3, 4)] * 2)
+        self.gate = threading.Event()
+        self.arrived = threading.Event()
+
+    def call(self, payload: bytes, timeout_s: float) -> bytes:
+        self.arrived.set()
+        assert self.gate.wait(60)
+        return super().call(payload, timeout_s)
+
+
+def test_a_request_waits_for_a_running_service_rather_than_start_another_one() -> None:
+    channel = GatedChannel()
+    pool = ServicePool(opener(channel), size=2, waited_for_s=60)
+    with ThreadPoolExecutor(2) as jobs:
+        first = jobs.submit(pool.ask, {}, b"", 1)
+        assert channel.arrived.wait(60)
+        second = jobs.submit(pool.ask, {}, b"", 1)
+        channel.gate.set()
+        assert first.result() == second.result()
+    assert len(channel.payloads) == 2
+
+
+def test_another_service_starts_if_the_running_one_stays_busy() -> None:
+    busy, other = GatedChannel(), ScriptedChannel([said(1, 2, 3, 4)])
+    pool = ServicePool(opener(busy, other), size=2, waited_for_s=0.01)
+    with ThreadPoolExecutor(2) as jobs:
+        first = jobs.submit(pool.ask, {}, b"", 1)
+        assert busy.arrived.wait(60)
+        assert pool.ask({}, b"", 1) == json.loads(said(1, 2, 3, 4))
+        busy.gate.set()
+        assert first.result()
+    assert len(other.payloads) == 1
+
+
+def test_a_request_starts_a_service_itself_if_the_one_it_waited_for_is_lost() -> None:
+    lost, fresh = GatedChannel(), ScriptedChannel([said(1, 2, 3, 4)] * 2)
+    lost.answers = [TimeoutError()]
+    pool = ServicePool(opener(lost, fresh), size=2, waited_for_s=60)
+    with ThreadPoolExecutor(2) as jobs:
+        first = jobs.submit(pool.ask, {}, b"", 1)
+        assert lost.arrived.wait(60)
+        second = jobs.submit(pool.ask, {}, b"", 1)
+        lost.gate.set()
+        with pytest.raises(RecalcError):
+            first.result()
+        assert second.result() == json.loads(said(1, 2, 3, 4))

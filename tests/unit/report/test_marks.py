@@ -20,10 +20,16 @@ from judge.files.packed_folder import packed
 from judge.grading.marks import MarkRecord, read_marks
 from judge.grading.store import RunDirectory
 from judge.inference.prompt import load_template
-from judge.report.llm_judge import ChatJudge, ask_about, material_of, normalised, read_score
 from judge.report.load import load_run
+from judge.report.markers import (
+    ChatJudge,
+    ask_about,
+    material_of,
+    normalised,
+    read_score,
+    score_of,
+)
 from judge.report.marks import marked_points, open_items
-from judge.report.programs import score_of
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from tests.conftest import REPOSITORY
@@ -208,7 +214,7 @@ def test_published_scores_are_a_rater_of_their_own(run: Path, tmp_path: Path) ->
     scores = published(tmp_path / "scores")
     taken = CliRunner().invoke(judge, ["checklist", "take", str(run), str(scores)])
     assert "1 marks by published vp-1" in taken.output, taken.exception
-    assert "summary.json: no score of a task of this run" in taken.output
+    assert "summary.json: has no score for a task of this run" in taken.output
     (mark,) = read_marks(RunDirectory(run))
     assert (mark["item"], mark["score"], mark["why"]) == ("driver", 0.85, "Names Staff")
 

@@ -157,3 +157,32 @@ def test_a_place_that_cannot_be_ended_does_not_keep_the_others_from_it() -> None
         pool.give_back(place)
     pool.close()
     assert [place.closed for place in places] == [1, 1, 1]
+
+
+def test_those_in_use_count_while_they_come_back() -> None:
+    maker = Maker()
+    pool = Pool(maker, 2, come_back=lambda: True)
+    try:
+        taken = [pool.take(), pool.take()]
+        time.sleep(0.05)
+        assert len(maker.made) == 2  # none is prepared that nobody would take
+        pool.discard(taken.pop())
+        until(
+            lambda: len(maker.made) == 3
+        )  # one that was used up is replaced before it is asked for
+        kept = taken.pop()
+        pool.give_back(kept)
+        assert [pool.take().number, pool.take().number] == [kept.number, 2]
+        time.sleep(0.05)
+        assert len(maker.made) == 3
+    finally:
+        pool.close()
+
+
+def test_one_more_is_made_for_whoever_waits() -> None:
+    maker = Maker()
+    pool = Pool(maker, 1, come_back=lambda: True)
+    try:
+        assert [pool.take().number for _ in range(3)] == [0, 1, 2]
+    finally:
+        pool.close()

@@ -101,7 +101,7 @@ def test_replies(suite: Path, reply: str, official: str, standard: str) -> None:
         ({"id": 5}, "there is no label"),
         ({"file_name": "../t.csv"}, "is not a plain file name"),
         ({"format": None}, "field 'format' must be text"),
-        ({"id": 9}, "is that of another question"),
+        ({"id": 9}, "is already used"),
     ],
 )
 def test_faults_name_line_and_field(suite: Path, change: dict[str, object], fault: str) -> None:

@@ -21,7 +21,8 @@ from judge.workbook.budget import ReadLimits
 from judge.workbook.cell import Cell, CellRange, ErrorValue
 from judge.workbook.cell_values import read_string, write_string
 from judge.workbook.package import Package
-from judge.workbook.reader import Workbook, open_workbook, workbooks_kept
+from judge.workbook.reader import Workbook, open_workbook, sheet_formulas, workbooks_kept
+from judge.workbook.sheets import sheet as sheets
 from judge.workbook.sheets.shared_formulas import find_masters
 from judge.workbook.sheets.sheet_scan import scan_sheet
 from tests.reference_workbook import ReferenceWorkbook
@@ -823,3 +824,22 @@ def test_equal_files_are_opened_once_where_workbooks_are_kept(tmp_path: Path) ->
         assert open_workbook(Book({"Sheet1": sheet_data(cell("A1", 2))}).to_bytes()) is not kept
         assert open_workbook(data, limits=ReadLimits(cells=9)) is not kept
     assert open_workbook(data) is not kept
+
+
+def test_a_whole_sheet_is_read_once_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = []
+
+    def counted(package: Package, part: str, *others: Any, **named: Any) -> Any:
+        passes.append(part)
+        return scan_sheet(package, part, *others, **named)
+
+    monkeypatch.setattr(sheets, "scan_sheet", counted)
+    book = openpyxl.Workbook()
+    book.worksheets[0].append([1, 2, "=A1+B1"])
+    stream = io.BytesIO()
+    book.save(stream)
+    opened = open_workbook(stream.getvalue())
+    assert [cell.formula for cell in sheet_formulas(opened, "Sheet")] == ["=A1+B1"]
+    assert opened.used_range("Sheet") == CellRange("Sheet", 1, 1, 1, 3)
+    assert opened.stored_values("Sheet")
+    assert len(passes) == 1

@@ -1,4 +1,4 @@
-"""Helpers of all suites: checks as data, and outcomes that name the fault behind a difference."""
+"""Helpers for all suites: reads checks, and makes outcomes that name the fault of a difference."""
 
 from __future__ import annotations
 

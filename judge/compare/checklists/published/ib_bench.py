@@ -74,7 +74,7 @@ def _shown(criterion: Mapping[str, object]) -> Shown:
 
 
 def leaves(value: object) -> Iterator[str]:
-    """The values in a reply as strings, however they are nested; nothing for null."""
+    """The values in a reply as strings, at any depth of nesting; null is left out."""
     waiting, count = [value], 0
     while waiting and count < _MAX_LEAVES:
         node, count = waiting.pop(0), count + 1

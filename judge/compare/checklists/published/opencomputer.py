@@ -41,7 +41,7 @@ def _open(workspace: Workspace) -> Document:
 
 
 def _workbook(workspace: Workspace) -> Workbook | None:
-    """Returns the first workbook; None if there is none, or if it cannot be opened."""
+    """Returns the first workbook; None if it is missing or cannot be opened."""
     for name, data in workspace.files.items():
         if name.lower().endswith(WORKBOOK_SUFFIXES):
             try:
@@ -56,7 +56,7 @@ def _official(check: object, workspace: Workspace) -> Outcome:
     try:
         right = opencomputer.judge_check(written, document)
     except PublishedError as error:
-        # An error over what the answer has is a failure; over the check itself, nothing passes.
+        # If the answer causes the error, it fails; if the check itself does, no answer can pass.
         state = State.ERROR if error.side is Side.RULES else None
         return Outcome(0.0, detail=f"the verifier gives {error}", state=state)
     return _shown(written, document).outcome(right=right)
@@ -110,7 +110,7 @@ def _standard(check: object, workspace: Workspace) -> Outcome:
 
 
 def _plain_value(document: Document, address: str, sheet: str | None) -> tuple[object, CellFacts]:
-    """Returns a cell's value regardless of its display, and the cell as the verifier reads it."""
+    """Returns a cell's value, whatever is displayed, and the cell as the verifier reads it."""
     cell = document.cell(address, sheet)
     key, real = parse_cell(address), document.sheet(sheet)
     workbook = document.workbook

@@ -1,7 +1,7 @@
 """The files that the tests of SkillsBench check, and the results that pytest reports.
 
-The published tests of ``weighted-gdp-calc`` read values that Gnumeric computed, where it is
-installed; here it is not. Sheets are read as openpyxl, pandas and polars read them there.
+If Gnumeric is installed, the published tests of ``weighted-gdp-calc`` read values that it computed;
+here it is not installed. Sheets are read as the tests read them, with openpyxl, pandas and polars.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ PASSED, FAILURE, ERROR, SKIPPED = "passed", "failure", "error", "skipped"
 """The results of a test, as pytest names them; a skipped test does not fail."""
 
 _MAX_TEXT_CELLS = 2_000_000
-"""Most cells that a sheet is read into, blank ones included; the published code has no limit."""
+"""A sheet with more cells than this, blank ones included, is not read; the published code has no
+such limit."""
 
 Value = CellValue
 """A cell as openpyxl gives it; an error is a string such as ``#N/A``."""
@@ -274,7 +275,7 @@ def _typed(column: Sequence[Value]) -> Sequence[Value]:
 
 @dataclass(frozen=True, slots=True)
 class TestOutcome:
-    """What pytest reports of a test.
+    """The result that pytest reports for a test.
 
     Attributes:
         result: ``passed``, ``failure``, ``error`` (before the test began) or ``skipped``.
@@ -293,7 +294,7 @@ _RAISED = (
     TypeError,
     ValueError,
 )
-"""What the published assertions raise over values of a wrong type."""
+"""The errors that the published assertions raise for values of a wrong type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +302,7 @@ class Test:
     """A test and its fixture: an exception in the fixture is an error, not a failure.
 
     Attributes:
-        body: the test itself; it returns what is wrong, or an empty text.
+        body: the test itself; it returns what is wrong, or an empty string.
         prepare: the fixture, which runs before the test.
     """
 

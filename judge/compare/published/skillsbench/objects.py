@@ -375,7 +375,7 @@ def embedded(data: bytes | None) -> Workbook:
 
 
 def _rates(data: bytes | None) -> Mapping[tuple[Value, Value], Value]:
-    """The rates out of the stored values of the first sheet (S12)."""
+    """The rates in the first sheet, from its stored values (S12)."""
     workbook = embedded(data)
     return rates_of(Sheet(workbook, workbook.sheet_names[0]))
 

@@ -1,4 +1,4 @@
-"""The tests of the tasks whose answer is values in cells, as SkillsBench's own code reads them.
+"""The tests of the tasks whose answer is cell values, which are read as SkillsBench's code does.
 
 See :mod:`judge.compare.published.skillsbench.attempt`.
 """
@@ -52,8 +52,8 @@ GdpAnswers = Mapping[int, Sequence[float]]
 def gdp_answers(attempt: Attempt) -> GdpAnswers:
     """Computes the right values from the task's own workbook, as the instruction says.
 
-    The published tests have them as constants, which are these: values with one decimal, and
-    means weighted by values with one decimal.
+    The published tests have the same values as constants: values with one decimal, and means
+    weighted by values with one decimal.
 
     Raises:
         PublishedError: the folder of the task has no ``gdp.xlsx``, or an unreadable one.

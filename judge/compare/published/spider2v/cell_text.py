@@ -1,6 +1,6 @@
-"""Values of single cells as the published evaluators read them: from the parts, by ``sheetId``.
+"""Reads the values of single cells from the parts of a workbook, as the published evaluators do.
 
-They take ``xl/worksheets/sheet{sheetId}.xml``, although a ``sheetId`` is not the number of a file.
+They read ``xl/worksheets/sheet{sheetId}.xml``, although a ``sheetId`` is not the number of a file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MISSING = object()
 
 @dataclass(slots=True)
 class _Stored:
-    """A cell: its type, its value, and its inline string; `_MISSING` where there is none."""
+    """A cell: its type, value and inline string; `_MISSING` for a value that the cell lacks."""
 
     kind: str
     value: object = _MISSING
@@ -198,7 +198,7 @@ def _stripped(text: list[str], package: Package) -> str | None:
 
 
 def _read_strings(package: Package) -> tuple[str, ...] | None:
-    """The shared strings, including phonetics; None if there are none, or if one is empty."""
+    """The shared strings, including phonetics; None if the workbook has none or an empty one."""
     part = "xl/sharedStrings.xml"
     if part not in package:
         return None

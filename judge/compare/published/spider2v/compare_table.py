@@ -56,9 +56,9 @@ def judge_published(
 
     Args:
         answer: the workbook to judge.
-        gold: the gold; None if the task has none.
+        gold: the gold; None if the task has no gold.
         rules: the rule list.
-        evaluator: whose functions count.
+        evaluator: the suite whose functions are emulated.
 
     Returns:
         The first rule that fails; None if all hold.
@@ -80,7 +80,7 @@ def judge_published(
 
 
 class _Run:
-    """One call of the published function."""
+    """A call of the published function, with its state."""
 
     def __init__(self, answer: Book, gold: Book | None, *, osworld: bool) -> None:
         self._answer = answer
@@ -128,7 +128,7 @@ class _Run:
         yield self._sheet(rule, "sheet_idx1")
 
     def _loaded(self, ref: SheetRef) -> Book | None:
-        """The book of a sheet; None where the published function finds no sheet."""
+        """The book of a sheet; None if the published function finds no sheet."""
         if ref.book is None:
             raise PublishedError("NotImplementedError", "Not supported workbook format", Side.RULES)
         return ref.book if ref.name in ref.book.names else None
@@ -285,7 +285,7 @@ class _Run:
         return made[0] == made[1]
 
     def _looks(self, book: Book, name: str, asked: tuple[str, ...]) -> tuple[object, ...]:
-        """The requested properties of all cells: the size, those of most cells, those of others."""
+        """The looks of a sheet: its size, the usual properties, and those of all other cells."""
         if book.tab(name) is None:
             return (0, 0), (), {}
         looks = SheetLooks(book, name, osworld=self._osworld)

@@ -1,8 +1,8 @@
-"""Conditional formats as the published functions apply them, with their ways of reading formulas.
+"""Applies conditional formats as the published functions do, with their reading of formulas.
 
 A condition is a function of the value of one cell: every relative reference is taken as that cell.
-References that are absolute in both directions are read as lists. Formulas are computed here as far
-as conditions of real workbooks go.
+References that are absolute in both directions are read as lists. The formulas that can be computed
+here are those that occur in conditions of real workbooks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Condition = Callable[[object], bool]
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """A conditional look and the cells, by key, that it is active on."""
+    """A conditional look, and the keys of the cells in which it is active."""
 
     look: Element | None
     keys: Sequence[int]

@@ -1,8 +1,8 @@
-"""A sheet as a table of typed columns, as ``pandas.read_excel`` 2.0.3 reads it.
+"""Reads a sheet as a table of typed columns, as ``pandas.read_excel`` 2.0.3 does.
 
 The first row is the heading. The type of each column follows from its cells: a column of numbers
-and blanks is numeric, also where numbers are written as text or as TRUE; with any other string, it
-keeps its values as they are. The list of strings that count as blank is that of pandas.
+and blanks is numeric, even if numbers are written as text or as TRUE. With any other string, its
+values stay unchanged. The strings that count as blank are those of pandas.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FIRST_DAY, _LAST_DAY = dt.datetime(1677, 9, 22), dt.datetime(2262, 4, 11)  # no
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its type as pandas names it, and its values; NaN where a cell is blank."""
+    """A column: its type as pandas names it, and its values; NaN for a blank cell."""
 
     kind: str
     values: Sequence[object]
@@ -60,8 +60,8 @@ class Column:
 class Frame:
     """A table: headings, columns, and the number of rows below the heading.
 
-    ``columns`` is empty for a sheet without any cell, which for pandas is different from
-    a heading without rows.
+    ``columns`` is empty for a sheet without cells, which pandas distinguishes from a heading
+    without rows.
     """
 
     headings: tuple[object, ...]

@@ -1,4 +1,4 @@
-"""Looks of cells as the published functions read them through openpyxl."""
+"""Reads the looks of cells as the published functions do through openpyxl."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.workbook.reader import linked_keys
 from judge.workbook.tree import MAX_ELEMENTS, Element, is_on, number, read_tree, whole
 
 NO_RGB = "a colour that is not written as digits"
-"""Themes and palettes: openpyxl gives one and the same object for all of them."""
+"""The value of all theme and palette colours, for which openpyxl returns the same object."""
 
 _FONTS = {
     "font_name": "name",
@@ -37,7 +37,7 @@ class CellState:
         style: index of the cell format; None for a cell that is not in the file.
         filled: whether the cell holds a value or a formula.
         is_number: whether it holds a plain number.
-        link: what is compared of its hyperlink; None without.
+        link: the part of its hyperlink that is compared; None if it has no hyperlink.
         merged: whether a merged range covers it, other than at its first cell.
     """
 
@@ -116,7 +116,7 @@ class SheetLooks:
 
     @property
     def size(self) -> tuple[int, int]:
-        """The last row and column of the cells that exist; (0, 0) if there are none."""
+        """The last row and column of the cells that exist; (0, 0) without cells."""
         states = self.states
         if not any(not state.merged and state.style is not None for state in states.values()):
             rows = columns = 0
@@ -238,7 +238,7 @@ class StyleParts:
     """Fonts, fills and conditional looks of a style sheet, as elements.
 
     Args:
-        root: the style sheet; None if the workbook has none.
+        root: the style sheet; None if the workbook has no style sheet.
     """
 
     def __init__(self, root: Element | None) -> None:

@@ -1,4 +1,4 @@
-"""Formulas of conditions, computed on given values: comparisons, arithmetic, common functions.
+"""Computes formulas of conditions from given values: comparisons, arithmetic, common functions.
 
 Results are those of the package ``formulas`` 1.3.4, which the published functions use: an error
 counts as true, and so does anything that is not false, zero or empty.
@@ -41,8 +41,8 @@ class Formula:
     """A formula that was read.
 
     Attributes:
-        inputs: the references in it without dollar signs, each once, in alphabetical order.
-        node: computes it.
+        inputs: its references without dollar signs or repetitions, in alphabetical order.
+        node: the function that computes it.
     """
 
     inputs: tuple[str, ...]
@@ -85,7 +85,7 @@ def _read(text: str) -> list[tuple[str, str]]:
     """The kind and the text of each token of a formula, last first.
 
     Raises:
-        CannotComputeError: something else is in it.
+        CannotComputeError: it contains anything else.
     """
     words = [token for token in tokens(text) if token.kind is not Kind.SPACE]
     read: list[tuple[str, str]] = []

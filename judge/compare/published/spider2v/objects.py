@@ -1,4 +1,4 @@
-"""Objects of a sheet as dictionaries, as the published functions make them to be compared.
+"""Converts objects of a sheet to dictionaries for the comparison, as the published functions do.
 
 Data validations are matched with the properties that a rule asks for.
 """
@@ -138,10 +138,10 @@ def _chart_properties(chart: Chart, asked: Sequence[str]) -> dict[str, Any]:
 
 
 def first_run(title: Title | None) -> str | None:
-    """The text of a title as the published function reads it: of its first run only."""
+    """The text of a title as the published function reads it: only that of its first run."""
     if title is None:
         return None
-    # openpyxl makes an empty run where there is none, and the word None of an empty text.
+    # openpyxl adds an empty run to text without runs, and reads an empty text as "None".
     return "" if title.first_run is None else title.first_run or "None"
 
 
@@ -443,7 +443,7 @@ def validation_property(element: Element, name: str) -> object:
 
 
 def validations_match(actual: Sequence[Element], expected: Sequence[Mapping[str, Any]]) -> bool:
-    """Checks that validations are at least as many as entries, and that each fits some entry.
+    """Checks that there are no fewer validations than entries, and that each fits some entry.
 
     Raises:
         PublishedError: the published function raises.

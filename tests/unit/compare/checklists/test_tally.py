@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from judge.compare.checklists.checker import JudgedItem, checklist_record, item_record, with_gates
 from judge.compare.checklists.items import (
     ChecklistOptions,
     Outcome,
@@ -9,7 +10,6 @@ from judge.compare.checklists.items import (
     State,
     not_judged,
 )
-from judge.compare.checklists.tally import JudgedItem, checklist_record, item_record, with_gates
 from judge.errors import UsageError
 
 HOLDS, FAILS, OPEN = Outcome(1.0), Outcome(0.0), not_judged("nobody was asked")

@@ -351,7 +351,7 @@ def test_where_the_script_falls_over_nothing_is_accepted() -> None:
     gold = Book({name: sheet_data(cell("A1", 1)) for name in ("Anna", "Nick", "Luis")}).to_bytes()
     found = compare(gold, gold, gold, "Anna'!A1,'Nick'!A1,'Luis'!A1", "ssb2-official")
     assert not found.equal
-    assert found.notes[0].startswith("the published script falls over")
+    assert found.notes[0].startswith("the published script crashes")
     assert found.shares == GroupShares(0.0, 0.0)
 
 

@@ -95,5 +95,5 @@ def test_all_faults_are_named_at_once_and_a_profile_has_to_exist() -> None:
     with pytest.raises(UsageError, match=r"rule 1: .*; rule 2 \(freeze\): "):
         RuleOptions.of({"rules": rules})
     assert RuleOptions.of({"rules": [], "profile": "official"}).profile == "official"
-    with pytest.raises(UsageError, match="profile: 'strict' is none of standard, official"):
+    with pytest.raises(UsageError, match="profile: 'strict' is not one of standard, official"):
         RuleOptions.of({"rules": [], "profile": "strict"})

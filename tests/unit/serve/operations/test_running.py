@@ -1,14 +1,30 @@
-"""Connections of the server as strangers hold them open."""
+"""How the server starts, and connections as strangers hold them open."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import stat
+import threading
+import time
+from pathlib import Path
+from typing import Any
 
+import pytest
+import sqlalchemy as sa
 import uvicorn
 from uvicorn.server import ServerState
 
-from judge.serve.running import _PromptHeads
+from judge.serve.access.accounts import create_account
+from judge.serve.options import PlaceOptions
+from judge.serve.running import _PromptHeads, opened
+from tests.postgresql import new_database
+
+MAKING = "judge.serve.running.create_account"
+_WAITS = sa.text(
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
 
 
 class Hasty(_PromptHeads):
@@ -55,3 +71,45 @@ def test_a_connection_without_a_request_is_closed() -> None:
 def test_so_is_one_that_has_had_an_answer() -> None:
     whole = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
     assert b"204" in asyncio.run(ask(whole + b"GET / HTTP/1.1\r\nX: ", b"x"))
+
+
+def test_a_server_and_a_dispatcher_that_start_at_once_make_one_operator(
+    tmp_path: Path, postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Compose starts them: the second begins while the first is making the account."""
+    codes: list[str | None] = []
+    with new_database("postgresql", tmp_path, postgresql_url) as database:
+        place = PlaceOptions(
+            data=tmp_path / "data", database=database.url.render_as_string(hide_password=False)
+        )
+
+        def start() -> None:
+            with opened(place) as made:
+                codes.append(made.code)
+
+        second = threading.Thread(target=start)
+
+        def slow(*arguments: Any, **others: Any) -> str:
+            monkeypatch.setattr(MAKING, create_account)
+            second.start()
+            with database.reading() as connection:
+                while second.is_alive() and not connection.scalar(_WAITS):
+                    connection.rollback()
+                    time.sleep(0.01)
+            return create_account(*arguments, **others)
+
+        monkeypatch.setattr(MAKING, slow)
+        start()
+        second.join()
+    assert [code is None for code in codes].count(False) == 1
+
+
+def test_nobody_else_reads_the_data_folder(tmp_path: Path) -> None:
+    """Nor one that an earlier version left open; what its owner shares with a group stays so."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    with opened(PlaceOptions(data=data)) as made:
+        assert stat.S_IMODE(data.stat().st_mode) == 0o750
+        assert stat.S_IMODE(made.server.folder.database.stat().st_mode) == 0o600
+    with opened(PlaceOptions(data=tmp_path / "new")) as made:
+        assert stat.S_IMODE(made.server.folder.path.stat().st_mode) == 0o700

@@ -6,7 +6,7 @@ import pytest
 
 from judge.desktop.choices import ActionSpace
 from judge.desktop.contract import Action, Signal
-from judge.desktop.replies import MAX_ACTIONS, parse_reply, with_marks
+from judge.inference.desktop.replies import MAX_ACTIONS, parse_reply, with_marks
 
 CODE, CALLS = ActionSpace.PYAUTOGUI, ActionSpace.COMPUTER_13
 WAIT, FAIL, DONE = (Action(signal=each) for each in Signal)
