@@ -1,4 +1,4 @@
-"""Marks checklist items on request: a chat model, or a suite's program. Marks decide no verdict.
+"""Marks checklist items on request: a chat model, or a suite's program. Marks decide no verdicts.
 
 An item of kind ``program`` has a Python program as its field ``code``. It runs in the sandbox, next
 to the files of the answer, the inputs and the golds, and reports its result as Harbor's verifiers

@@ -166,7 +166,6 @@ def test_no_other_pattern_comes_from_outside() -> None:
         ("compare/checklists/published/opencomputer.py", "before"),  # escaped
         ("compare/rules/patterns.py", "pattern"),  # in a process of its own
         ("compare/values/agreement.py", "pattern"),  # escaped
-        ("workbook/sheets/sheet_cells.py", "forms[name]"),  # forms of numbers, written there
     }
 
 
