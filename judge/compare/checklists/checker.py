@@ -59,12 +59,12 @@ _MAX_NESTED = 3
 class JudgedItem:
     """An item with its outcomes.
 
-        Attributes:
-            item: the item.
-            outcome: the outcome under the reading that counts.
-            other: the outcome under the other reading; None if the item was not judged under it.
-            gated_by: id of the failed item that makes this item earn nothing under
-                ``official``; empty if no gate failed.
+    Attributes:
+        item: the item.
+        outcome: the outcome under the reading that counts.
+        other: the outcome under the other reading; None if the item was not judged under it.
+        gated_by: id of the failed item that makes this item earn nothing under
+            ``official``; empty if no gate failed.
     """
 
     item: Item
