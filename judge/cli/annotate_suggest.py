@@ -143,24 +143,7 @@ def suggest(suite: str, task: str, **options: Any) -> None:
     With --submissions, only cases that make an accepted program fail are suggested. With --model, a
     chat model also proposes counterexamples to these programs; they are examined like all others.
     """
-    unknown = sorted(set(options["only"]) - set(annotation.NAMES))
-    if unknown:
-        raise UsageError(
-            f"there is no mutator {', '.join(unknown)}"
-            + did_you_mean(unknown[0], annotation.NAMES, before=". "),
-            hint=f"There are {', '.join(annotation.NAMES)}.",
-        )
-    if options["model"] and not options["files"]:
-        raise UsageError(
-            "--model proposes counterexamples to a program, and none is given",
-            hint="Give the programs with --submissions.",
-        )
-    if options["model"] and options["accept"]:
-        raise UsageError(
-            "--accept cannot be used with --model, which may make other proposals when asked again",
-            hint="Save the cells that were shown: judge annotate add SUITE TASK CELL=VALUE … "
-            "--decide SOURCE, or the workbook with judge hack.",
-        )
+    _check_options(options)
     suggestions: list[Suggestion] = []
     ended: BaseException | None = None
     with (
@@ -189,6 +172,32 @@ def suggest(suite: str, task: str, **options: Any) -> None:
         raise UsageError(
             f"there is no suggestion {', '.join(map(str, missing))}",
             hint="The numbers are those that the same command shows without --accept.",
+        )
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuses options that are unknown or cannot be used together.
+
+    Raises:
+        UsageError: the message names the option.
+    """
+    unknown = sorted(set(options["only"]) - set(annotation.NAMES))
+    if unknown:
+        raise UsageError(
+            f"there is no mutator {', '.join(unknown)}"
+            + did_you_mean(unknown[0], annotation.NAMES, before=". "),
+            hint=f"There are {', '.join(annotation.NAMES)}.",
+        )
+    if options["model"] and not options["files"]:
+        raise UsageError(
+            "--model proposes counterexamples to a program, and none is given",
+            hint="Give the programs with --submissions.",
+        )
+    if options["model"] and options["accept"]:
+        raise UsageError(
+            "--accept cannot be used with --model, which may make other proposals when asked again",
+            hint="Save the cells that were shown: judge annotate add SUITE TASK CELL=VALUE … "
+            "--decide SOURCE, or the workbook with judge hack.",
         )
 
 

@@ -34,12 +34,9 @@ from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
-from judge.workbook.facts.book import BookFacts
-from judge.workbook.facts.sheets import filter_of
 from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
-from judge.workbook.tree import is_on
 
 FUNCTIONS = {
     **DATE_AND_UNIT_FUNCTIONS,
@@ -467,6 +464,10 @@ def hidden_rows(workbook: Workbook, sheet: str) -> tuple[Sequence[int], Abstract
     Raises:
         UnsureError: the file does not say which rows are hidden, or by what.
     """
+    from judge.workbook.facts.book import BookFacts  # noqa: PLC0415  seldom
+    from judge.workbook.facts.sheets import filter_of  # noqa: PLC0415
+    from judge.workbook.tree import is_on  # noqa: PLC0415
+
     facts = BookFacts(workbook)
     tab = facts.tab(sheet)
     if tab is None:

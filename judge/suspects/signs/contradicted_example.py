@@ -62,10 +62,9 @@ class ContradictedExample:
     ) -> Iterator[Suspect]:
         if case.ranges != case.input_ranges:
             return
-        examples = _examples(case)
         other_form = [
             address
-            for address in examples
+            for address in _examples(case)
             if is_other_form(case.input.value(address), case.answer.get(address))
             and not _has_both_forms(case, address)
         ]
@@ -81,23 +80,7 @@ class ContradictedExample:
             return
         spaced = _spaced(case)
         if spaced:
-            yield suspect(
-                material,
-                case.number,
-                self,
-                Certainty.LIKELY,
-                f"the gold's {address_in(case.gold, spaced[0][0])} is "
-                f"{shown(case.answer.get(spaced[0][0]))}, the input shows "
-                f"{shown(case.input.value(spaced[0][1]))} in {address_in(case.input, spaced[0][1])}"
-                f"{and_more(len(spaced))}",
-                "the same strings with more spaces, which are compared",
-                gold_evidence(
-                    case,
-                    [address for address, _ in spaced],
-                    expected={address: case.input.value(example) for address, example in spaced},
-                    note="expected as the input shows it in another column",
-                ),
-            )
+            yield self._suspect_of_spaces(material, case, spaced)
             return
         rows = [
             address
@@ -125,15 +108,7 @@ class ContradictedExample:
                 "the gold agrees with the other cells that the input computes as examples",
             )
             return
-        same, differing = 0, []
-        for address in case.answer_formulas:
-            given = case.input.value(address)
-            if given is None or case.input.formula(address) is not None:
-                continue
-            if agree(case.answer.get(address), given) or _noise(case.answer.get(address), given):
-                same += 1
-            elif case is first or not same_constant(given, first.input.value(address)):
-                differing.append(address)
+        same, differing = _compared(case, first)
         if differing and same >= MIN_EXAMPLES and same >= SHARE * (same + len(differing)):
             yield self._suspect(
                 material,
@@ -142,6 +117,30 @@ class ContradictedExample:
                 Certainty.LIKELY if case is not first else Certainty.POSSIBLE,
                 f"the gold keeps {counted(same, 'other example')} of the input",
             )
+
+    def _suspect_of_spaces(
+        self,
+        material: TaskMaterial,
+        case: CaseMaterial,
+        spaced: Sequence[tuple[CellAddress, CellAddress]],
+    ) -> Suspect:
+        return suspect(
+            material,
+            case.number,
+            self,
+            Certainty.LIKELY,
+            f"the gold's {address_in(case.gold, spaced[0][0])} is "
+            f"{shown(case.answer.get(spaced[0][0]))}, the input shows "
+            f"{shown(case.input.value(spaced[0][1]))} in {address_in(case.input, spaced[0][1])}"
+            f"{and_more(len(spaced))}",
+            "the same strings with more spaces, which are compared",
+            gold_evidence(
+                case,
+                [address for address, _ in spaced],
+                expected={address: case.input.value(example) for address, example in spaced},
+                note="expected as the input shows it in another column",
+            ),
+        )
 
     def _suspect(
         self,
@@ -181,6 +180,21 @@ def _examples(case: CaseMaterial) -> list[CellAddress]:
         elif case.input.formula(address) is None and not isinstance(value, ErrorValue):
             given[column].append(address)
     return [cell for column, cells in given.items() if column in filled for cell in cells]
+
+
+def _compared(case: CaseMaterial, first: CaseMaterial) -> tuple[int, list[CellAddress]]:
+    """Counts the examples that the gold's formulas agree with, and lists those that differ."""
+    same = 0
+    differing: list[CellAddress] = []
+    for address in case.answer_formulas:
+        given = case.input.value(address)
+        if given is None or case.input.formula(address) is not None:
+            continue
+        if agree(case.answer.get(address), given) or _noise(case.answer.get(address), given):
+            same += 1
+        elif case is first or not same_constant(given, first.input.value(address)):
+            differing.append(address)
+    return same, differing
 
 
 def _spaced(case: CaseMaterial) -> list[tuple[CellAddress, CellAddress]]:
