@@ -192,7 +192,7 @@ class JudgingResources:
         with self._opening:
             if self._session is None:
                 cluster_spec = parse_cluster(options.cluster, insecure=options.insecure_cluster)
-                self._session = ClusterSession(cluster_spec, self._stack, _tell)
+                self._session = ClusterSession(cluster_spec, self._stack, _print_note)
         assert settings.recipe is not None, "settings() opens them from a recipe"
         return ClusterExecutorFactory(
             self._session, replace(settings.recipe, threads=1), suite, folder
@@ -246,5 +246,5 @@ RARE_COLLECTIONS = (50_000, 20, 20)
 _COLLECTOR = _Collector()
 
 
-def _tell(notice: str) -> None:
+def _print_note(notice: str) -> None:
     print_label("note:", "yellow", notice)

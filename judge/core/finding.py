@@ -18,7 +18,7 @@ _MAX_VALUES_LENGTH = 120
 """A one-line message shows both values only if they have at most this many characters together."""
 
 
-class PlaceKind(enum.StrEnum):
+class LocationKind(enum.StrEnum):
     """Kinds of location that a difference can have."""
 
     CELL = "cell"
@@ -31,7 +31,7 @@ class PlaceKind(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DifferencePlace:
+class DifferenceLocation:
     """Where an answer differs from its gold.
 
     Attributes:
@@ -40,13 +40,13 @@ class DifferencePlace:
         sheet: name of the sheet; empty if the location is on no sheet.
     """
 
-    kind: PlaceKind
+    kind: LocationKind
     name: str = ""
     sheet: str = ""
 
     def __str__(self) -> str:
         parts = [part for part in (self.sheet, self.name) if part]
-        return "!".join(parts) if self.kind is PlaceKind.CELL else " ".join((self.kind, *parts))
+        return "!".join(parts) if self.kind is LocationKind.CELL else " ".join((self.kind, *parts))
 
 
 class Subject(enum.StrEnum):
@@ -101,7 +101,7 @@ def about(
     subject: Subject,
     expected: SheetRecord | None = None,
     actual: SheetRecord | None = None,
-    asked: Sequence[str] = (),
+    properties: Sequence[str] = (),
     decimals: int | None = None,
     cells: Sequence[DifferingCellRecord] = (),
     all_cells: int = 0,
@@ -112,7 +112,7 @@ def about(
         subject: the aspect of the workbook that differs.
         expected: the sheet with the right content; None if no sheet has it.
         actual: the sheet that is judged; None if it does not exist.
-        asked: names of the properties that are compared, as the checker calls them.
+        properties: names of the properties that are compared, as the checker calls them.
         decimals: to how many decimals numbers are compared, if whole sheets are compared by value.
         cells: the first cells that differ.
         all_cells: how many cells differ.
@@ -121,7 +121,7 @@ def about(
         "subject": subject.value,
         "expected": expected,
         "found": actual,
-        "asked": list(asked),
+        "asked": list(properties),
     }
     if decimals is not None:
         record["decimals"] = decimals
@@ -165,7 +165,7 @@ class FoundDifference:
     """
 
     kind: str
-    place: DifferencePlace
+    place: DifferenceLocation
     expected: object = None
     actual: object = None
     detail: str = ""
@@ -259,11 +259,11 @@ def _as_json(difference: FoundDifference) -> DifferenceRecord:
     record: DifferenceRecord = {
         "kind": difference.kind,
         "sheet": location.sheet,
-        "cell": location.name if location.kind is PlaceKind.CELL else "",
+        "cell": location.name if location.kind is LocationKind.CELL else "",
         "expected": difference.expected,
         "actual": difference.actual,
     }
-    if location.kind is not PlaceKind.CELL:
+    if location.kind is not LocationKind.CELL:
         record["place"] = {"kind": location.kind.value, "name": location.name}
     if difference.detail:
         record["detail"] = difference.detail

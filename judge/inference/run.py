@@ -407,16 +407,16 @@ class _Runner:
         self._records.append_failure(failure)
         self._summary.failed += 1
         self._summary.failures[f"{task_id}" + (f".{sample}" if sample else "")] = problem
-        self._tell((task_id, sample), "failed", reused=False)
+        self._report((task_id, sample), "failed", reused=False)
 
     def _count(self, record: dict[str, Any], *, reused: bool) -> None:
         self._summary.count(record)
         key = (str(record["id"]), int(record.get("sample") or 0))
         state = "program" if record.get("solution") else "no-code"
         state = "file" if record.get("outputs") else state
-        self._tell(key, "answer" if record.get("response") else state, reused=reused)
+        self._report(key, "answer" if record.get("response") else state, reused=reused)
 
-    def _tell(self, key: SampleKey, state: str, *, reused: bool) -> None:
+    def _report(self, key: SampleKey, state: str, *, reused: bool) -> None:
         self._done += 1
         budget = self._resources.budget
         self._listeners.on_event(

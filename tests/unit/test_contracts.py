@@ -21,10 +21,10 @@ from judge.compare.registry import (
     unregister,
 )
 from judge.core.finding import (
-    DifferencePlace,
+    DifferenceLocation,
     Finding,
     FoundDifference,
-    PlaceKind,
+    LocationKind,
     finding_of,
     nearest,
 )
@@ -69,7 +69,7 @@ class WordCount(Checker):
         rules: Rules,
     ) -> Finding:
         words = len((answer.text or "").split())
-        place = DifferencePlace(PlaceKind.KEY, "words")
+        place = DifferenceLocation(LocationKind.KEY, "words")
         return nearest(
             [
                 (

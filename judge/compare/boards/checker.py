@@ -25,10 +25,10 @@ from judge.compare.published.sheetcopilot import OfficialJudge
 from judge.compare.rules.book import Book
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.core.finding import (
-    DifferencePlace,
+    DifferenceLocation,
     Finding,
     FoundDifference,
-    PlaceKind,
+    LocationKind,
     finding_of,
     nearest,
 )
@@ -74,7 +74,7 @@ def finding_by_board(
         official = OfficialJudge(owner, expected, board).differences()
     except PublishedError as raised:
         error = raised
-        position = DifferencePlace(PlaceKind.RULE)
+        position = DifferenceLocation(LocationKind.RULE)
         official = [FoundDifference(PUBLISHED_ERROR, position, "a verdict", str(raised))]
     differences: Sequence[FoundDifference] = official
     notes: Sequence[str] = ()

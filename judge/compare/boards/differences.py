@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from judge.compare.boards.board import Asked, Board
 from judge.compare.rules.words import ordinal
 from judge.core.finding import (
-    DifferencePlace,
+    DifferenceLocation,
     FoundDifference,
-    PlaceKind,
+    LocationKind,
     Subject,
     about,
     sheet_of,
@@ -141,7 +141,7 @@ class Differences:
         self.listed.append(
             FoundDifference(
                 asked.kind if missing is None else NOT_CALCULATED,
-                DifferencePlace(PlaceKind.RULE, str(asked), sheet),
+                DifferenceLocation(LocationKind.RULE, str(asked), sheet),
                 _plain(shown.expected),
                 _plain(shown.actual),
                 detail,
@@ -162,7 +162,7 @@ class Differences:
 
     def sheet_count(self, expected: int, actual: int) -> None:
         """Records that the answer has more or fewer worksheets than the gold."""
-        position = DifferencePlace(PlaceKind.RULE, "0 (number of worksheets)")
+        position = DifferenceLocation(LocationKind.RULE, "0 (number of worksheets)")
         words = "The output has as many worksheets as the gold."
         self.listed.append(
             FoundDifference(
@@ -179,7 +179,7 @@ class Differences:
     def missing_sheet(self, number: int, name: str) -> None:
         """Records that the answer lacks a sheet that the board checks."""
         asked = next((check for check in self.board.asked if check.sheet == number), None)
-        position = DifferencePlace(PlaceKind.RULE, str(asked or number))
+        position = DifferenceLocation(LocationKind.RULE, str(asked or number))
         message = f"the answer has no sheet that corresponds to {name!r}"
         self.listed.append(
             FoundDifference(

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from judge.compare.cells.comparison import Comparison, Differences, GroupsVerdict, tell_erased
+from judge.compare.cells.comparison import (
+    Comparison,
+    Differences,
+    GroupsVerdict,
+    with_erased_content,
+)
 from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.compare.cells.options import FAIL, GROUPS, CheckOptions, position_of
 from judge.compare.cells.range_check import ask_conditions, compare_range, differing_keys
@@ -59,7 +64,7 @@ def find_touched(
         for key in _changed(before, output, name, agree):
             if not _within(key, windows):
                 touched += 1
-                _tell(before, output, name, key, differences)
+                _note_touched(before, output, name, key, differences)
     return touched
 
 
@@ -79,7 +84,7 @@ def _changed(before: Workbook, output: Workbook, name: str, agree: Agree) -> lis
     return sorted(changed)
 
 
-def _tell(
+def _note_touched(
     before: Workbook, output: Workbook, name: str, key: int, differences: Differences
 ) -> None:
     first, second = before.sheet(name), output.sheet(name)
@@ -308,7 +313,7 @@ def check(
     comparison = _compare_cells(plan, sides, rules, style, conditions, max_differences)
     if ask_official:
         comparison = replace(comparison, official_equal=script.verdict())
-    return comparison if before is None else tell_erased(comparison, before)
+    return comparison if before is None else with_erased_content(comparison, before)
 
 
 @dataclass(frozen=True, slots=True)

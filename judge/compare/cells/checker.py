@@ -14,7 +14,7 @@ from judge.compare.cells.answer_range import (
     prepare,
     reports_from_input,
 )
-from judge.compare.cells.comparison import Comparison, tell_erased
+from judge.compare.cells.comparison import Comparison, with_erased_content
 from judge.compare.cells.computing import Compute, Computed, NoEngines, compute_and_check
 from judge.compare.cells.options import (
     CELL_RANGE,
@@ -312,7 +312,7 @@ def _compare(
             )
             comparison = computed.comparison
             if side.before is None and input_path is not None:
-                comparison = tell_erased(comparison, input_path)
+                comparison = with_erased_content(comparison, input_path)
     except WorkbookError as error:
         # Much of the files is read only during the comparison, which reads both in parallel.
         if error.culprit is side.workbook.package:

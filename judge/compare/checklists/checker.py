@@ -35,7 +35,13 @@ from judge.compare.contract import (
     Rules,
 )
 from judge.compare.profiles import get_profile
-from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
+from judge.core.finding import (
+    DifferenceLocation,
+    Finding,
+    FoundDifference,
+    LocationKind,
+    finding_of,
+)
 from judge.core.records.cases import (
     CaseComparison,
     ChecklistRecord,
@@ -453,7 +459,7 @@ def _difference(entry: JudgedItem, number: int) -> FoundDifference:
     item, outcome = entry.item, entry.outcome
     return FoundDifference(
         "error" if outcome.ended is State.ERROR else item.kind,
-        DifferencePlace(PlaceKind.RULE, item.id),
+        DifferenceLocation(LocationKind.RULE, item.id),
         shown(outcome.expected),
         shown(outcome.found),
         "; ".join(filter(None, (shortened(outcome.place), shortened(outcome.detail)))),

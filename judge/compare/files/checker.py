@@ -29,7 +29,13 @@ from judge.compare.rules.checker import check_workbook, open_gold
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import Remembering, SealedFiles, sealed
-from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
+from judge.core.finding import (
+    DifferenceLocation,
+    Finding,
+    FoundDifference,
+    LocationKind,
+    finding_of,
+)
 from judge.core.submission import Answer, AnswerFile, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 
@@ -83,7 +89,7 @@ def judge_metric(call: MetricCall, number: int, asked: Asked, *, published_only:
     differences = metric.standard(asked)
     wrong: tuple[FoundDifference, ...] = ()
     if differences is not None:
-        position = DifferencePlace(PlaceKind.RULE, f"{number} ({call.func})")
+        position = DifferenceLocation(LocationKind.RULE, f"{number} ({call.func})")
         wrong = (
             FoundDifference(
                 call.func, position, differences.expected, differences.actual, differences.detail
@@ -136,7 +142,9 @@ def finding_of_score(published: tuple[float | None, PublishedError | None], unit
         target = "a score of 1"
         actual: object = str(error) if error is not None else score
         kind = "published_error" if error is not None else "published_score"
-        differences.append(FoundDifference(kind, DifferencePlace(PlaceKind.RULE), target, actual))
+        differences.append(
+            FoundDifference(kind, DifferenceLocation(LocationKind.RULE), target, actual)
+        )
     return with_score(finding_of(differences, units=units), published)
 
 
@@ -293,7 +301,7 @@ def _workbook(
     rules: Rules,
 ) -> Judged:
     """Judges a list of rules that is one of the metrics."""
-    position = DifferencePlace(PlaceKind.RULE, f"{number + 1} ({WORKBOOK})")
+    position = DifferenceLocation(LocationKind.RULE, f"{number + 1} ({WORKBOOK})")
     if file is None:
         return Judged(0.0, None, (FoundDifference(WORKBOOK, position, "a workbook", None),))
     given = options.metrics[number].options.get("rules", [])
@@ -310,7 +318,7 @@ def _workbook(
     return Judged(score, None, _wrong(finding, position), undecided=finding.undecided)
 
 
-def _wrong(finding: Finding, position: DifferencePlace) -> tuple[FoundDifference, ...]:
+def _wrong(finding: Finding, position: DifferenceLocation) -> tuple[FoundDifference, ...]:
     if finding.agrees:
         return ()
     return (FoundDifference(WORKBOOK, position, "all rules hold", finding.cause),)

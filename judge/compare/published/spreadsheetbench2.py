@@ -372,7 +372,7 @@ class _Count:
         else:
             actual = _RangeCells(output, actual_name, window, self.mode)
             differing = _differing(expected, actual)
-            self._tell(expected, actual, differing)
+            self._add_differences(expected, actual, differing)
             wrong_change, wrong = len(changing & differing), len(differing)
         self.ranges.append(placed)
         self.change[0] += len(changing)
@@ -380,7 +380,9 @@ class _Count:
         self.keep[0] += placed.size - len(changing)
         self.keep[1] += wrong - wrong_change
 
-    def _tell(self, expected: _RangeCells, actual: _RangeCells, differing: set[int]) -> None:
+    def _add_differences(
+        self, expected: _RangeCells, actual: _RangeCells, differing: set[int]
+    ) -> None:
         for key in sorted(differing):
             first, second = expected.values.get(key), actual.values.get(key)
             is_style = self.mode.colours and not expected.formulas_decide(actual, key)

@@ -14,7 +14,7 @@ from judge.compare.published.spider2v.compare_table import RULE_TYPES, Evaluator
 from judge.compare.published.spider2v.looks import PROPERTIES
 from judge.compare.rules import patterns
 from judge.compare.rules.book import Rule
-from judge.core.finding import DifferencePlace, PlaceKind
+from judge.core.finding import DifferenceLocation, LocationKind
 from judge.core.option import check_names
 from judge.errors import UsageError
 from judge.files.documents import written
@@ -409,6 +409,6 @@ def described(rule: Rule) -> str:
     return " · ".join(parts)[:200]
 
 
-def place_of(index: int, rule: Rule, sheet: str = "") -> DifferencePlace:
+def place_of(index: int, rule: Rule, sheet: str = "") -> DifferenceLocation:
     """Returns the location of a difference: the rule, by its number, type and requirement."""
-    return DifferencePlace(PlaceKind.RULE, f"{index + 1} ({described(rule)})", sheet)
+    return DifferenceLocation(LocationKind.RULE, f"{index + 1} ({described(rule)})", sheet)

@@ -31,10 +31,10 @@ from judge.compare.values.rules import (
     read_rules,
 )
 from judge.core.finding import (
-    DifferencePlace,
+    DifferenceLocation,
     Finding,
     FoundDifference,
-    PlaceKind,
+    LocationKind,
     finding_of,
     nearest,
 )
@@ -359,7 +359,7 @@ def _compare(
         differences.append(
             FoundDifference(
                 agreement.kind,
-                DifferencePlace(PlaceKind.KEY, name),
+                DifferenceLocation(LocationKind.KEY, name),
                 shown_value(expected[name]),
                 shown_value(value),
                 agreement.detail,

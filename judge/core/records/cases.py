@@ -40,7 +40,7 @@ class CaseRun(TypedDict, total=False):
 
 
 class PlaceRecord(TypedDict):
-    """The location of a difference outside cells: see :class:`judge.core.finding.PlaceKind`."""
+    """The location of a difference outside cells: see :class:`judge.core.finding.LocationKind`."""
 
     kind: str
     name: str

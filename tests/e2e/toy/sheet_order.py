@@ -13,10 +13,10 @@ from judge.compare.contract import (
     Rules,
 )
 from judge.core.finding import (
-    DifferencePlace,
+    DifferenceLocation,
     Finding,
     FoundDifference,
-    PlaceKind,
+    LocationKind,
     finding_of,
     nearest,
 )
@@ -61,7 +61,9 @@ def _names(gold: Gold) -> Sequence[str]:
 
 def _compare(expected: Sequence[str], actual: Sequence[str], rules: Rules) -> Finding:
     differences = [
-        FoundDifference("sheet_order", DifferencePlace(PlaceKind.SHEET, str(at + 1)), want, have)
+        FoundDifference(
+            "sheet_order", DifferenceLocation(LocationKind.SHEET, str(at + 1)), want, have
+        )
         for at in range(max(len(expected), len(actual)))
         if (want := expected[at] if at < len(expected) else None)
         != (have := actual[at] if at < len(actual) else None)

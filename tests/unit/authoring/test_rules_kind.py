@@ -20,7 +20,13 @@ from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of, register, unregister
 from judge.compare.rules.checker import RulesChecker
 from judge.compare.rules.options import faults_of
-from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
+from judge.core.finding import (
+    DifferenceLocation,
+    Finding,
+    FoundDifference,
+    LocationKind,
+    finding_of,
+)
 from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, InputFile, Task, TestCase
 from judge.errors import SuiteError, UsageError
@@ -254,7 +260,9 @@ class Boards(RulesChecker):
         assert all("board" in task.checker.with_options(gold.options).options for gold in golds)
         if any(answer.data == gold.read() for gold in golds):
             return finding_of([], units=1)
-        different = FoundDifference("board", DifferencePlace(PlaceKind.RULE), "the gold", None)
+        different = FoundDifference(
+            "board", DifferenceLocation(LocationKind.RULE), "the gold", None
+        )
         return finding_of([different], units=1)
 
 

@@ -14,7 +14,7 @@ from judge.annotate.rules import RULES
 from judge.cli.main import judge
 from judge.cli.output import print_table, table
 from judge.compare.profiles import get_profile
-from judge.core.finding import DifferencePlace, FoundDifference, PlaceKind, in_words
+from judge.core.finding import DifferenceLocation, FoundDifference, LocationKind, in_words
 from judge.core.records.runs import RunDocument, served_model
 from judge.errors import InferenceError, SuiteError, UsageError
 from judge.files.documents import written
@@ -194,7 +194,7 @@ def test_nothing_is_written_into_a_suite_as_published() -> None:
 )  # fmt: skip
 def test_findings_hold_no_values_of_python(value: object, words: str) -> None:
     assert in_words(value) == words
-    place = DifferencePlace(PlaceKind.CHART, "1")
+    place = DifferenceLocation(LocationKind.CHART, "1")
     said = str(FoundDifference("values", place, expected=value, actual=3))
     assert f"expected {words}, found 3" in said
     said = str(FoundDifference("values", place, expected=3, actual=value))

@@ -19,10 +19,10 @@ from judge.compare.contract import (
 from judge.compare.profiles import get_profile
 from judge.compare.registry import register, unregister
 from judge.core.finding import (
-    DifferencePlace,
+    DifferenceLocation,
     Finding,
     FoundDifference,
-    PlaceKind,
+    LocationKind,
     finding_of,
     nearest,
 )
@@ -75,7 +75,7 @@ class Scripted(Checker):
 def _text_finding(gold: Gold, answer: Answer) -> Finding:
     letters = max(len(str(gold.value)), len(answer.text or ""))
     wrong = [
-        FoundDifference("letter", DifferencePlace(PlaceKind.KEY, str(at)))
+        FoundDifference("letter", DifferenceLocation(LocationKind.KEY, str(at)))
         for at in range(letters)
         if str(gold.value)[at : at + 1] != (answer.text or "")[at : at + 1]
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judge.core.finding import DifferencePlace, FoundDifference, PlaceKind, finding_of
+from judge.core.finding import DifferenceLocation, FoundDifference, LocationKind, finding_of
 from judge.core.records.cases import CaseComparison
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError
@@ -28,7 +28,7 @@ KEYS = CaseKeys("run", "comparison")
 
 
 def found_by_another_checker() -> CaseResult:
-    place = DifferencePlace(PlaceKind.SHEET, "2")
+    place = DifferenceLocation(LocationKind.SHEET, "2")
     differences = [FoundDifference("sheet_order", place, "Data", "Notes")]
     comparison = finding_of(differences, units=3).record
     return CaseResult(*KEY, Verdict.WA, cause="another order", comparison=comparison)

@@ -15,9 +15,9 @@ from judge.compare.rules.checker import finding_of_standard
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.published_error import Side
 from judge.core.finding import (
-    DifferencePlace,
+    DifferenceLocation,
     FoundDifference,
-    PlaceKind,
+    LocationKind,
     Subject,
     about,
     sheet_of,
@@ -295,7 +295,7 @@ def test_hostile_outputs_and_golds_leave_a_page(name: str) -> None:
             subject, sheet_of("S", in_gold=True), sheet_of("S", in_gold=False), ("hidden",), 4
         )
         difference = FoundDifference(
-            "x", DifferencePlace(PlaceKind.RULE), number=1, words="?", about=shows
+            "x", DifferenceLocation(LocationKind.RULE), number=1, words="?", about=shows
         )
         record = made_of([difference], units=1).record
         for gold, output in ((SMALL[name], plain), (plain, SMALL[name])):
