@@ -91,6 +91,16 @@ class Table:
     def spend(self, cells: int) -> None:
         """Allows any number of cells."""
 
+    def hidden(self, reference: Reference) -> tuple[frozenset[int], bool]:
+        """No row of the sheet is hidden."""
+        del reference
+        return frozenset(), False
+
+    def subtotals(self, reference: Reference) -> Mapping[tuple[int, int], str]:
+        """No cell of the sheet holds a formula."""
+        del reference
+        return {}
+
 
 def conversions() -> Iterator[Conversion]:
     """Reads every formula of the table."""

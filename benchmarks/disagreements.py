@@ -51,7 +51,7 @@ def disagreement(pair: Pair) -> Disagreement | None:
 
 
 def _reason(pair: Pair, standard: Comparison, official: Comparison) -> str:
-    if any("falls over" in note for note in official.notes):
+    if any("the published script crashes" in note for note in official.notes):
         return f"the script crashes on the position {pair.position!r}"
     if any("lacks a sheet" in note for note in official.notes):
         return f"the script searches for a missing sheet: {pair.position!r}"

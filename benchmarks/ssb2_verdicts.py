@@ -87,7 +87,7 @@ class Row:
         counts = {
             each.name: [each.cells - each.differing_cells, each.cells] for each in ruled.groups
         }
-        falls_over = any("falls over" in note for note in ruled.notes)
+        falls_over = any("the published script crashes" in note for note in ruled.notes)
         told = self.published
         return (
             (not falls_over and not ruled.differing_cells) is told["correct"]
@@ -213,7 +213,7 @@ def _is_recorded_verdict(row: Row, record: Mapping[str, Any]) -> bool:
         name: [group["cells"] - group["differing_cells"], group["cells"]]
         for name, group in comparison["groups"].items()
     }
-    falls_over = any("falls over" in note for note in comparison["notes"])
+    falls_over = any("the published script crashes" in note for note in comparison["notes"])
     return (
         (record["verdict"] == "AC") is (published["accuracy"] == 1)
         and (not falls_over and not comparison["differing_cells"]) is published["correct"]
@@ -257,7 +257,7 @@ def disagreements(row: Row) -> Iterator[Disagreement]:
 def _reason(row: Row, found: Comparison) -> str:
     published = row.compare("ssb2-official", accept=GROUPS)
     said = " ".join(published.notes)
-    if "falls over" in said:
+    if "the published script crashes" in said:
         return "they crash on the position"
     if found.equal and "accepts no output" in said:
         return "no cell to change, or none to keep, counts as a share of 0"

@@ -166,6 +166,8 @@ def calls_of(
                 "range": _window(first, rows), "values": rows},
             "write_cells": lambda sheet, first, rows: {
                 path: output, "sheet": sheet, "cells": _cells(first, rows)},
+            "write_excel_rows": lambda sheet, first, rows: {
+                "file_path": output, "sheet_name": sheet, "start_cell": first, "rows": rows},
             "excel_write_range": lambda sheet, first, rows: {
                 "path": output, "sheet": sheet, "start_cell": first, "data": rows},
             "spreadsheet_edit": lambda sheet, first, rows: {

@@ -1,15 +1,22 @@
 """Measures collateral damage and dynamic correctness of a run's stored outputs, and of golds.
 
     python benchmarks/two_figures.py SUITE RUN
+    python benchmarks/two_figures.py SUITE RUN --draw 29 [--verdicts]
 
 For dynamic correctness, it also checks that a gold is live as its own answer, and hard-coded if its
 formulas are replaced by their values; and that an accepted output with formulas follows the values
 of case k exactly if the program is accepted on case k.
+
+With `--draw SEED`, prints 20 verdicts of a run that was scored with both figures, drawn at random,
+for somebody to read: question, files, and the program. The verdicts are printed only with
+`--verdicts`, so that a reader can write down his own first.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import random
 import time
 from collections import Counter
 from functools import partial
@@ -35,6 +42,11 @@ from judge.suites.load import load_suite
 from judge.workbook.reader import Workbook, open_workbook
 
 _Results = dict[tuple[str, int], CaseResult]
+
+DRAWN = {"live or not": 9, "not measurable": 3, "changes outside": 5, "nothing outside": 3}
+"""Group of verdicts -> how many are drawn. At random from all of them, most would say nothing."""
+
+_OUTSIDE = ("damage", "added", "other_than_gold", "features", "style")
 
 
 def share(part: int, whole: int) -> str:
@@ -187,11 +199,54 @@ def _output(results: _Results, key: tuple[str, int], store: RunDirectory) -> byt
     return store.get_workbook(digest) if digest else None
 
 
+def draw(results: _Results, seed: int) -> list[tuple[str, str, int]]:
+    """Draws verdicts to be read, in an order that tells nothing: group, task and case of each."""
+    groups: dict[str, list[tuple[str, int]]] = {name: [] for name in DRAWN}
+    for (task, case), result in sorted(results.items()):
+        dynamic = result.comparison.get("dynamic")
+        outside = result.comparison.get("collateral")
+        if dynamic is not None:
+            measured = dynamic["class"] != Dynamic.NOT_MEASURABLE.value
+            groups["live or not" if measured else "not measurable"].append((task, case))
+        if outside is not None:
+            changed = any(outside.get(name) for name in _OUTSIDE)
+            groups["changes outside" if changed else "nothing outside"].append((task, case))
+    chosen = random.Random(seed)
+    drawn = [
+        (group, task, case)
+        for group, keys in groups.items()
+        for task, case in chosen.sample(keys, DRAWN[group])
+    ]
+    chosen.shuffle(drawn)
+    return drawn
+
+
+def show_drawn(tasks: list[Task], path: Path, results: _Results, *, seed: int, told: bool) -> None:
+    """Prints what a reader needs for the drawn verdicts; the verdicts themselves if ``told``."""
+    lines = (path / "submissions.jsonl").read_text(encoding="utf-8").splitlines()
+    programs = {str(record["id"]): record.get("solution") for record in map(json.loads, lines)}
+    by_id = {task.id: task for task in tasks}
+    for group, task_id, number in draw(results, seed):
+        result = results[task_id, number]
+        figure = "dynamic" if group in {"live or not", "not measurable"} else "collateral"
+        print(f"# {task_id}, case {number}: {figure}")
+        if told:
+            print(f"{group}; {result.verdict}; {json.dumps(result.comparison.get(figure))}")
+            continue
+        case = next(case for case in by_id[task_id].cases if case.number == number)
+        print(f"{by_id[task_id].instruction}\n\nanswer: {by_id[task_id].checker}")
+        print(f"input: {case.input_path}\ngold: {case.golds[0].path}")
+        print(f"output: SHA-256 {result.run.get('output_sha256')}")
+        print(f"\n{programs.get(task_id)}\n")
+
+
 def main() -> None:
-    """Prints both figures."""
+    """Prints both figures, or drawn verdicts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suite", type=Path)
     parser.add_argument("run", type=Path)
+    parser.add_argument("--draw", type=int, metavar="SEED")
+    parser.add_argument("--verdicts", action="store_true")
     arguments = parser.parse_args()
     loaded = load_run(arguments.run, str(arguments.suite))
     results = {
@@ -200,6 +255,9 @@ def main() -> None:
         for number, result in each.results.items()
     }
     tasks = [task for task in load_suite(arguments.suite).tasks if not task.reason_left_out()]
+    if arguments.draw is not None:
+        show_drawn(tasks, loaded.path, results, seed=arguments.draw, told=arguments.verdicts)
+        return
     with RunDirectory(loaded.path) as store:
         measured = [task for task in tasks if any(key[0] == task.id for key in results)]
         collateral(measured, results, store)

@@ -59,7 +59,7 @@ class ShownStream:
     See :mod:`judge.console`.
 
     Args:
-        behind: the stream to which the escaped text is written.
+        behind: the stream that the escaped text is written to.
     """
 
     def __init__(self, behind: TextIO) -> None:

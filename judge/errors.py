@@ -1,4 +1,4 @@
-"""Every way in which the judge itself can fail, one exit code per class.
+"""Every way that the judge itself can fail, with one exit code per class.
 
 A mistake in a *solution* is never an exception: it is data, a
 :class:`judge.sandbox.contract.RunResult` or a verdict. Exceptions are for
@@ -49,7 +49,7 @@ class JudgeError(Exception):
 
 
 class UsageError(JudgeError):
-    """Options that contradict each other, or that name something that does not exist."""
+    """Options that contradict each other or name something that does not exist."""
 
     exit_code = 2
 

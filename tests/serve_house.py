@@ -10,7 +10,6 @@ from typing import Any
 
 import openpyxl
 import sqlalchemy as sa
-from fastapi.testclient import TestClient
 
 from judge.serve.access.accounts import create_account, create_token
 from judge.serve.app import make_app
@@ -33,6 +32,7 @@ from judge.serve.store.database import Actor, Database
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import Kind, Lane, Scope, SuiteRole
+from tests.same_thread_client import SameThreadClient
 
 ACTOR = Actor("test")
 SAMPLE = Path(__file__).parents[1] / "dataset" / "sample"
@@ -58,7 +58,7 @@ class House:
     def __init__(self, database: Database, folder: Path, suite: Path) -> None:
         self.server = Server(database, DataFolder(folder))
         self.server.folder.make()
-        self.client = TestClient(make_app(self.server))
+        self.client = SameThreadClient(make_app(self.server))
         self.tokens: dict[str, str] = {}
         self.accounts: dict[str, str] = {}
         with database.writing(ACTOR) as transaction:

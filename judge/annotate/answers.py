@@ -119,7 +119,7 @@ def _ref(sheet: str, key: int) -> CellRef:
 def moved_cells(
     task: Task, before: Workbook | bytes, after: bytes, recalculator: Recalculator
 ) -> tuple[Moved, ...]:
-    """Cells of the answer in which two golds of a task differ, by the default rules.
+    """Cells of the answer that differ between two golds of a task, by the default rules.
 
     A cell that could not be computed in one of them does not count as moved.
 
@@ -228,7 +228,7 @@ def same_cell(first: Cell | None, second: Cell | None) -> bool:
 
 
 def changed_cells(before: bytes, after: bytes) -> list[CellRef]:
-    """Cells in which two workbooks differ in content: constants by value, formulas by text.
+    """Cells whose content differs between two workbooks: constants by value, formulas by text.
 
     Raises:
         WorkbookError: a workbook cannot be read.
@@ -287,7 +287,7 @@ _ProgramKey = tuple[str | None, str, str]
 class ProgramRuns(Closable):
     """Runs programs on workbooks in the background, with one sandbox session for each program.
 
-    Runs are done one after the other, in the order in which they were started.
+    Runs are done one after the other, in the order that they were started in.
 
     Args:
         sandbox: runs the programs.

@@ -39,14 +39,14 @@ MIN_PIECE = 3
 
 
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
-"""A word of a key, by which a question may refer to that key."""
+"""A word of a key; a question may refer to the key by this word."""
 
 _SEPARATOR = re.compile(r"\s+[-\u2013|/:]\s+|\s*[,;]\s+")
 
 
 @dataclass(frozen=True)
 class Material:
-    """The material from which relations are made.
+    """The material that relations are made from.
 
     Attributes:
         subject: the tables and columns of the input.
@@ -161,7 +161,7 @@ Relation = Callable[[Material, random.Random], Iterator[Idea]]
 
 
 def carried_ideas(material: Material, seed: str) -> Iterator[Idea]:
-    """Ideas whose answer follows from that of the base case.
+    """Ideas whose answer follows from the answer of the base case.
 
     Args:
         material: input, gold and question.

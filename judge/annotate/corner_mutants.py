@@ -183,7 +183,7 @@ MIN_IDENTIFIER = 10**5
 
 
 def _are_identifiers(group: Group) -> bool:
-    """Whether a column holds numbers with which nobody calculates: ids, codes, keys of a table."""
+    """Whether a column holds numbers that nobody calculates with: ids, codes, keys of a table."""
     if group.kind is not Kind.NUMBER:
         return False
     values = [value for value in group.values() if isinstance(value, int | float)]

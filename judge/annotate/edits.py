@@ -151,7 +151,7 @@ def parse_content(text: str) -> CellContent:
 
 
 def content_text(content: CellContent) -> str:
-    """The text from which :func:`parse_content` reads this content."""
+    """The text for this content; :func:`parse_content` reads the content back from it."""
     match content:
         case None:
             return ""
@@ -194,7 +194,7 @@ def describe(edit: Edit) -> str:
 
 
 def edit_to_json(edit: Edit) -> dict[str, Any]:
-    """An edit as plain data, from which :func:`edit_from_json` reads the same edit."""
+    """An edit as plain data; :func:`edit_from_json` reads the edit back from it."""
     match edit:
         case SetCell():
             record: dict[str, Any] = {

@@ -3,7 +3,7 @@
 A *source* gives an answer. Sources are the formulas of the base case's gold, every reference
 solution, and the base gold itself if the values of the input have not changed. The gold is the
 answer that most independent sources give (:mod:`judge.annotate.gold_sources`). The votes are
-reported, with each cell in which a source differs.
+reported, with each cell where a source differs.
 """
 
 from __future__ import annotations
@@ -299,8 +299,8 @@ class GoldMaker:
             runs: runs the references; None to open sessions only for this call.
             same_values: whether the edits change only how values are stored; if so, the base gold
                 is a source too.
-            carried_answer: the values of the answer that follow from those of the base case by a
-                relation; they are a source too.
+            carried_answer: the values of the answer that follow by a relation from the answer of
+                the base case; they are a source too.
             is_certain: whether the relation wins if the gold's formulas disagree with it.
             decide: name of the source whose side gives the gold; if empty, the side with the most
                 independent sources gives it.
@@ -556,7 +556,7 @@ def _with_kept_relations(
 ) -> tuple[list[list[int]], list[GoldSource]]:
     """Drops the carried answer if other sources give answers but none agrees with it.
 
-    A relation that no other source keeps does not hold for this question.
+    A relation that no other source confirms does not hold for this question.
     """
     if len(sides) < 2:
         return sides, sources

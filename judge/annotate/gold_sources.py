@@ -134,7 +134,7 @@ class GoldSource:
         problem: why it gives no answer, or empty.
         data: its workbook, if it has one.
         agrees: whether it agrees with the gold; None if it gives no answer.
-        comparison: the cells in which it disagrees with the gold, as the comparison records them.
+        comparison: the cells where it disagrees with the gold, as the comparison records them.
         derivation: sources with the same derivation are not independent of each other.
     """
 

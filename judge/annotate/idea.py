@@ -1,4 +1,4 @@
-"""Ideas for corner cases, and the material from which mutators make them.
+"""Ideas for corner cases, and the material that mutators make them from.
 
 A mutator changes the tables of an input, or the cells on which the answer depends.
 """
@@ -24,6 +24,9 @@ from judge.workbook.reader import Workbook
 
 Values = Mapping[CellRef, CellValue]
 """The values of an answer."""
+
+FROM_MODEL = "model"
+"""The mutator name of ideas that a chat model proposed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class Carried:
     """The answer of an idea if a relation holds: the base case's answer, carried over.
 
     Attributes:
-        answer: turns the values of the base case's answer into those of the new answer.
+        answer: turns the values of the base case's answer into the values of the new answer.
         is_certain: whether the relation holds for every question that meets the idea's conditions,
             as for a renamed key. Otherwise, it has to be confirmed by the gold's formulas, or by
             the program, after a similar change at another row (``trial``).
@@ -99,7 +102,7 @@ class Idea:
         edits: the changes of the input.
         same_values: whether the edits change only how values are stored, and no value.
         disputed: why correct solutions may differ here, even if all sources agree; or empty.
-        twins: other inputs, at least one of which has the same answer as this idea. If no source
+        twins: other inputs; at least one of them has the same answer as this idea. If no source
             gives the answer, a program's answer to the idea is compared with its answers to them.
         relation: what it means if a program's answer matches that of none of the twins.
         premise: a change that should not change the answer. A program that no longer gives the gold
@@ -107,7 +110,7 @@ class Idea:
         word: the word that this idea puts in place of ``plain``; a twin may have another word
             there. Answers are compared after these words were replaced by ``plain``.
         plain: the word of the base case.
-        carried: the answer that follows from that of the base case, if the idea is a relation.
+        carried: the answer that follows from the base case's answer, if the idea is a relation.
     """
 
     mutator: str

@@ -19,7 +19,7 @@ from typing import Any
 from judge.annotate.answers import gold_ranges
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import SetCell, parse_assignment
-from judge.annotate.idea import Idea
+from judge.annotate.idea import FROM_MODEL, Idea
 from judge.compare.cells.options import position_of
 from judge.core.submission import Submission
 from judge.core.task import Task
@@ -30,9 +30,6 @@ from judge.inference.prompt import load_template
 from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.preview import read_preview
 from judge.workbook.reader import Workbook, open_workbook
-
-MUTATOR = "model"
-"""The mutator name of ideas that a model proposed."""
 
 MAX_IDEAS = 20
 """How many proposals of one reply are examined."""
@@ -77,7 +74,7 @@ async def ask_for_ideas(
         most: how many proposals to request.
 
     Returns:
-        The ideas, and one line for each proposal that is not one.
+        The ideas, and one line for each proposal that cannot be used as one.
 
     Raises:
         InferenceError: no reply could be obtained.
@@ -171,7 +168,7 @@ def _idea(proposal: Any, before: Workbook, answer: frozenset[CellRef]) -> Idea:
             raise UsageError(f"{position} is a cell of the answer")
         edits.append(edit)
     title = " ".join(str(proposal.get("why") or "a counterexample").split())[:MAX_TITLE_LENGTH]
-    return Idea(MUTATOR, title, tuple(edits))
+    return Idea(FROM_MODEL, title, tuple(edits))
 
 
 MAX_ANSWERS = 100_000

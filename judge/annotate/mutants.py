@@ -165,7 +165,7 @@ def equal_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def _open_rows(table: Table, column: Column) -> list[int]:
-    """Rows in which a column holds a constant that can be changed."""
+    """Rows where a column holds a constant that can be changed."""
     return [row for row in column.rows_with_values() if (row, column.number) not in table.covered]
 
 
@@ -189,7 +189,7 @@ _GROWING = frozenset({"inserted-row", "one-more-row", "ten-times-the-rows", "one
 
 
 def ideas(subject: Subject, seed: str) -> Iterator[Idea]:
-    """Corner cases for an input; those of the cells on which the answer depends come first.
+    """Corner cases for an input; those that change cells on which the answer depends come first.
 
     Args:
         subject: the contents of the input.
@@ -230,15 +230,15 @@ _REPEATING = frozenset(
     {"shuffled-rows", "duplicate-rows", "duplicate-keys", "repeated-keys", "ties", "edge-rows"}
     | {"equal-amounts", "categories", "one-more-row", "ten-times-the-rows", "same-key-record"}
 )
-"""Mutators that repeat or move rows. Their answers are disputed in a lookup table, in which keys
-are unique."""
+"""Mutators that repeat or move rows. Their answers are disputed in a lookup table, where keys are
+unique."""
 
 CONTESTED = frozenset(
     {"numbers-as-text", "text-as-numbers", "spaces", "nbsp", "case", "merged-cells"}
     | {"renamed-sheet", "no-row", "date-system", "key-as-text", "empty-key", "unknown-label"}
     | {"minority-kinds", "blank-numbers-of-a-row", "swapped-pair", "text-key"}
 )
-"""Mutators after which correct solutions may differ, so that sources which agree prove nothing."""
+"""Mutators that may make correct solutions differ, so that agreeing sources prove nothing."""
 
 
 def _disputed(idea: Idea, subject: Subject) -> str:
@@ -425,7 +425,7 @@ def _numbers(change: Callable[[float], float], title: str, count: int = 2) -> Mu
 
 
 def _fractions(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
-    """Puts decimals into some rows and the last one, by which programs find the end of the data."""
+    """Puts decimals into some rows and the last one, where programs seek the end of the data."""
     edits: list[Edit] = []
     for column in table.inputs(Kind.NUMBER):
         rows = [

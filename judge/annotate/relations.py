@@ -42,7 +42,7 @@ def relation_ideas(
     Args:
         subject: the contents of the input.
         instruction: the question.
-        golds: the answers of all published cases, that of the base case first.
+        golds: the answers of all published cases; the base case's comes first.
         seed: the same seed gives the same ideas.
     """
     yield from _other_order(subject, golds)
@@ -58,8 +58,7 @@ def relation_ideas(
 def _other_order(subject: Subject, golds: Sequence[Values]) -> Iterator[Idea]:
     """Puts rows into another order, if all golds are sorted by one of the columns.
 
-    Rows that are equal in that column keep their order, so that the list is the same however ties
-    are sorted.
+    Rows that are equal in that column keep their order, so ties do not change the list.
     """
     for table in subject.tables[:MAX_TABLES]:
         column = _sorted_by(table, subject.answer, golds)

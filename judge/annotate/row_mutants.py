@@ -27,7 +27,7 @@ from judge.workbook.address import Window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 
 MAX_ROWS = 2_000
-"""Largest number of rows to which a table may grow."""
+"""Largest number of rows that a table may grow to."""
 
 GROWTH = 10
 
@@ -371,7 +371,7 @@ def _number(cell: Cell | None) -> int | float | None:
 
 
 def same_key_records(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Makes two records differ only in one string: same key, same date, other batch."""
+    """Makes two records differ in only one string, such as a batch with equal keys and dates."""
     count = 0
     for table in subject.tables[:MAX_TABLES]:
         texts = [column for column in table.inputs(Kind.TEXT) if len(column.cells) > 2]

@@ -65,7 +65,7 @@ def formula_parts(package: Package) -> list[str]:
 
 
 def renamed(package: Package, old: str, new: str) -> dict[str, bytes | None]:
-    """The changed parts of a package in which a sheet is renamed.
+    """The changed parts of a package after a sheet is renamed.
 
     Raises:
         UsageError: the name is taken, or not allowed for a sheet.

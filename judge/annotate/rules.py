@@ -330,7 +330,7 @@ def _leftovers(
 ) -> Iterator[BrokenRule]:
     """Yields columns that the task fills, but that the input already fills in many rows.
 
-    A column in which the gold fills no blank is edited in place; its values are not leftovers.
+    If the gold fills no blank of a column, it is edited in place; its values are not leftovers.
     """
     agree = comparator(get_profile("standard"))
     gold, before = case.gold.cells(gold_range), case.input.cells(input_range)

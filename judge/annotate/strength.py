@@ -40,7 +40,7 @@ class WrongProgram:
 
     Attributes:
         mistake: the kind of mistake.
-        line: line of the original program in which the mutant differs.
+        line: the line of the original program that the mutant changes.
         detail: the changed code.
         code: the mutant program.
     """
@@ -570,7 +570,7 @@ class Trial:
         name: the solution.
         verdict: its verdict.
         cause: the reason for the verdict, in one line.
-        comparison: the cells in which it differs, as the comparison records them.
+        comparison: the cells that differ, as the comparison records them.
     """
 
     name: str
@@ -611,7 +611,7 @@ def try_case(
 
 
 def killed(trials: Iterable[Trial]) -> list[Trial]:
-    """The trials in which the solution failed by its own fault."""
+    """The trials that the solution failed by its own fault."""
     return [
         trial for trial in trials if trial.verdict.is_scored and trial.verdict is not Verdict.AC
     ]
@@ -684,7 +684,7 @@ def solution_name(submission: Submission) -> str:
 
 
 def _is_mutant(name: str) -> bool:
-    """Whether a name from :func:`solution_name` is that of a mutant."""
+    """Whether a name from :func:`solution_name` names a mutant."""
     return int(name.partition(":")[0]) >= FIRST_MUTANT
 
 

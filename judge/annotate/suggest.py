@@ -14,7 +14,7 @@ from judge.annotate.casebook import CaseData
 from judge.annotate.edit import Edited, apply_edits
 from judge.annotate.edits import Edit, SetCell
 from judge.annotate.gold import CARRIED, FORMULAS, MIN_AGREEING, GoldMaker, Proposal
-from judge.annotate.idea import Idea, Subject, Values, subject_of
+from judge.annotate.idea import FROM_MODEL, Idea, Subject, Values, subject_of
 from judge.annotate.mutants import ideas
 from judge.annotate.relations import relation_ideas
 from judge.annotate.strength import Trial, killed, try_case
@@ -351,8 +351,8 @@ class Suggester(Closable):
         """Checks whether ideas, tried in one workbook, are harmless: no program fails on it.
 
         Returns:
-            Why none of them becomes a suggestion, or empty; and the recorded rows of the answer in
-            which a program differs.
+            Why none of them becomes a suggestion, or empty; and the recorded rows of the answer
+            where a program differs.
         """
         nowhere: frozenset[tuple[str, int]] = frozenset()
         if not self._takes_cells() or together.edited is None:
@@ -663,11 +663,12 @@ def _groups(ideas: Sequence[Idea]) -> Iterator[tuple[Idea, ...]]:
     """Groups ideas that can be tried in one workbook, because no two change the same row.
 
     An idea joins the first group in which its rows are free, so groups are in the order of their
-    first ideas.
+    first ideas. The ideas of a chat model are few, and stay alone: other changes can hide that a
+    program fails.
     """
     groups: list[tuple[list[Idea], set[tuple[str, int]]]] = []
     for idea in ideas:
-        own = _rows_of(idea)
+        own = set() if idea.mutator == FROM_MODEL else _rows_of(idea)
         fitting = (
             (group, rows)
             for group, rows in groups
@@ -690,7 +691,7 @@ def _groups(ideas: Sequence[Idea]) -> Iterator[tuple[Idea, ...]]:
 def _parts(ideas: tuple[Idea, ...], differing: Collection[tuple[str, int]]) -> list[_Together]:
     """Splits ideas that together make a program fail into parts to try again.
 
-    Ideas that change a row in which the program differs are tried one by one, the others together.
+    Ideas that change a row where the program differs are tried one by one, the others together.
     If that does not split them, each half is tried.
     """
     suspected = [idea for idea in ideas if _rows_of(idea) & frozenset(differing)]

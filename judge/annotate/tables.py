@@ -39,7 +39,7 @@ class Column:
     is_answer: bool
 
     def rows_with_values(self) -> list[int]:
-        """Rows in which the column holds a constant."""
+        """Rows where the column holds a constant."""
         return [
             row
             for row, cell in self.cells.items()

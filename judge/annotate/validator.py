@@ -201,10 +201,10 @@ class SelfComparison:
             pass
 
     def broken(self, idea: Idea, programs: Mapping[str, Submission]) -> tuple[Trial, ...]:
-        """The programs whose answer to the idea's input matches the expected answer of no twin.
+        """The programs whose answer to the idea's input no twin expects.
 
-        The expected answer of a twin with edits is the program's own answer to the twin's input;
-        that of a twin without edits is the gold of the base case. Programs for which the idea's
+        A twin with edits expects the program's own answer to the twin's input; a twin without edits
+        expects the gold of the base case. Programs for which the idea's
         premise does not hold are left out.
 
         Raises:

@@ -180,7 +180,7 @@ def doubt_of_formulas(idea: Idea, proposal: Proposal, kills: Sequence[Trial]) ->
 
 
 def _emptied_rows(idea: Idea) -> set[tuple[str, int]]:
-    """The rows in which an idea empties cells, or merges them into others."""
+    """The rows where an idea empties cells, or merges them into others."""
     rows: set[tuple[str, int]] = set()
     for edit in idea.edits:
         if isinstance(edit, SetCell) and edit.content is None:

@@ -87,7 +87,7 @@ class Trial:
     Attributes:
         task: the task.
         case: the case.
-        opening: describes what the desktop is opened with.
+        opening: describes the files and settings that the desktop is opened with.
         sample: the number of the episode, from 0, among those of the task in the directory.
         result: the result of the episode; None before it is judged.
 
@@ -236,7 +236,7 @@ def opened_trial(options: TrialOptions, *, model: str, setting: str) -> Iterator
     Raises:
         UsageError: there is no such task or case.
         SuiteError: the suite is missing or broken, or no desktop can be opened for the task.
-        StoreError: the results directory is that of another run.
+        StoreError: the results directory belongs to another run.
     """
     suite = load_suite(options.dataset)
     with contextlib.ExitStack() as stack:

@@ -149,7 +149,7 @@ def make_plan(resumed: Resumed) -> PlannedRun:
     """Builds the plan; sends nothing.
 
     Args:
-        resumed: the options, with those of the run that is continued.
+        resumed: the options, completed with the options of the continued run.
 
     Raises:
         StoreError: somebody else's folder says which server to use or what to read; see

@@ -87,7 +87,7 @@ class Turns:
                 self._changed.notify_all()
 
     def raise_if_closed(self) -> None:
-        """Raises if there are no more turns.
+        """Raises an error if no more turns are given.
 
         Raises:
             UsageError: the judge is closed, or belongs to another process: two processes with one

@@ -1,4 +1,4 @@
-"""Plans a run of inference from its options, those of a continued run, and the settings.
+"""Plans a run of inference from its options, the options of a continued run, and the settings.
 
 The options that a run remembers are in its folder, and a folder may come from anyone. Options that
 decide which server is asked, with which key, what is read and what is paid are taken without asking
@@ -84,7 +84,7 @@ def changed(setting: _Setting, options: InferOptions) -> _Setting:
 
 
 def template_for(options: InferOptions, setting: Setting) -> Template:
-    """The user's own prompt, or that of the setting.
+    """The user's own prompt, or the setting's.
 
     Raises:
         UsageError: the user's prompt cannot be read, or lacks a field that every prompt needs.
@@ -236,7 +236,7 @@ _TOOL_OPTIONS = tuple(
     for name, declared in options_in(InferOptions).items()
     if declared.option.section is Section.TOOLS
 )
-"""Options of only the mode with tools."""
+"""Options that only the mode with tools has."""
 
 _WITH_TOOLS_TOO = ("minutes", "as_published")
 """Options that desktops and the mode with tools share."""
@@ -556,7 +556,7 @@ which key, which files of this machine are read and sent, and what is paid."""
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """Options, completed with those of the run that is continued.
+    """Options, completed with the options of the run that is continued.
 
     Attributes:
         options: the resulting options.
@@ -586,7 +586,7 @@ class Resumed:
 
 
 def resume(options: InferOptions, started: StartedRuns | None = None) -> Resumed:
-    """Fills the options that are not given with those of the run in ``out``.
+    """Takes options that are not given from the run in ``out``.
 
     Args:
         options: the user's options.

@@ -152,7 +152,7 @@ class Rejudgement:
 
     Attributes:
         path: the results directory.
-        rules: profile, style and recalculation by which it was judged now.
+        rules: the profile, style and recalculation that it was judged with now.
         cases: every recorded case, before and after.
         before: the report before.
         after: the report under the other rules.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from judge.api.options import ScoreOptions
@@ -15,7 +16,7 @@ from judge.api.resources import JudgingResources
 from judge.api.scoring import backend_of
 from judge.api.tools import named_set
 from judge.core.records.runs import RunDocument
-from judge.core.records.tool_episodes import ToolTurn
+from judge.core.records.tool_episodes import ToolCallLine, ToolTurn
 from judge.core.submission import KeptOutput
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
@@ -44,12 +45,13 @@ from judge.inference.desktop.setting import (
     load_desktop_setting,
     load_words,
 )
-from judge.inference.tools.setting import tool_task
+from judge.inference.tools.setting import ToolTask, tool_task
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.suites import Suite, load_suite
+from judge.tools.box import HOME
 from judge.tools.episodes import ToolEpisode, has_tool_episodes, read_tool_episodes
-from judge.tools.native import SUBMIT
+from judge.tools.native import SUBMIT, VIEW_XLSX
 from judge.tools.sets import EpisodeTools, SharedCalculator, ToolSet
 
 
@@ -178,7 +180,11 @@ class _ToolReplayer(_Replayer):
         collected, limits = episode.head["collected"], episode.head["limits"]
         copied = collected in episode.head["files"]
         opened = tool_task(task.question, case.question, copied=copied)
-        _check_files(episode.head.get("files"), opened.files)
+        foreign = _Foreign.of(episode, opened) if episode.head.get("imported") else None
+        if foreign is not None:
+            opened = foreign.task
+        else:
+            _check_files(episode.head.get("files"), opened.files)
         recorded = (self.run.get("inference") or {}).get("tools")
         published = () if recorded is None else recorded.get("as_published", ())
         tools = EpisodeTools(
@@ -195,7 +201,13 @@ class _ToolReplayer(_Replayer):
         )
         with tools:
             tools.start()
-            turns = [turn for turn_record in episode.turns for turn in _again(tools, turn_record)]
+            turns = [
+                differing
+                for turn in episode.turns
+                for differing in (
+                    _again(tools, turn) if foreign is None else foreign.again(tools, turn)
+                )
+            ]
             output_file = tools.collect()
         end = episode.end
         before = KeptOutput(
@@ -225,6 +237,129 @@ def _again(tools: EpisodeTools, turn: ToolTurn) -> Iterator[ReplayedTurn]:
         states += tools.workbook() != line["workbook"]
     if outcomes or states:
         yield ReplayedTurn(turn["number"], 0, tuple(outcomes), states)
+
+
+# -- trajectories of other agents -----------------------------------------------------------------
+
+_SHELLS = frozenset(
+    {"bash", "shell", "execute_bash", "bash_command", "run_shell_command", "run_command"}
+)
+"""Names of other agents' tools that run a command line, in small letters."""
+
+_FOREIGN_TOOLS = ToolSet("imported", ("bash", VIEW_XLSX, SUBMIT), answer="published")
+_PATH = re.compile(r"[^\s'\"`<>|;&()=,:\\{}\[\]]*\.xls[xm]\b")
+_EXIT_CODE = re.compile(r"(^|\n)\(exit code \d+\)\Z")
+_NOT_FOLDERS = frozenset({".", "/", "/tmp", "/root", "/home"})  # noqa: S108 - nothing is written there
+"""Folders that are not taken for that of the workbooks: they hold other files of an agent too."""
+
+_MAX_OBSERVATION = 10_000
+"""Longer outputs have no middle in a ``.traj`` of SWE-agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Foreign:
+    """What another agent did, with the paths of this sandbox in place of those of its own.
+
+    Attributes:
+        task: the files of the episode.
+        paths: a path in the agent's sandbox -> the path here, the longest first.
+    """
+
+    task: ToolTask
+    paths: Mapping[str, str]
+
+    @classmethod
+    def of(cls, episode: ToolEpisode, task: ToolTask) -> _Foreign:
+        """Finds the paths of the workbooks in the instruction of the agent, and in its calls.
+
+        Raises:
+            StoreError: no path of the input occurs, or a tool was used that is not here.
+        """
+        calls = [line for turn in episode.turns for line in turn["calls"]]
+        unknown = {line["tool"] for line in calls if _here(line) is None}
+        if unknown:
+            names = ", ".join(sorted(map(repr, unknown)))[:200]
+            raise StoreError(
+                f"the agent used tools that are not here ({names}): only command lines, "
+                f"{VIEW_XLSX} and {SUBMIT} can be repeated"
+            )
+        told = _PATH.findall(episode.head["instruction"])
+        used = [path for line in calls for path in _PATH.findall(_text_of(line))]
+        name = PurePosixPath(task.opened).name
+        named = [path for path in (*told, *used) if PurePosixPath(path).name == name]
+        given = next((path for path in named if "/" in path), next(iter([*named, *told]), None))
+        if given is None:
+            raise StoreError("neither the agent's instruction nor its calls name the input")
+        # The instruction names the answer last; without one, the last workbook of a call is it.
+        left = next((path for path in (*reversed(told), *reversed(used)) if path != given), None)
+        paths = {given: task.opened} | ({} if left is None else {left: task.collected})
+        files = dict(task.files)
+        for path, here in list(paths.items()):
+            folder = str(PurePosixPath(path).parent)
+            if folder not in _NOT_FOLDERS:
+                paths[folder] = str(PurePosixPath(here).parent)
+        if left is not None and PurePosixPath(given).parent == PurePosixPath(left).parent:
+            # One folder there is one folder here: that of the answer, with the input in it.
+            paths[given] = f"{HOME}/out/{PurePosixPath(given).name}"
+            files[paths[given]] = task.files[task.opened]
+        ordered = dict(sorted(paths.items(), key=lambda pair: -len(pair[0])))
+        return cls(ToolTask(files, task.opened, task.collected), ordered)
+
+    def again(self, tools: EpisodeTools, turn: ToolTurn) -> Iterator[ReplayedTurn]:
+        """Repeats the calls of a turn; results are compared as far as the file holds them."""
+        outcomes = []
+        for number, line in enumerate(turn["calls"], start=1):
+            call = _here(line)
+            if call is None or call[0] == SUBMIT or line.get("arguments") is None:
+                continue
+            name, arguments = call
+            moved = {
+                key: self._moved(value) if isinstance(value, str) else value
+                for key, value in arguments.items()
+            }
+            outcome = tools.call(name, moved)
+            if not self._agrees(line["text"]["shown"], writable(outcome.text)):
+                outcomes.append(number)
+        if outcomes:
+            yield ReplayedTurn(turn["number"], 0, tuple(outcomes))
+
+    def _moved(self, text: str) -> str:
+        pattern = "|".join(map(re.escape, self.paths))
+        return re.sub(rf"(?<![\w./-])(?:{pattern})(?![\w-])", lambda m: self.paths[m[0]], text)
+
+    def _agrees(self, recorded: str, printed: str) -> bool:
+        """Whether a recorded result is what a call printed now."""
+        printed = _EXIT_CODE.sub("", printed)
+        recorded, printed = _plain(self._moved(recorded)), _plain(printed)
+        if recorded == printed:
+            return True
+        if not printed:
+            return "not produce any output" in recorded or "no output" in recorded
+        half = _MAX_OBSERVATION // 2
+        ends = printed[: half // 2], printed[-half // 2 :]
+        return len(printed) > _MAX_OBSERVATION and all(end in recorded for end in ends)
+
+
+def _plain(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def _here(line: ToolCallLine) -> tuple[str, Mapping[str, Any]] | None:
+    """Returns the call of a tool here that does the same; None if there is none."""
+    arguments, name = line.get("arguments") or {}, line["tool"]
+    if name == SUBMIT:
+        return SUBMIT, {}
+    if name == VIEW_XLSX:
+        return name, arguments
+    command = arguments.get("command", arguments.get("cmd"))
+    if name.casefold() in _SHELLS and isinstance(command, str):
+        # A here-document's end needs its line; what SWE-agent calls submit is a command there.
+        return (SUBMIT, {}) if command.strip() == SUBMIT else ("bash", {"command": command})
+    return None
+
+
+def _text_of(line: ToolCallLine) -> str:
+    return "\n".join(str(value) for value in (line.get("arguments") or {}).values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +449,7 @@ def replay(
     Args:
         run: the results directory.
         options: how to judge, which tasks, and how many desktops at a time (``jobs``).
-        desktops: opens desktops; None for those of the sandbox.
+        desktops: opens desktops; None for desktops of the sandbox.
         on_episode: called with each episode, and with the total number of episodes.
 
     Returns:
@@ -348,7 +483,9 @@ def replay(
         replayer: _DesktopReplayer | _ToolReplayer
         if with_tools:
             common = (document, store, suite, None, judge, options.trust_values)
-            replayer = _ToolReplayer(*common, *_open_tools(document, options, stack))
+            imported = all(episode.head.get("imported") for episode in episodes)
+            tools = _open_tools(document, options, stack, imported=imported)
+            replayer = _ToolReplayer(*common, *tools)
         else:
             host = desktops or open_desktops(options.sandbox, options.jobs, stack)
             replayer = _DesktopReplayer(document, store, suite, host, judge, options.trust_values)
@@ -386,21 +523,31 @@ def _check_options(options: ScoreOptions) -> None:
 
 
 def _open_tools(
-    run: RunDocument, options: ScoreOptions, stack: contextlib.ExitStack
+    run: RunDocument, options: ScoreOptions, stack: contextlib.ExitStack, *, imported: bool
 ) -> tuple[Sandbox, ToolSet, SharedCalculator]:
     """The sandbox, the tools of a run, and the engines that compute formulas for them.
+
+    Args:
+        run: the run's document.
+        options: which sandbox, and how many at a time.
+        stack: closes what is opened.
+        imported: whether all episodes are other agents' trajectories.
 
     Raises:
         StoreError: the run does not say which tools it had.
         SandboxError: a server was not built, or there is no sandbox.
     """
     recorded = (run.get("inference") or {}).get("tools")
-    if recorded is None:
+    if recorded is None and not imported:
         raise StoreError("run.json does not say which tools the episodes had")
     sandbox = stack.enter_context(
         contextlib.closing(open_sandbox(options.sandbox, jobs=options.jobs))
     )
-    tools = named_set(recorded["asked"], recorded["answer"], lambda: sandbox)
+    tools = (
+        _FOREIGN_TOOLS
+        if recorded is None
+        else named_set(recorded["asked"], recorded["answer"], lambda: sandbox)
+    )
     return sandbox, tools, stack.enter_context(SharedCalculator(options.sandbox))
 
 

@@ -130,7 +130,7 @@ class JudgingResources:
         Args:
             needs_sandbox: whether programs have to be run.
             needs_engines: whether formulas may have to be computed.
-            remembered: the backend with which the run was started; ``auto`` then selects this one.
+            remembered: the backend that the run was started with; ``auto`` then selects this one.
                 Another would run everything again, or mix results of both.
         """
         options = self._options
@@ -222,7 +222,7 @@ class _Collector:
 
     @contextlib.contextmanager
     def rarely_run(self) -> Iterator[None]:
-        """Lets it run rarely, with the thresholds of :func:`judge.cli.main.main`, while judging.
+        """While judging, lets the collector run rarely, as :func:`judge.cli.main.main` does.
 
         A program that uses the library gets its own thresholds back after the last judging; they
         stay as they are if they are higher, or if it has switched the collector off.

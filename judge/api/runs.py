@@ -54,7 +54,7 @@ def make_audit(
     Args:
         run: the results directory.
         size: how many submissions to draw, each with all of its scored cases.
-        seed: the seed of the draw; the same seed draws the same.
+        seed: the seed of the draw; the same seed draws the same submissions.
         out: the sheet, .xlsx or .csv; None for audit.xlsx in the results directory.
         dataset: the suite; None for the one that the run remembers.
 

@@ -83,6 +83,8 @@ class RunToScore:
         outputs: the folder of its finished outputs; None if it has submissions.
         fresh: whether they come from outside the results directory.
         layout: how the files of a folder are laid out; None for the layout in run.json.
+        noted: whether this user's state folder remembers that they named the outputs; a server,
+            which names them each time, would only fill it.
     """
 
     run: Path
@@ -90,6 +92,7 @@ class RunToScore:
     outputs: Path | None
     fresh: bool
     layout: Layout | None = None
+    noted: bool = True
 
 
 def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
@@ -207,7 +210,7 @@ def own_values(path: GivenPath, run: RunDocument) -> bool:
 
 
 def check_same_suite(store: RunDirectory, run: RunDocument, suite: Suite) -> None:
-    """Checks that a results directory is used with the suite with which it was started."""
+    """Checks that a results directory is used with the suite that it was started with."""
     remembered = run.get("suite")
     if remembered is None or "digest" not in remembered:
         return
@@ -320,7 +323,7 @@ class RunScorer:
     def _submissions(
         self, store: RunDirectory, source: RunToScore, suite: Suite
     ) -> SubmissionIndex:
-        """The submissions of a run; those of another file are first copied into the run."""
+        """The submissions of a run; submissions from another file are first copied into the run."""
         assert source.solutions is not None
         if not source.fresh:
             return index_submissions(source.solutions, suite)
@@ -416,7 +419,7 @@ class RunScorer:
             (output.task for output in outputs), runs=False, remembered=backend_of(run)
         )
         settings = self._resources.placed(settings, suite, store.path)
-        if source.fresh:
+        if source.fresh and source.noted:
             note_outputs(store.path, folder)
         # A user who names a folder of workbooks says that they are finished; a run.json does not.
         trusts = source.fresh or self._trusts_values(store, run)
@@ -593,7 +596,7 @@ def sandbox_record(info: SandboxInfo) -> SandboxIdentity:
 
 
 def backend_of(run: RunDocument) -> str | None:
-    """The sandbox with which a run was started."""
+    """The sandbox that a run was started with."""
     sandbox = run.get("sandbox")
     return None if sandbox is None else sandbox["backend"]
 

@@ -290,7 +290,7 @@ def _trajectories(
 
 
 def _is_log(given: str) -> bool:
-    """Whether the path is that of a log of Inspect, not a pattern."""
+    """Whether the path names a log of Inspect, and is not a pattern."""
     log = Path(given)
     return log.suffix in {".eval", ".json"} and log.is_file() and not is_trajectory(log)
 

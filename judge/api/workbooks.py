@@ -27,7 +27,7 @@ def compare_workbooks(
     limits: ReadLimits = DEFAULT_LIMITS,
     **computing: Unpack[ComputingChanges],
 ) -> Comparison:
-    """Compares the answer range of an output workbook with that of its gold.
+    """Compares the answer range of an output workbook with the same range of its gold.
 
     The defaults are those of ``judge compare``: if, and only if, the range holds formulas without a
     trusted value, they are computed in the sandbox.

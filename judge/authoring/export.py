@@ -126,8 +126,8 @@ def _pack(folder: Path, target: Path) -> None:
 
 
 PROVENANCE_FILE = "provenance.json"
-"""File that says from which suite a corrected one was made, by which corrections, and with which
-changed files."""
+"""File that names the suite that a corrected one was made from, the corrections, and the changed
+files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ class HarborImages:
 
     Attributes:
         verifier: the image of ``judge sandbox build --verifier``.
-        agent: the image in which agents work, used unchanged; None for a Python image with the
+        agent: the image that agents work in, used unchanged; None for a Python image with the
             packages of the sandbox.
     """
 

@@ -61,7 +61,7 @@ class DraftKind(abc.ABC):
     """The differences between the kinds of suites that people write.
 
     Attributes:
-        name: the name of the kind, by which it is chosen.
+        name: the name that the kind is chosen by.
         definition: the file that defines the tasks.
         folder: the folder of the suite that holds a folder for each task.
         example: example options of ``judge dataset add-task``.
@@ -122,7 +122,7 @@ class DraftKind(abc.ABC):
             before: the record so far; None for a new task.
 
         Raises:
-            UsageError: a field is missing or wrong; every such field is named.
+            UsageError: a field is missing or wrong; the message names every such field.
         """
 
     def notes(self, given: Any) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def read_posts(lines: Iterable[tuple[int, bytes]], name: str) -> tuple[Post, ...
         name: the file's name, for messages.
 
     Raises:
-        UsageError: a line is not a post, or an id is used twice; the line is named.
+        UsageError: a line is not a post, or an id is used twice; the message names it.
     """
     posts: dict[str, Post] = {}
     for number, line in lines:

@@ -36,7 +36,7 @@ class ReviewStatus:
         authors: who wrote or changed it, in order; empty if the log names nobody.
         reviewers: up to two people whose reviews count, in order.
         changed_since: whether it has changed since it was reviewed.
-        note: the remark with which it was last sent back to draft; None after the next check.
+        note: the remark made when it was last sent back to draft; None after the next check.
     """
 
     state: State

@@ -268,7 +268,7 @@ def _put(record: Record, definition: Definition) -> None:
 
 
 def _gold(gold: str | Record, own: Record) -> Record:
-    """A gold whose options are replaced by those of its case."""
+    """A gold whose options are replaced by the options of its case."""
     written = {"path": gold} if isinstance(gold, str) else gold
     return {**{name: value for name, value in written.items() if name != "options"}, **own}
 

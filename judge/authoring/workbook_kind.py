@@ -27,7 +27,7 @@ from judge.workbook.reader import open_workbook
 
 @dataclass(frozen=True, slots=True)
 class TaskFields:
-    """The fields of the data formatting manual of SpreadsheetBench, and those of the judge.
+    """The fields of SpreadsheetBench's data formatting manual, and the judge's own fields.
 
     A field that is not filled yet has the value None.
 
@@ -57,7 +57,7 @@ class TaskFields:
     source_url: str | None = None
 
     def changed(self, other: TaskFields) -> TaskFields:
-        """A copy in which the filled fields of ``other`` replace these."""
+        """A copy with the filled fields of ``other`` in place of these."""
         filled = {
             field.name: value
             for field in fields(other)
@@ -94,7 +94,7 @@ def dataset_record(
         before: the record so far; its other fields are kept.
 
     Raises:
-        UsageError: a field is missing or wrong; every such field is named.
+        UsageError: a field is missing or wrong; the message names every such field.
     """
     record: dict[str, Any] = {"id": task_id, **(before or {})}
     for name in IN_DATASET:

@@ -143,6 +143,44 @@ def suggest(suite: str, task: str, **options: Any) -> None:
     With --submissions, only cases that make an accepted program fail are suggested. With --model, a
     chat model also proposes counterexamples to these programs; they are examined like all others.
     """
+    _check_options(options)
+    suggestions: list[Suggestion] = []
+    ended: BaseException | None = None
+    with (
+        annotation.Annotator(suite, sandbox=options["sandbox"], ids=[task]) as annotator,
+        _Search(options["time_limit_s"]) as search,
+    ):
+        try:
+            for suggestion in _suggestions(annotator, task, options, search):
+                suggestions.append(suggestion)
+                if suggestion.number in options["accept"]:
+                    _accept(annotator, task, suggestion, options)
+        except (KeyboardInterrupt, JudgeError) as error:
+            ended = error
+    if not options["accept"]:
+        _show_all(suggestions, options, search)
+        if ended is not None and search.last is not None:
+            click.echo(
+                f"interrupted after {search.last.examined} of {search.last.ideas} ideas; the same "
+                "command starts from the beginning, and gives these the same numbers",
+                err=True,
+            )
+    if ended is not None:
+        raise ended
+    missing = sorted(set(options["accept"]) - {suggestion.number for suggestion in suggestions})
+    if missing:
+        raise UsageError(
+            f"there is no suggestion {', '.join(map(str, missing))}",
+            hint="The numbers are those that the same command shows without --accept.",
+        )
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuses options that are unknown or cannot be used together.
+
+    Raises:
+        UsageError: the message names the option.
+    """
     unknown = sorted(set(options["only"]) - set(annotation.NAMES))
     if unknown:
         raise UsageError(
@@ -160,29 +198,6 @@ def suggest(suite: str, task: str, **options: Any) -> None:
             "--accept cannot be used with --model, which may make other proposals when asked again",
             hint="Save the cells that were shown: judge annotate add SUITE TASK CELL=VALUE … "
             "--decide SOURCE, or the workbook with judge hack.",
-        )
-    suggestions: list[Suggestion] = []
-    ended: BaseException | None = None
-    with (
-        annotation.Annotator(suite, sandbox=options["sandbox"], ids=[task]) as annotator,
-        _Search(options["time_limit_s"]) as search,
-    ):
-        try:
-            for suggestion in _suggestions(annotator, task, options, search):
-                suggestions.append(suggestion)
-                if suggestion.number in options["accept"]:
-                    _accept(annotator, task, suggestion, options)
-        except (KeyboardInterrupt, JudgeError) as error:
-            ended = error
-    if not options["accept"]:
-        _show_all(suggestions, options, search)
-    if ended is not None:
-        raise ended
-    missing = sorted(set(options["accept"]) - {suggestion.number for suggestion in suggestions})
-    if missing:
-        raise UsageError(
-            f"there is no suggestion {', '.join(map(str, missing))}",
-            hint="The numbers are those that the same command shows without --accept.",
         )
 
 
@@ -264,12 +279,6 @@ def _show_all(suggestions: Sequence[Suggestion], options: dict[str, Any], search
     if not options["as_json"]:
         _summarise(suggestions, options)
     _say_left_out(suggestions)
-    if search.last is not None and len(suggestions) < search.last.ideas:
-        click.echo(
-            f"interrupted after {len(suggestions)} of {search.last.ideas} ideas; the same command "
-            "starts from the beginning, and gives these the same numbers",
-            err=True,
-        )
 
 
 def _suggestions(

@@ -76,7 +76,7 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
     from judge.report import markers  # noqa: PLC0415
 
     if votes % 2 == 0:
-        raise UsageError(f"--votes {votes}: an odd number has a median")
+        raise UsageError(f"--votes {votes}: must be odd, so that there is a median")
     loaded, store = _opened(run)
     items = [
         (item, markers.material_of(item, output))

@@ -105,7 +105,7 @@ class Choice:
         """
         if self.yes or self.keep is not None or self.propose is not None:
             raise UsageError(
-                "--yes, --keep and --propose: nothing is proposed here",
+                "--yes, --keep and --propose are only for proposed rules",
                 hint="Rules are proposed with --from GOLD --input INPUT, without --rules.",
             )
 

@@ -43,7 +43,7 @@ class Page:
 
 
 class SectionedOption(click.Option):
-    """An option that knows the section of the help page in which it is shown.
+    """An option that knows which section of the help page shows it.
 
     Args:
         names: as for ``click.Option``.
@@ -60,8 +60,8 @@ class OneOf(click.Choice[str]):
     """A choice between names; the error for a misspelt name suggests the nearest one.
 
     Args:
-        names: the names, or a function that returns them, for names that come from a registry
-            whose import is to be put off until they are needed.
+        names: the names, or a function that returns them, for names from a registry that should
+            only be imported when they are needed.
         noun: the word for such a name in the error message.
     """
 
@@ -217,7 +217,7 @@ def page_of(command: click.Command) -> Page:
 
 
 def sections_of(command: click.Command) -> dict[str, list[click.Option]]:
-    """Returns the options of a command by section title, in the order in which they are shown.
+    """Returns the options of a command by section title, in the order that they are shown in.
 
     Args:
         command: the command.

@@ -95,7 +95,7 @@ def option(
 
     Args:
         names: as for ``click.option``.
-        section: the section of the help page in which it is shown, if there are many options.
+        section: the section of the help page that shows it, if there are many options.
         attributes: as for ``click.option``.
     """
     return click.option(*names, cls=SectionedOption, section=section, **attributes)
@@ -192,7 +192,7 @@ grading_options = options_of(GradingOptions)
 sandbox_option = options_of(GradingOptions, "sandbox")
 
 checker_options = options_of(CheckOptions, unset=True)
-"""Adds the options of the comparison; a task can set them too, but those of the command win."""
+"""Adds the options of the comparison; they take precedence over those that a task sets."""
 
 
 limit_options = together(

@@ -1,4 +1,4 @@
-"""``judge sandbox`` and ``judge doctor``: builds and tests sandboxes, shows what a machine has."""
+"""``judge sandbox`` builds and tests sandboxes; ``judge doctor`` shows what a machine has."""
 
 from __future__ import annotations
 

@@ -92,8 +92,8 @@ def _take_lost(lost: sys.UnraisableHookArgs, hook: Callable[[Any], object]) -> N
 def run_until_signal(main: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine like :func:`asyncio.run`; SIGTERM and SIGHUP cancel it, as Ctrl-C does.
 
-    An exception raised by a signal handler could hit the event loop at any point. By cancelling,
-    every task ends in an orderly way, and saves what it has.
+    An exception raised by a signal handler could hit the event loop at any point. When cancelled,
+    every task ends in an orderly way and saves what it has.
 
     Raises:
         Ended: SIGTERM or SIGHUP was received.

@@ -39,9 +39,12 @@ def check(name: str, sandbox: str, as_json: bool) -> None:
     else:
         for server in checked.servers:
             facts = server.record
+            if "era" not in facts:
+                click.echo(f"{server.name}: no answer, {server.seconds:.1f} s")
+                continue
             click.echo(
                 f"{server.name}: {visible(facts.get('server_name', ''))} "
-                f"{visible(facts.get('server_version', ''))}, {facts.get('era', 'no answer')} "
+                f"{visible(facts.get('server_version', ''))}, {facts['era']} "
                 f"{facts.get('protocol', '')}, {len(server.tools)} tools, "
                 f"{server.seconds:.1f} s, {server.memory_bytes / 1e6:.0f} MB"
             )

@@ -1,4 +1,4 @@
-"""``judge view``, and the function by which commands serve a local page in the browser."""
+"""``judge view``, and the function that commands use to serve a local page in the browser."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class Checker(abc.ABC):
     of the task, and each gold is a correct answer.
 
     Attributes:
-        name: the name by which suites select it.
+        name: the name that suites select it by.
         counts_cells: whether its findings count cells: how many were compared, and how many are
             wrong. Only answers to its tasks have a cell accuracy.
         lists_items: whether its findings list items with points; `judge verify` then names the

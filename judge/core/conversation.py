@@ -1,6 +1,6 @@
 """A conversation with a chat model: its messages, and the cost of its requests.
 
-A message holds the SHA-256 of a picture and a few facts by which people recognise it, never its
+A message holds the SHA-256 of a picture and a few facts that let people recognise it, but never its
 bytes. So conversations, journals and caches stay small, and two runs that show the same picture
 have equal messages.
 

@@ -279,8 +279,8 @@ def _as_json(difference: FoundDifference) -> DifferenceRecord:
 def nearest(findings: Sequence[tuple[str, Finding]]) -> Finding:
     """Chooses the finding that counts if there are several golds.
 
-    It is that of the first gold with which the answer agrees; if it agrees with no gold, that of
-    the nearest gold.
+    It belongs to the first gold that the answer agrees with or, if there is no such gold, to the
+    nearest one.
 
     Args:
         findings: name and finding of each gold, in the order of the golds; at least one.

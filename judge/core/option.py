@@ -4,7 +4,7 @@ No other code is needed for an option::
 
     jobs: Annotated[int, Option("Cases at a time.", Section.ISOLATION, short="-j", least=1)] = 1
 
-Name, type and default are those of the field. The command line builds its option, with help text
+Name, type and default are taken from the field. The command line builds its option, with help text
 and section, from the declaration (``judge/cli/options.py``). :func:`check_bounds` and
 :meth:`Declaration.read` check values from other sources.
 """

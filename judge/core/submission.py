@@ -40,7 +40,7 @@ class Submission:
         code: the Python program, or None if the reply held no code.
         sample: 0-based number among several solutions of the same task.
         input_path: absolute path at which the program expects its input.
-        output_path: absolute path to which the program has to write its output.
+        output_path: absolute path that the program has to write its output to.
         model: the chat model that wrote it, if known.
         setting: the inference setting, if known (``single``, ``multi`` …).
         expected: verdict codes that a sample submission must get, one per case; a single code

@@ -23,7 +23,7 @@ EVERY_CHECKERS_OPTIONS = frozenset({LEFT_OUT_OPTION, LEFT_OUT_CASES_OPTION})
 """Options that the judge reads itself, before it calls a checker."""
 
 _OF_THE_MACHINE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR})
-"""Errors for which the machine is to blame, not the file that could not be read."""
+"""Errors caused by the machine, not by the file that could not be read."""
 
 
 class FileKind(enum.StrEnum):
@@ -94,7 +94,7 @@ class AbsentInput:
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """The right answer, with which outputs are compared: a file, or a value that the suite states.
+    """The right answer that outputs are compared with: a file, or a value that the suite states.
 
     Attributes:
         path: the path, if the gold is a file.
@@ -110,7 +110,7 @@ class Gold:
 
     @property
     def name(self) -> str:
-        """The name of the gold in messages: that of its file, or ``gold``."""
+        """The name of the gold in messages: the name of its file, or ``gold``."""
         return "gold" if self.path is None else self.path.name
 
     def read(self) -> bytes:
@@ -159,7 +159,7 @@ class CaseInput:
 
     @property
     def opened(self) -> str | None:
-        """The file name with which an agent starts: the first workbook, or else the first table."""
+        """Name of the file that an agent starts from: the first workbook, or the first table."""
         for kind in (FileKind.WORKBOOK, FileKind.TABLE):
             for file in self.files:
                 if file.kind is kind:
@@ -191,7 +191,7 @@ def first_input(files: tuple[InputFile, ...], named: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """The inputs of a question, and the golds with which answers are compared.
+    """The inputs of a question, and the golds that answers are compared with.
 
     Attributes:
         number: 1-based number of the case within its task.
@@ -333,7 +333,7 @@ class Task:
             includes it in its key.
         excluded: why the suite itself leaves this task out; None if it does not.
         raw_id: the id as it is in the suite's JSON, for files that other programs read.
-        aliases: other names by which published answers refer to the task.
+        aliases: other names that published answers use for the task.
         phrasing: the wording of the task; None if the suite has only one wording of each task.
         plan: the steps that an expert would take, in words; empty if the suite has none.
         signals: whether a typed answer is a signal from a desktop agent, such as FAIL.

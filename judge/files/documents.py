@@ -114,7 +114,7 @@ def read_json(
 
 
 def read_kept(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> Any | None:
-    """Reads the JSON document of an entry in a cache, to which others may write.
+    """Reads the JSON document of an entry in a cache that others may write to.
 
     Args:
         path: the entry.

@@ -161,7 +161,7 @@ def read_placed_json_lines(
 
 
 class GrowingLines:
-    """Follows a file to which others append lines; returns each line once.
+    """Follows a file that others append lines to; returns each line once.
 
     Args:
         path: the file.
@@ -178,8 +178,8 @@ class GrowingLines:
             error: the class of error to raise.
 
         Returns:
-            The complete lines; and whether the file was replaced by a shorter one, in which case
-            these are its first lines.
+            The complete lines; and whether the file was replaced by a shorter one: then these are
+            its first lines.
 
         Raises:
             JudgeError: of the class ``error``, as :func:`judge.files.documents.read_regular`.

@@ -1,4 +1,4 @@
-"""Packs a folder into one zip file, in which an answer of several files is stored and hashed.
+"""Packs a folder into one zip file; an answer of several files is stored and hashed in this form.
 
 Also unpacks archives into a folder.
 """

@@ -127,7 +127,7 @@ class Settings:
     recipe: WorkerRecipe | None = None
 
     def image_of(self, task: Task) -> str:
-        """Returns the image in which a task's programs run, for reuse keys; empty if none run.
+        """Returns the image that a task's programs run in, for reuse keys; empty if none run.
 
         Raises:
             SandboxError: there is no sandbox.

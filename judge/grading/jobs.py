@@ -283,7 +283,7 @@ class ThreadExecutor:
 
 
 class _Part:
-    """A job, or the rest of one, from which several threads may take cases."""
+    """A job, or the rest of one; several threads may take cases from it."""
 
     def __init__(self, job: Job) -> None:
         self.job = job

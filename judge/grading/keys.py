@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from judge.compare.cells.options import STYLE_RULES
 from judge.compare.registry import checker_of
 from judge.core.limits import Limits
 from judge.core.submission import Submission
@@ -42,7 +43,7 @@ def run_key(submission: Submission, inputs_sha256: str, limits: Limits, image: s
         submission: the program, or the typed answer.
         inputs_sha256: digest of the case's input files.
         limits: limits on the run.
-        image: the image of the sandbox in which the program runs.
+        image: the image of the sandbox that the program runs in.
     """
     parts: dict[str, object] = {
         "version": GRADER_VERSION,
@@ -96,7 +97,7 @@ def comparison_key(
             "gold": _golds_key(case, digests),
             **checker.key(task),
             "profile": rules.profile.identity,
-            "style": list(rules.style),
+            "style": [*rules.style, *([STYLE_RULES] if rules.style else [])],
             "recalc": [rules.recalc_mode, list(rules.engines)],
         }
     )

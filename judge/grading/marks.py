@@ -23,7 +23,7 @@ from judge.files.forms import Count, Sha256, checked
 from judge.grading.store import MARKS_FILE, RunDirectory
 
 HOLDS_FROM = 0.6
-"""The score from which an item counts as fulfilled, as in IB-bench."""
+"""The lowest score with which an item counts as fulfilled, as in IB-bench."""
 
 JUDGE = "the judge"
 """The name of the judge as a rater of items that a person also marked in an audit."""

@@ -33,7 +33,7 @@ SandboxName = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingOptions:
-    """The options from which rules, engines and sandbox are made.
+    """The options that determine rules, engines and sandbox.
 
     Attributes:
         profile: comparison profile.

@@ -27,7 +27,7 @@ OVERRIDES_FILE = "overrides.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class ManualVerdict:
-    """A verdict with which a person replaced the automatic one.
+    """A verdict by a person that replaces the automatic one.
 
     Attributes:
         automatic: the automatic verdict.

@@ -1,7 +1,7 @@
 """Time limits derived from reference solutions, measured on the machine that judges.
 
 A task's limit is ``max(floor, factor x time of its reference solution)``. The floor comes from
-:class:`judge.core.limits.Limits`; the time is that of the slowest case. Times are measured once for
+:class:`judge.core.limits.Limits`; the slowest case gives the time. Times are measured once for
 a run and stored with it, since a changed limit would make every result on record stale.
 """
 
@@ -105,7 +105,7 @@ class ReferenceTimes:
 
     Attributes:
         host: the machine on which they were measured.
-        image: the image of the sandbox in which the solutions ran.
+        image: the image of the sandbox that the solutions ran in.
         tasks: task id -> time.
     """
 

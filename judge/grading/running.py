@@ -143,7 +143,7 @@ def _answer_of(output: bytes, path: str) -> Answer:
 
 
 def typed_outcome(text: str) -> RunOutcome:
-    """Makes the outcome of a typed answer, of which only the last part is read."""
+    """Makes the outcome of a typed answer; only its last part is read."""
     read = bounded_reply(text)
     answer = Answer(Origin.SOLUTION, text=read)
     return RunOutcome(record={"status": _TYPED, "answer": read}, answer=answer, verdict=None)
@@ -308,7 +308,7 @@ EPISODE = "episode"
 """The status in the record of an episode."""
 
 GIVEN_UP = "fail"
-"""The end of an episode in which the agent answered that the task cannot be done."""
+"""The end of an episode whose agent answered that the task cannot be done."""
 
 GAVE_UP = "it was answered that the task cannot be done"
 

@@ -182,7 +182,7 @@ class WatchedFolder:
                 raise self._lost(path, "has lost records")
 
     def check_file(self, name: str) -> None:
-        """Checks one file, which is not the same if its folder is not.
+        """Checks one file; it counts as replaced if its folder was replaced.
 
         Raises:
             StoreError: as for :meth:`check`.

@@ -15,8 +15,10 @@ INCAPABLE_ERRORS = frozenset(("#SPILL!", "#CALC!"))
 
 def same_value(first: CellValue, second: CellValue) -> bool:
     """Whether two values are equal, except for last digits that the order of additions changes."""
+    if type(first) is type(second) and first == second:
+        return True
     if isinstance(first, bool) or isinstance(second, bool):
-        return isinstance(first, bool) and isinstance(second, bool) and first == second
+        return False
     if isinstance(first, (int, float)) and isinstance(second, (int, float)):
         return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
     return first == second

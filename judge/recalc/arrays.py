@@ -494,6 +494,38 @@ def _transpose(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
     return Cells(cells.columns, cells.rows, turned)
 
 
+def _line_of(*, rows: bool) -> ArrayFunction:
+    """Makes TOROW or TOCOL. Arrays in which a blank stays are left to engines: Excel shows 0."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+        if not 1 <= len(arguments) <= 3:
+            raise UnsureError
+        cells = all_of(evaluation, arguments[0])
+        options = [evaluation.scalar(argument) for argument in arguments[1:]]
+        if any(isinstance(option, (str, ErrorValue)) for option in options):
+            raise UnsureError
+        ignored, by_column, *_ = (*(option or 0 for option in options), 0, 0)
+        if cells.size > MAX_VALUES or ignored not in range(4):
+            raise UnsureError
+        positions: Iterator[tuple[int, int]] = itertools.product(
+            range(cells.rows), range(cells.columns)
+        )
+        if by_column:
+            positions = (
+                (row, column) for column in range(cells.columns) for row in range(cells.rows)
+            )
+        values = [cells.values.get(position) for position in positions]
+        if ignored in (1, 3):
+            values = [value for value in values if value is not None]
+        if ignored in (2, 3):
+            values = [value for value in values if not isinstance(value, ErrorValue)]
+        if not values or None in values:
+            raise UnsureError
+        return _filled(1, len(values), values) if rows else _filled(len(values), 1, values)
+
+    return call
+
+
 ArrayFunction = Callable[[Evaluation, Sequence[Node]], Cells]
 
 ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {
@@ -507,6 +539,8 @@ ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {
     "ROW": _numbers_of_cells(rows=True),
     "COLUMN": _numbers_of_cells(rows=False),
     "TRANSPOSE": _transpose,
+    "_XLFN.TOROW": _line_of(rows=True),
+    "_XLFN.TOCOL": _line_of(rows=False),
     "OFFSET": _offset,
 }
 

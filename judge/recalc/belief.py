@@ -264,18 +264,34 @@ def pattern(words: Words, instead: CellValue) -> Hashable:
         instead: what the formula gives instead of an error.
     """
     given = list(words.values())
+    if len(given) > 1 and all(_is_identical(given[0], word) for word in given):
+        kinds: tuple[Hashable, ...] = (_kind(given[0]),) * len(given)
+        alike: tuple[bool, ...] = (True,) * math.comb(len(given), 2)
+    else:
+        kinds = tuple(map(_kind, given))
+        alike = tuple(same_value(first, second) for first, second in combinations(given, 2))
     return (
         tuple(words),
-        tuple(map(_kind, given)),
-        tuple(same_value(first, second) for first, second in combinations(given, 2)),
+        kinds,
+        alike,
         None if instead is None else (instead, *(same_value(word, instead) for word in given)),
     )
+
+
+def _is_identical(first: CellValue, second: CellValue) -> bool:
+    """Whether two values are equal to the last digit; then they are of one kind."""
+    return type(first) is type(second) and first == second
+
+
+_PLAIN_NUMBER = ("number", False, False, False, False)
 
 
 def _kind(word: CellValue) -> Hashable:
     if isinstance(word, (bool, ErrorValue)):
         return type(word).__name__, word
     if isinstance(word, (int, float)):
+        if word > 2 or word < -2:
+            return _PLAIN_NUMBER
         return "number", word == 0, word == 1, same_value(word, 0), same_value(word, 1)
     if isinstance(word, str) and not word.startswith(_NEW):
         return "text"

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from judge.formulas.functions import RARE
 from judge.formulas.shapes import Call, calls, fallback
@@ -211,7 +211,9 @@ class _Inquiry:
             self._apart = Asking(engines, question.narrowed_to(all_sure))
         self._decided: dict[CellRef, _Choice | _Open | None] = {}
         self._words: dict[CellRef, dict[str, CellValue]] = {}
+        self._answered: dict[bool, list[tuple[str, Mapping[CellRef, CellValue]]]] = {}
         self._late: dict[bool, frozenset[str]] = {}
+        self._fixed: dict[CellRef, Hashable] = {}
         self._choices: dict[Hashable, _Choice | None] = {}
         self._staying: dict[Hashable, bool] = {}
 
@@ -313,6 +315,7 @@ class _Inquiry:
         """Decides the values of requested cells; if engines disagree, of their precedents too."""
         requested = self._question.requested
         self._words.clear()
+        self._answered.clear()
         self._late.clear()
         self._decided = {cell: self._decide(cell) for cell in requested}
         walk = self._question.dependencies.walk
@@ -338,12 +341,10 @@ class _Inquiry:
     def _is_disputed(self, cell: CellRef) -> bool:
         """Whether the engines disagree on a cell, or some have no value for it."""
         words = self._results(cell)
-        answered = [
-            name
-            for name in self._engines
-            if name != FORMULAS and name in self._asked(name, cell).answers
-        ]
-        if len(words.keys() - {FORMULAS}) < len(answered) or not words:
+        answers = self._answers(cell)
+        # FORMULAS is the last one, so it is left out of both counts.
+        last = bool(answers) and answers[-1][0] == FORMULAS
+        if len(words) - (FORMULAS in words) < len(answers) - last or not words:
             return True
         first, *others = words.values()
         return not all(same_value(first, word) for word in others)
@@ -353,9 +354,8 @@ class _Inquiry:
         words = self._results(cell)
         return [
             name
-            for name in self._engines
-            if name in self._asked(name, cell).answers
-            and not (name in words and same_value(with_logical(words[name], value), value))
+            for name, _ in self._answers(cell)
+            if not (name in words and same_value(with_logical(words[name], value), value))
         ]
 
     def _may_answer(self, name: str, asking: Asking) -> bool:
@@ -424,12 +424,24 @@ class _Inquiry:
         if words is not None:
             return words
         words = self._words[cell] = {}
-        for name in _IN_ORDER:
-            answer = self._asked(name, cell).answers.get(name)
-            value = None if answer is None else self._usable(name, cell, answer.values.get(cell))
+        is_table = self._question.formulas[cell] == DATA_TABLE
+        for name, values in self._answers(cell):
+            value = values.get(cell)
+            if is_table or isinstance(value, ErrorValue):
+                value = self._usable(name, cell, value)
             if value is not None:
                 words[name] = value
         return words
+
+    def _answers(self, cell: CellRef) -> list[tuple[str, Mapping[CellRef, CellValue]]]:
+        """The engines that answered about a cell, in a fixed order, with all their values."""
+        sure = cell in self._sure
+        if sure not in self._answered:
+            answers = [(name, self._asked(name, cell).answers.get(name)) for name in _IN_ORDER]
+            self._answered[sure] = [
+                (name, answer.values) for name, answer in answers if answer is not None
+            ]
+        return self._answered[sure]
 
     def _usable(self, name: str, cell: CellRef, value: CellValue) -> CellValue:
         """The value of an engine; None if it only shows that the engine lacks a feature."""
@@ -476,7 +488,9 @@ class _Inquiry:
             for name, value in results.items():
                 return _Choice(value, (name,), why="it is the only engine that may answer")
             return _Open(missing) if missing else None
-        words = {name: word for name, word in results.items() if name != FORMULAS}
+        words = results
+        if FORMULAS in results:
+            words = {name: word for name, word in results.items() if name != FORMULAS}
         agreed = self._agreed_by_pair(cell, words)
         if agreed is not None:
             return agreed
@@ -488,10 +502,12 @@ class _Inquiry:
         unheard = awaited | self._absent
         if _ABSENT in doubted:
             return _Open(awaited)
-        if unheard and (alike, unheard) not in self._staying:
-            self._staying[alike, unheard] = self._stays(cell, choice, words, unheard, doubted)
-        if unheard and not self._staying[alike, unheard]:
-            return _Open(awaited)
+        if unheard:
+            staying = (alike, unheard)
+            if staying not in self._staying:
+                self._staying[staying] = self._stays(cell, choice, words, unheard, doubted)
+            if not self._staying[staying]:
+                return _Open(awaited)
         if choice is None and LIBREOFFICE not in words and FORMULAS in self._engines:
             # The last engine needs another one that agrees with it.
             return _Open(awaited) if awaited else self._with_the_last(cell, results, missing)
@@ -505,15 +521,19 @@ class _Inquiry:
         Most cells of a filled column are alike, so each pattern is decided only once.
         """
         formula, support = self._question.formulas[cell], self._support
+        if cell not in self._fixed:
+            self._fixed[cell] = (
+                self._called(cell),
+                formula == DATA_TABLE,
+                cell in self._agreeing,
+                cell in self._question.intersecting,
+                support.reads_spilled(cell),
+                support.reads_logical(cell),
+            )
         return (
-            self._called(cell),
+            self._fixed[cell],
             pattern(words, fallback(formula)),
             frozenset(doubted),
-            formula == DATA_TABLE,
-            cell in self._agreeing,
-            cell in self._question.intersecting,
-            support.reads_spilled(cell),
-            support.reads_logical(cell),
             _NAMELESS in words.values() and support.is_certainly_nameless(cell),
         )
 
@@ -530,7 +550,7 @@ class _Inquiry:
             if choice is None:
                 return None
             against = None if choice.against is None else words
-            return replace(choice, value=words[choice.engines[0]], against=against)
+            return _Choice(words[choice.engines[0]], choice.engines, against, choice.why)
         choice = self._chosen(cell, words, doubted)
         if choice is None or words.get(choice.engines[0]) is choice.value:
             self._choices[alike] = choice

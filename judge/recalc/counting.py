@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import Missing, Node
 from judge.recalc.arrays import (
+    all_of,
     array_of,
     gathered,
     is_reference,
@@ -114,40 +115,127 @@ def _ranked(*, largest: bool) -> Function:
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != 2:
             raise UnsureError
-        rank = evaluation.scalar(arguments[1])
-        number = rank if isinstance(rank, ErrorValue) else evaluation.number(rank)
         numbers = numbers_of(gathered(evaluation, arguments[:1]))
-        if isinstance(number, ErrorValue):
-            return number
-        if isinstance(numbers, ErrorValue):
-            return numbers
-        if number != int(number):
-            raise UnsureError  # Microsoft does not document which way Excel rounds it
-        if not 1 <= number <= len(numbers):
-            return NUM
-        return sorted(numbers, reverse=largest)[int(number) - 1]
+        return _nth(evaluation, arguments[1], numbers, largest=largest)
 
     return call
 
 
-def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """AGGREGATE with options 4 and 6: omit nothing, or errors. Others depend on hidden rows."""
-    if len(arguments) < 3:
+def _nth(
+    evaluation: Evaluation, node: Node, numbers: list[float] | ErrorValue, *, largest: bool
+) -> Scalar:
+    """The number that has the rank that a node says."""
+    rank = evaluation.scalar(node)
+    number = rank if isinstance(rank, ErrorValue) else evaluation.number(rank)
+    if isinstance(number, ErrorValue):
+        return number
+    if isinstance(numbers, ErrorValue):
+        return numbers
+    if number != int(number):
+        raise UnsureError  # Microsoft does not document which way Excel rounds it
+    if not 1 <= number <= len(numbers):
+        return NUM
+    return sorted(numbers, reverse=largest)[int(number) - 1]
+
+
+def _subtotal(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """SUBTOTAL: omits other subtotals, rows that a filter hides, and from 101 all hidden rows.
+
+    Raises:
+        UnsureError: the number of the function is unusual, or a count may depend on an error.
+    """
+    if len(arguments) < 2:
         raise UnsureError
-    which, option = (evaluation.scalar(argument) for argument in arguments[:2])
-    total = _AGGREGATED.get(which) if isinstance(which, (int, float)) else None
-    if total is None or option not in (4, 6) or isinstance(option, bool):
+    which = evaluation.scalar(arguments[0])
+    if isinstance(which, (bool, str, ErrorValue)) or which is None:
+        raise UnsureError
+    number = which - 100 if which > 100 else which
+    if number not in _AGGREGATED:
         raise UnsureError
     values: list[Scalar] = []
-    for argument in arguments[2:]:
-        values += _area(evaluation, argument).values.values()
-    if option == 6:
-        values = [value for value in values if not isinstance(value, ErrorValue)]
-    evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in values)
+    for argument in arguments[1:]:
+        reference = reference_of(evaluation, argument)
+        rows, by_filter = evaluation.values.hidden(reference)
+        nested = evaluation.values.subtotals(reference)
+        if any(name != "SUBTOTAL" for name in nested.values()):
+            raise UnsureError
+        evaluation.converted = evaluation.converted or bool(rows)
+        left_out = rows if which > 100 or by_filter else ()
+        values += _shown(_area(evaluation, reference), left_out, nested)
+    return _aggregated(evaluation, number, values)
+
+
+def _shown(
+    cells: Cells, rows: Container[int], positions: Container[tuple[int, int]]
+) -> list[Scalar]:
+    """The values of a rectangle, without some rows and some positions."""
+    return [
+        value
+        for place, value in sorted(cells.values.items())
+        if place[0] not in rows and place not in positions
+    ]
+
+
+def _aggregated(evaluation: Evaluation, which: float, values: Sequence[Scalar]) -> Scalar:
+    """The total of some values that the number of a function stands for."""
     if which == 3:
         return len(values)
     numbers = numbers_of(values)
-    return numbers if isinstance(numbers, ErrorValue) else total(numbers)
+    if isinstance(numbers, ErrorValue):
+        if which == 2:
+            raise UnsureError
+        return numbers
+    evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in values)
+    return _AGGREGATED[which](numbers)
+
+
+def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """AGGREGATE of numbers 1 to 11, 14 and 15: omits hidden rows, errors and other subtotals.
+
+    Raises:
+        UnsureError: other numbers, or rows are hidden by a filter and the option does not say
+            whether they count.
+    """
+    if len(arguments) < 3:
+        raise UnsureError
+    which, option = (evaluation.scalar(argument) for argument in arguments[:2])
+    ranks = which in (14, 15)
+    if isinstance(which, (bool, str, ErrorValue)) or which is None or isinstance(option, bool):
+        raise UnsureError
+    if not isinstance(option, (int, float)) or option not in range(8):
+        raise UnsureError
+    if (ranks and len(arguments) != 4) or not (ranks or which in _AGGREGATED):
+        raise UnsureError
+    values: list[Scalar] = []
+    for argument in arguments[2:3] if ranks else arguments[2:]:
+        if ranks and not is_reference(argument):
+            if option not in (4, 6):
+                raise UnsureError
+            values += values_of(all_of(evaluation, argument))
+        else:
+            values += _not_omitted(evaluation, argument, int(option))
+    if int(option) & 2:
+        values = [value for value in values if not isinstance(value, ErrorValue)]
+    if not ranks:
+        return _aggregated(evaluation, which, values)
+    result = _nth(evaluation, arguments[3], numbers_of(values), largest=which == 14)
+    # LibreOffice gives another error if there are too few values, or counts logical values.
+    evaluation.converted = evaluation.converted or result == NUM
+    evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in values)
+    return result
+
+
+def _not_omitted(evaluation: Evaluation, argument: Node, option: int) -> list[Scalar]:
+    """The values of a reference that an option of AGGREGATE leaves, errors included."""
+    reference = reference_of(evaluation, argument)
+    if option in (4, 6):
+        return _shown(_area(evaluation, reference), (), ())
+    rows, by_filter = evaluation.values.hidden(reference)
+    if by_filter and not option % 2:
+        raise UnsureError
+    nested = evaluation.values.subtotals(reference) if option < 4 else {}
+    evaluation.converted = evaluation.converted or bool(rows)
+    return _shown(_area(evaluation, reference), rows if option % 2 else (), nested)
 
 
 def _logical(total: Callable[[Sequence[bool]], bool]) -> Function:
@@ -385,7 +473,9 @@ def _variance(*, sample: bool, root: bool) -> _Sum:
 
 
 _AGGREGATED: dict[float, _Sum] = {
-    1: _average, 2: len, 3: len, 4: _greatest, 5: _least, 6: _product, 9: _total,
+    1: _average, 2: len, 3: len, 4: _greatest, 5: _least, 6: _product,
+    7: _variance(sample=True, root=True), 8: _variance(sample=False, root=True), 9: _total,
+    10: _variance(sample=True, root=False), 11: _variance(sample=False, root=False),
 }  # fmt: skip
 
 PAIRS = frozenset(
@@ -406,6 +496,7 @@ COUNTING_FUNCTIONS: dict[str, Function] = {
     "PRODUCT": _of_numbers_in(_product),
     "LARGE": _ranked(largest=True),
     "SMALL": _ranked(largest=False),
+    "SUBTOTAL": _subtotal,
     "AGGREGATE": _aggregate,
     "_XLFN.AGGREGATE": _aggregate,
     "COUNT": _count(filled=False),

@@ -12,14 +12,15 @@ import contextlib
 import datetime as dt
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from judge.errors import WorkbookError
+from judge.formulas.functions import PREFIX
 from judge.formulas.lexer import texts_of
 from judge.formulas.references import Reference
 from judge.formulas.traits import traits
-from judge.formulas.tree import Node, tree
+from judge.formulas.tree import Call, Node, tree
 from judge.recalc.agreement import same_value
 from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
 from judge.recalc.belief import Overruled
@@ -30,7 +31,7 @@ from judge.recalc.dates_and_units import ADD_IN, DATE_AND_UNIT_FUNCTIONS
 from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.names import JUDGE
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
-from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
 from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
@@ -58,11 +59,16 @@ DEEPEST = 40
 CONVERTS = re.compile(
     r"&|\b(?:TEXT|VALUE|NUMBERVALUE|DATEVALUE|TIMEVALUE|FIXED|DOLLAR|DATE|YEAR|MONTH|DAY|COUNTIFS?|"
     r"SUMIFS?|AVERAGEIFS?|MAXIFS|MINIFS|D(?:SUM|AVERAGE|MAX|MIN|PRODUCT|VARP?|STDEVP?|COUNTA?|GET)"
-    r"|CONCATENATE|CONCAT|CHAR|CODE|XLOOKUP|XMATCH|RANK(?:\.EQ)?)\s*\(",
+    r"|CONCATENATE|CONCAT|CHAR|CODE|XLOOKUP|XMATCH|RANK(?:\.EQ)?"
+    r"|LEN|LEFT|RIGHT|MID|FIND|SEARCH|SUBSTITUTE|REPLACE|REPT|TRIM|CLEAN|UPPER|LOWER|EXACT"
+    r"|TEXTJOIN|TEXTBEFORE|TEXTAFTER)\s*\(",
     re.IGNORECASE,
 )
 """Formulas that match none of these are examined only after the engines were asked."""
 
+
+SUBTOTALS = frozenset(("SUBTOTAL", "AGGREGATE"))
+"""Functions that omit the cells that are subtotals themselves."""
 
 _OF_DAYS = frozenset(
     ("DATE", "YEAR", "MONTH", "DAY", "DATEVALUE", "TIMEVALUE", "EDATE", "EOMONTH", "VALUE")
@@ -83,8 +89,8 @@ def _may_convert(formula: str) -> bool:
 
 
 _MIXED = re.compile(
-    r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|VALUETOTEXT|POWER|LOG)\s*\(|\bOFFSET\s*\(.*-"
-    r"|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]",
+    r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|VALUETOTEXT|POWER|LOG|SUBTOTAL|AGGREGATE)\s*\("
+    r"|\bOFFSET\s*\(.*-|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]",
     re.IGNORECASE,
 )
 _SUMPRODUCT = re.compile(r"\bSUMPRODUCT\s*\(", re.IGNORECASE)
@@ -97,8 +103,8 @@ def is_of_mixed_arrays(formula: str) -> bool:
     """Whether a formula may contain something that engines compute differently, or not at all.
 
     These are array constants, arrays of logical values (which SUMPRODUCT does not count) and arrays
-    that a LAMBDA makes; also OFFSET with a negative size, 0 to the power of 0, and a logarithm to
-    base 1.
+    that a LAMBDA makes; also OFFSET with a negative size, 0 to the power of 0, a logarithm to base
+    1, and subtotals of rows of which some are hidden.
     """
     return _MIXED.search(formula) is not None or _sums_comparisons(formula)
 
@@ -141,6 +147,8 @@ class OwnValues:
         self._used: dict[str, CellRange | None] = {}
         self._stored: dict[str, Mapping[int, CellValue]] = {}
         self._columns: dict[str, dict[int, list[int]]] = {}
+        self._hidden: dict[str, tuple[Sequence[int], AbstractSet[int], bool] | None] = {}
+        self._subtotals: dict[str, Mapping[int, tuple[Sequence[int], Sequence[str]]]] = {}
         self._depth = 0
         self._corrected: dict[CellRef, Scalar] = {}
         on_mac = "macintosh" in (workbook.facts.application or "").casefold()
@@ -310,6 +318,44 @@ class OwnValues:
                 values[row - area.min_row, column - area.min_column] = value
         return Cells(rows, columns, values, self.spend)
 
+    def hidden(self, area: CellRange) -> tuple[AbstractSet[int], bool]:
+        """The hidden rows of a rectangle, counted from 0, and whether a filter hides them.
+
+        Raises:
+            UnsureError: the file does not say whether a filter hides them.
+        """
+        if area.sheet not in self._hidden:
+            self._hidden[area.sheet] = None
+            self._hidden[area.sheet] = hidden_rows(self._workbook, area.sheet)
+        on_sheet = self._hidden[area.sheet]
+        if on_sheet is None:
+            raise UnsureError
+        hidden, filtered, filters = on_sheet
+        rows = _between(hidden, area.min_row, area.max_row)
+        self.spend(len(rows))
+        if rows and filters and not filtered >= set(rows):
+            raise UnsureError
+        return frozenset(row - area.min_row for row in rows), bool(rows) and filters
+
+    def subtotals(self, area: CellRange) -> Mapping[tuple[int, int], str]:
+        """Row and column, from 0, of cells of a rectangle that are subtotals -> their function.
+
+        Raises:
+            UnsureError: one of these calls is only a part of a formula.
+        """
+        if area.sheet not in self._subtotals:
+            self._subtotals[area.sheet] = subtotals_by_column(self._index, area.sheet)
+        found: dict[tuple[int, int], str] = {}
+        for column, (rows, names) in self._subtotals[area.sheet].items():
+            if area.min_column <= column <= area.max_column:
+                first = bisect.bisect_left(rows, area.min_row)
+                for at in range(first, bisect.bisect_right(rows, area.max_row)):
+                    if not names[at]:
+                        raise UnsureError
+                    found[rows[at] - area.min_row, column - area.min_column] = names[at]
+        self.spend(len(found))
+        return found
+
     def _sheet(self, name: str) -> Sheet:
         return self._workbook.sheet(name)
 
@@ -377,6 +423,75 @@ class _Values:
 
     def spend(self, cells: int) -> None:
         self._own.spend(cells)
+
+    def hidden(self, reference: Reference) -> tuple[AbstractSet[int], bool]:
+        return self._own.hidden(self._own.named(reference, self._home))
+
+    def subtotals(self, reference: Reference) -> Mapping[tuple[int, int], str]:
+        return self._own.subtotals(self._own.named(reference, self._home))
+
+
+def _between(rows: Sequence[int], first: int, last: int) -> Sequence[int]:
+    """The rows, out of sorted ones, from one to another."""
+    return rows[bisect.bisect_left(rows, first) : bisect.bisect_right(rows, last)]
+
+
+def subtotals_by_column(
+    index: FormulaIndex, sheet: str
+) -> Mapping[int, tuple[Sequence[int], Sequence[str]]]:
+    """The subtotals of a sheet.
+
+    Returns:
+        Column -> sorted rows of the cells that call SUBTOTAL or AGGREGATE, and which of these their
+        formula is; empty for a formula of which the call is only a part.
+    """
+    columns: dict[int, tuple[list[int], list[str]]] = {}
+    for column, (rows, cells) in index.sheet(sheet).cells.items():
+        for row, cell in zip(rows, cells, strict=True):
+            if SUBTOTALS.isdisjoint(traits(cell.formula or "").functions):
+                continue
+            node: Node | None = tree(cell.formula or "")
+            name = PREFIX.sub("", node.name).upper() if isinstance(node, Call) else ""
+            in_column, names = columns.setdefault(column, ([], []))
+            in_column.append(row)
+            names.append(name if name in SUBTOTALS else "")
+    return columns
+
+
+def hidden_rows(workbook: Workbook, sheet: str) -> tuple[Sequence[int], AbstractSet[int], bool]:
+    """The hidden rows of a sheet, sorted, those that lie within a filter, and whether one is set.
+
+    Raises:
+        UnsureError: the file does not say which rows are hidden, or by what.
+    """
+    from judge.workbook.facts.book import BookFacts  # noqa: PLC0415  seldom
+    from judge.workbook.facts.sheets import filter_of  # noqa: PLC0415
+    from judge.workbook.tree import is_on  # noqa: PLC0415
+
+    facts = BookFacts(workbook)
+    tab = facts.tab(sheet)
+    if tab is None:
+        raise UnsureError
+    attributes = facts.row_attributes(tab)
+    hidden = sorted(row for row, of_row in attributes.items() if is_on(of_row.get("hidden")))
+    root = facts.tree(tab)
+    usual, properties = root.child("sheetFormatPr"), root.child("sheetPr")
+    if usual is not None and is_on(usual.attributes.get("zeroHeight")):
+        raise UnsureError
+    filters = [filter_of(root.child("autoFilter")), *(table.filter for table in facts.tables(tab))]
+    filtered: set[int] = set()
+    is_set = False
+    for one in filters:
+        if one is not None and any(column.kind for column in one.columns):
+            is_set = True
+            window = parse_area(one.place)
+            if window is None:
+                raise UnsureError
+            filtered.update(_between(hidden, window.min_row + 1, window.max_row))
+    in_mode = properties is not None and is_on(properties.attributes.get("filterMode"))
+    if hidden and in_mode and not is_set:
+        raise UnsureError  # an advanced filter, which the file does not describe
+    return hidden, filtered, is_set
 
 
 def plain_scalar(value: CellValue) -> Scalar:

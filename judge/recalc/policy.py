@@ -29,7 +29,7 @@ from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import JUDGE, Mode
-from judge.recalc.own import corrected_values, followed_values, is_of_mixed_arrays
+from judge.recalc.own import SUBTOTALS, corrected_values, followed_values, is_of_mixed_arrays
 from judge.recalc.reduction import (
     is_ascii_only,
     last_rows,
@@ -97,7 +97,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 11
+RULES = 12
 """Version of the rules; incremented whenever the policy or the cascade decides differently."""
 
 FOLLOWED_ALONE = 500
@@ -480,10 +480,11 @@ class Recalculator:
         """Asks the engines again about stale cells, with the corrected values in the workbook."""
         parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
         question = prepared.question
-        slim = with_known(question.slim, parts, corrected) if question.slim is not None else None
+        constants = _hidden(corrected, question.dependencies)
+        slim = with_known(question.slim, parts, constants) if question.slim is not None else None
         again = replace(
             question,
-            workbook=with_known(question.workbook, parts, corrected),
+            workbook=with_known(question.workbook, parts, constants),
             slim=slim,
             narrowed=None if slim is None else functools.partial(of_cells, slim, parts),
             wanted=stale,
@@ -624,7 +625,11 @@ def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
 def _with_tables_written_out(workbook: Workbook, cells: Sequence[WantedCell]) -> list[WantedCell]:
     """The cells with structured references replaced by the rectangles that they mean."""
     tables = Tables(workbook)
-    return [replace(cell, source=tables.cell(cell.source, cell.ref.sheet)) for cell in cells]
+    sources = [tables.cell(cell.source, cell.ref.sheet) for cell in cells]
+    return [
+        cell if source is cell.source else replace(cell, source=source)
+        for cell, source in zip(cells, sources, strict=True)
+    ]
 
 
 def _is_filled(source: Cell) -> bool:
@@ -668,18 +673,27 @@ _NO_VALUE = ErrorValue("#VALUE!")
 def _hidden(
     values: Mapping[CellRef, CellValue], rests_on: Dependencies
 ) -> Mapping[CellRef, CellValue]:
-    """The cells, out of some, whose formula text no other formula reads."""
-    if _SHOWS_FORMULAS.isdisjoint(rests_on.functions):
+    """The cells, out of some, whose formula text no other formula reads.
+
+    SUBTOTAL and AGGREGATE read that a cell is itself a subtotal, and omit it.
+    """
+    if _READING_FORMULAS.isdisjoint(rests_on.functions):
         return values
     if rests_on.walk is None:
         return {}
     index = rests_on.walk.index
-    seen = [
-        (step.ref.sheet if read.sheet is None else index.named(read.sheet), read)
-        for step in rests_on.walk.steps
-        if not _SHOWS_FORMULAS.isdisjoint(step.said.functions)
-        for read in step.reads
-    ]
+    shown, totaled = (
+        [
+            (step.ref.sheet if read.sheet is None else index.named(read.sheet), read)
+            for step in rests_on.walk.steps
+            if not functions.isdisjoint(step.said.functions)
+            for read in step.reads
+        ]
+        for functions in (_SHOWS_FORMULAS, SUBTOTALS)
+    )
+    subtotals = {
+        step.ref for step in rests_on.walk.steps if not SUBTOTALS.isdisjoint(step.said.functions)
+    }
     return {
         ref: value
         for ref, value in values.items()
@@ -687,13 +701,15 @@ def _hidden(
             sheet == ref.sheet
             and read.min_row <= ref.row <= read.max_row
             and read.min_column <= ref.column <= read.max_column
-            for sheet, read in seen
+            for sheet, read in (*shown, *(totaled if ref in subtotals else ()))
         )
     }
 
 
 _SHOWS_FORMULAS = frozenset(("FORMULATEXT", "ISFORMULA"))
 """Functions that distinguish a cell with a formula from a cell with a value."""
+
+_READING_FORMULAS = _SHOWS_FORMULAS | SUBTOTALS
 
 _NOBODY = "no calculation engine is available"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from judge.formulas.references import Reference
@@ -70,6 +71,22 @@ class Values(Protocol):
 
     def spend(self, cells: int) -> None:
         """Counts the values of computed arrays; raises UnsureError beyond a limit."""
+        ...
+
+    def hidden(self, reference: Reference) -> tuple[AbstractSet[int], bool]:
+        """The hidden rows of a rectangle, counted from 0, and whether a filter hides them.
+
+        Raises:
+            UnsureError: the file does not say whether a filter hides them.
+        """
+        ...
+
+    def subtotals(self, reference: Reference) -> Mapping[tuple[int, int], str]:
+        """Row and column, from 0, of cells with SUBTOTAL or AGGREGATE -> which of these.
+
+        Raises:
+            UnsureError: one of these calls is only a part of a formula.
+        """
         ...
 
 
@@ -436,27 +453,32 @@ def _if(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if isinstance(test, str):
         raise UnsureError
     if test:
-        return _zero(evaluation.scalar(arguments[1]))
-    return _zero(evaluation.scalar(arguments[2])) if len(arguments) == 3 else False
+        return _chosen(evaluation, evaluation.scalar(arguments[1]))
+    return _chosen(evaluation, evaluation.scalar(arguments[2])) if len(arguments) == 3 else False
 
 
-def _zero(value: Scalar) -> Scalar:
-    """Returns a value; a blank cell becomes 0."""
-    return 0 if value is None else value
+def _chosen(evaluation: Evaluation, value: Scalar) -> Scalar:
+    """The value that a function chooses among its arguments.
+
+    A blank cell, or an argument that is left out, stays blank for what reads the result
+    (``IF(A1,"not ",)&"ok"``), except in arrays.
+    """
+    return 0 if value is None and evaluation.spreads else value
 
 
 def _iferror(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if len(arguments) != 2:
         raise UnsureError
     value = evaluation.scalar(arguments[0])
-    return _zero(evaluation.scalar(arguments[1]) if isinstance(value, ErrorValue) else value)
+    is_error = isinstance(value, ErrorValue)
+    return _chosen(evaluation, evaluation.scalar(arguments[1]) if is_error else value)
 
 
 def _ifna(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if len(arguments) != 2:
         raise UnsureError
     value = evaluation.scalar(arguments[0])
-    return _zero(evaluation.scalar(arguments[1]) if value == NA else value)
+    return _chosen(evaluation, evaluation.scalar(arguments[1]) if value == NA else value)
 
 
 def _concatenate(evaluation: Evaluation, *values: Scalar) -> Scalar:
@@ -546,6 +568,10 @@ def _trimmed(text: str) -> str:
     return " ".join(part for part in text.split(" ") if part)
 
 
+def _cleaned(text: str) -> str:
+    return "".join(letter for letter in text if letter >= " ")
+
+
 def _rounded(number: float, places: float) -> Scalar:
     if abs(places) > 20 or abs(number) >= 1e15:
         raise UnsureError
@@ -606,9 +632,70 @@ def _exact(evaluation: Evaluation, first: Scalar, second: Scalar) -> Scalar:
 
 def _substitute(evaluation: Evaluation, *values: Scalar) -> Scalar:
     text, old, new = map(evaluation.text, values[:3])
-    if len(values) > 3 or not old:
+    if not old:
         raise UnsureError
-    return text.replace(old, new)
+    if len(values) == 3:
+        return _limited(text.replace(old, new))
+    nth = evaluation.number(values[3])
+    if isinstance(nth, ErrorValue) or nth < 1:
+        return VALUE
+    if any(old.startswith(old[-size:]) for size in range(1, len(old))):
+        raise UnsureError  # occurrences may overlap, and Microsoft does not say how they count
+    parts = text.split(old)
+    at = int(nth)
+    if at >= len(parts):
+        return text
+    return _limited(old.join(parts[:at]) + new + old.join(parts[at:]))
+
+
+def _replace(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    text, new = evaluation.text(values[0]), evaluation.text(values[3])
+    first, count = evaluation.number(values[1]), evaluation.number(values[2])
+    _units(text)
+    if isinstance(first, ErrorValue) or isinstance(count, ErrorValue):
+        return VALUE
+    if first < 1 or count < 0:
+        return VALUE
+    start = int(first) - 1
+    return _limited(text[:start] + new + text[start + int(count) :])
+
+
+def _repeated(evaluation: Evaluation, value: Scalar, count: Scalar) -> Scalar:
+    text, number = evaluation.text(value), evaluation.number(count)
+    if isinstance(number, ErrorValue) or number < 0:
+        return VALUE
+    if len(text) * number > MAX_TEXT_CHARS:
+        raise UnsureError
+    return text * int(number)
+
+
+def _limited(text: str) -> str:
+    if len(text) > MAX_TEXT_CHARS:
+        raise UnsureError
+    return text
+
+
+def _beside_separator(*, before: bool) -> Function:
+    """Makes TEXTBEFORE or TEXTAFTER, for one separator and without their further options."""
+
+    def plain(evaluation: Evaluation, value: Scalar, mark: Scalar, nth: Scalar = 1) -> Scalar:
+        text, separator = evaluation.text(value), evaluation.text(mark)
+        number = evaluation.number(nth)
+        if isinstance(number, ErrorValue) or not separator or not number.is_integer() or not number:
+            raise UnsureError
+        if abs(number) > len(text):
+            raise UnsureError
+        parts = text.split(separator)
+        at = int(number) if number > 0 else len(parts) + int(number)
+        if not 1 <= at < len(parts):
+            return NA
+        return separator.join(parts[:at] if before else parts[at:])
+
+    return of_values(2, 3, plain)
+
+
+def _root(number: float) -> Scalar:
+    return NUM if number < 0 else math.sqrt(number)
 
 
 def _negated(evaluation: Evaluation, value: Scalar) -> Scalar:
@@ -654,8 +741,10 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "UPPER": _cased(str.upper),
     "LOWER": _cased(str.lower),
     "TRIM": _cased(_trimmed),
+    "CLEAN": _cased(_cleaned),
     "ROUND": _of_numbers(2, 2, _rounded),
     "ABS": _of_numbers(1, 1, abs),
+    "SQRT": _of_numbers(1, 1, _root),
     "INT": _of_numbers(1, 1, lambda number: float(math.floor(number))),
     "MOD": _of_numbers(2, 2, _modulo),
     "POWER": of_values(2, 2, _raised),
@@ -664,6 +753,10 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "SEARCH": of_values(2, 3, _search),
     "EXACT": of_values(2, 2, _exact),
     "SUBSTITUTE": of_values(3, 4, _substitute),
+    "REPLACE": of_values(4, 4, _replace),
+    "REPT": of_values(2, 2, _repeated),
+    "_XLFN.TEXTBEFORE": _beside_separator(before=True),
+    "_XLFN.TEXTAFTER": _beside_separator(before=False),
     "NOT": of_values(1, 1, _negated),
     "ISNA": _is(lambda value: value == NA),
     "ISERR": _is(lambda value: isinstance(value, ErrorValue) and value != NA),

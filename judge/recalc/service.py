@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import struct
@@ -218,10 +219,10 @@ def read_answer(
     for area, flat in zip(ranges, lists, strict=True):
         if len(flat) != area.size:
             raise RecalcError(f"{engine}: the answer does not fit the question")
-        width = area.max_column - area.min_column + 1
-        for index, value in enumerate(flat):
-            row, column = divmod(index, width)
-            ref = CellRef(area.sheet, area.min_row + row, area.min_column + column)
+        rows = range(area.min_row, area.max_row + 1)
+        columns = range(area.min_column, area.max_column + 1)
+        for (row, column), value in zip(itertools.product(rows, columns), flat, strict=True):
+            ref = CellRef(area.sheet, row, column)
             if isinstance(value, dict):
                 if "e" in value:
                     values[ref] = ErrorValue(str(value["e"]))

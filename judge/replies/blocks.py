@@ -161,7 +161,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _BlockRules:
-    """The ways in which an open block can end."""
+    """The ways that an open block can end."""
 
     tag: str
     fence: str

@@ -65,7 +65,7 @@ class Extraction:
 
     Attributes:
         code: the program; None if the reply has no program.
-        form: the form in which the reply has it: ``fence``, ``joined``, ``unclosed``, ``wrapper``,
+        form: the form that the reply has it in: ``fence``, ``joined``, ``unclosed``, ``wrapper``,
             ``bare`` or ``none``.
         truncated: whether the reply seems to end in the middle of the program.
         blocks: how many pieces of Python the reply has.
@@ -235,8 +235,8 @@ def recorded_program(record: Mapping[str, Any]) -> str | None:
     """Returns the program of a record.
 
     Args:
-        record: ``solution`` (or ``code``) is a program or a whole reply; ``reply``, if there is
-            one, is the reply in which the program was found.
+        record: ``solution`` (or ``code``) is a program or a whole reply; ``reply``, if present, is
+            the reply that the program was found in.
 
     Returns:
         The program; None if the record has no program. A program that was already found in the

@@ -91,7 +91,7 @@ class Scanner:
         return self._quote is not None
 
     def feed(self, piece: str) -> None:
-        """Continues with whole lines, in time linear in their length."""
+        """Continues with whole lines; the time needed grows linearly with their length."""
         position = 0
         self._broken.clear()
         if self._quote is not None:

@@ -37,7 +37,7 @@ class NotLiteralError(Exception):
     """No literal begins at an index.
 
     Attributes:
-        position: the index up to which the text was read.
+        position: the index where reading ended.
         is_deep: whether it would be a literal if it were nested less deeply.
     """
 

@@ -290,9 +290,9 @@ def _instruction_rate(hits_by_task: Sequence[tuple[str, bool]], method: Method) 
 def _instruction_truths(
     sample: AuditSample, marks: AuditMarks
 ) -> tuple[dict[SubmissionKey, tuple[bool, bool]], int]:
-    """Submission -> whether the judge calls it solved, and whether it is.
+    """Submission -> whether the judge calls it solved, and whether it really is.
 
-    Also returns for how many submissions the second follows from the marks of their cases.
+    Also returns how many submissions have the second answer from the marks of their cases.
     """
     cases: dict[SubmissionKey, list[CaseKey]] = defaultdict(list)
     for key in sample.verdicts:

@@ -280,7 +280,7 @@ class MarkedSheet:
         """The marks in the sheet.
 
         Args:
-            sample: the sample for which the sheet was made.
+            sample: the sample that the sheet was made for.
 
         Raises:
             UsageError: a mark is neither right nor wrong, a row is not in the sample or shows

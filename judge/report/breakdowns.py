@@ -1,4 +1,4 @@
-"""The ways in which a report divides its tasks into groups, each with its rule. Pure."""
+"""The ways that a report divides its tasks into groups, each with its rule. Pure."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _without_paper(division: Division) -> Division:
 
 
 def aspect_divisions(tasks: Sequence[Sequence[str]]) -> tuple[Division, ...]:
-    """A division for each aspect by which some tasks are judged and others are not.
+    """A division for each aspect that is judged in some tasks and not in others.
 
     Args:
         tasks: the aspects of each task.

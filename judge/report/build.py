@@ -148,7 +148,7 @@ class _Counted:
         tally: its numbers.
         rows: its rows and their measurements.
         submissions: the submissions that are in the scores, each with its scores.
-        facts: task id -> the facts that decide to which groups the task belongs.
+        facts: task id -> the facts that decide which groups the task belongs to.
         divisions: the ways in which the tasks are divided into groups.
     """
 

@@ -1,6 +1,6 @@
 """Counts of a run besides its scores: shares of cells, options of scope, usage, charts. Pure.
 
-Each subject has a tally, to which cases (or submissions) are added one at a time. The results for
+Each subject has a tally; cases (or submissions) are added to it one at a time. The results for
 people are lines of text.
 """
 
@@ -101,7 +101,7 @@ def _percent(share: float | None) -> str:
 
 
 MAX_NAMED = 20
-"""At most this many tasks in which something is lost are named."""
+"""How many tasks that lose something are named at most."""
 
 
 class ScopeTally:
@@ -204,7 +204,7 @@ def scope_lines(scope: ScopeReport | None) -> Iterator[str]:
 
 
 def _named_tasks(kept: KeptReport) -> str:
-    """The tasks in which something is lost; empty for a report that does not name them."""
+    """The tasks that lose something; empty for a report that does not name them."""
     named = kept.get("losing_tasks", [])
     if not named:
         return ""

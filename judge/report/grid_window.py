@@ -68,7 +68,7 @@ def plan_blocks(
 
     Args:
         gold_ranges: rectangles of the gold.
-        output_ranges: those of the output, in the same order; empty if there is no output.
+        output_ranges: the ranges of the output, in the same order; empty if there is no output.
     """
     sheets: dict[str, list[Window]] = {}
     answering: dict[str, str | None] = {}

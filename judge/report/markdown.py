@@ -361,7 +361,7 @@ def _phrasings(compared: PhrasingComparison) -> str:
     ]
     alone = f" {compared.alone} tasks have a score in only one of them." if compared.alone else ""
     how = (
-        "Tasks by the phrasings in which they were solved. Hard score "
+        "Tasks by the phrasings that led to a solution. Hard score "
         f"{points(pair.hard_difference)}, McNemar's exact p {pair.p_hard:.3g}; soft score "
         f"{points(pair.soft_difference)}, p {pair.soft_difference.p:.3g} (paired cluster "
         f"bootstrap).{alone}"

@@ -39,7 +39,7 @@ class OpenItem:
 
     @property
     def key(self) -> ItemKey:
-        """The key by which a mark names the item."""
+        """The key that a mark uses to name the item."""
         return self.submission.task_id, self.submission.sample, self.case, self.record["id"]
 
     def mark(self, by: str, score: float, at: str, why: str = "") -> MarkRecord:
@@ -82,7 +82,7 @@ def open_items(run: LoadedRun, judged: str) -> Iterator[OpenItem]:
 
 
 def draw_items(run: LoadedRun, size: int, seed: int) -> list[OpenItem]:
-    """Draws items for an audit at random, all equally likely; they are in suite order.
+    """Draws items for an audit at random, all equally likely; returns them in suite order.
 
     Raises:
         UsageError: no case of the run was judged by a checklist.

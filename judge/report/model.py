@@ -1,4 +1,4 @@
-"""The report as data, from which every format takes its numbers.
+"""The report as data; every format takes its numbers from it.
 
 :func:`judge.report.build.build_report_data` makes a :class:`ReportData` from a run's records; HTML,
 JSON, CSV and Markdown only present it. Shares are fractions from 0 to 1, sizes are in bytes, times
@@ -112,7 +112,7 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableOfScores:
-    """A table of scores that the suite defines, such as that of its paper.
+    """A table of scores that the suite defines, such as its paper's table.
 
     Attributes:
         title: its caption.
@@ -209,7 +209,7 @@ class RunPair:
         first: name of the run that it is compared with.
         second: name of the run that is compared with it.
         tasks: tasks that both have.
-        hard_difference: hard score of the second minus that of the first, with its interval.
+        hard_difference: hard score of the second minus hard score of the first, with its interval.
         won: tasks that only the second run solved.
         lost: tasks that only the first run solved.
         p_hard: McNemar's exact p for ``won`` and ``lost``.
@@ -243,7 +243,7 @@ class RunPair:
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
-    """Counts of tasks, by the phrasings in which they were solved.
+    """Counts of tasks, by the phrasings that led to a solution.
 
     Attributes:
         label: the name of this group of tasks.
@@ -409,7 +409,7 @@ class VerdictCount:
     Attributes:
         verdict: the code.
         description: the verdict in words.
-        phase: the phase of a case in which it is given.
+        phase: the phase of a case that it is given in.
         is_scored: whether it counts in the scores.
         cases: how many cases got it.
         share: their share of all cases.

@@ -133,13 +133,13 @@ def compare_phrasings(
     divisions: Sequence[Division],
     method: Method,
 ) -> tuple[PhrasingComparison, ...]:
-    """Compares every pair of phrasings for which a run has scores.
+    """Compares every pair of phrasings that a run has scores for.
 
     Args:
         scores: task id -> the scores of its samples.
         tasks: the tasks by id.
-        facts: the facts that decide to which group of a division a task belongs.
-        divisions: the divisions by which tasks are counted.
+        facts: the facts that decide which group of a division a task belongs to.
+        divisions: the divisions that tasks are counted by.
         method: confidence, resamples and seed.
     """
     phrasings = {task.id: task.phrasing for task in tasks.values() if task.phrasing is not None}

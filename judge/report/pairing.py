@@ -60,7 +60,7 @@ NO_VALUE = "no value"
 
 @dataclass(frozen=True, slots=True)
 class MatrixCell:
-    """One cell of an answer in which at least one run is wrong.
+    """One cell of an answer that at least one run has wrong.
 
     Attributes:
         where: sheet and address.
@@ -82,7 +82,7 @@ class MatrixCase:
         sample: 0-based number among several solutions of the task.
         case: 1-based number of the test case.
         verdicts: the code of each run; None for a run without one.
-        cells: the first cells in which a run is wrong.
+        cells: the first cells that a run has wrong.
         more: further cells that differ in some run.
     """
 
@@ -168,7 +168,7 @@ def _row(task: str, cases: Sequence[tuple[int, int]], results: Sequence[_Results
 def _with_cells(
     task: str, case: MatrixCase, results: Sequence[_Results], budget: int
 ) -> MatrixCase:
-    """A case with the cells in which a run is wrong."""
+    """A case with the cells that a run has wrong."""
     of_runs = [of_run.get((task, case.sample, case.case)) for of_run in results]
     cells, more = wrong_cells(of_runs, max(0, min(MAX_CELLS_OF_CASE, budget)))
     return MatrixCase(case.sample, case.case, case.verdicts, cells, more)
@@ -177,7 +177,7 @@ def _with_cells(
 def wrong_cells(
     results: Sequence[CaseResult | None], most: int
 ) -> tuple[tuple[MatrixCell, ...], int]:
-    """The cells in which a result is wrong, in the order in which they are recorded.
+    """The cells that a result has wrong, in the order of the record.
 
     Args:
         results: the result of each run on one case; None for a run without one.
@@ -298,7 +298,7 @@ class RunComparison:
         left_out: tasks without a scored case in some of the runs.
         fewest_one_sided: how many tasks only one run has to solve before McNemar's test can find a
             difference.
-        power: the power for which the smallest differences are computed.
+        power: the power that the smallest differences are computed for.
         method: confidence, resamples and seed of the bootstrap.
         notes: notes for the reader.
         settings: if a run has desktop episodes, the setting of each run and its success by class of
@@ -325,7 +325,7 @@ class RunComparison:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """Those of :data:`FIGURES` that at least one run has."""
+        """The names in :data:`FIGURES` that at least one run has a figure for."""
         return tuple(
             name for name in FIGURES if any(getattr(run, name) is not None for run in self.runs)
         )
@@ -546,12 +546,12 @@ def comparison_markdown(comparison: RunComparison) -> str:
 
 
 def figure_headings(comparison: RunComparison) -> list[str]:
-    """The headings of those of the two figures that some run has."""
+    """The headings of the two figures, each only if some run has it."""
     return [FIGURES[name] for name in comparison.figures]
 
 
 def figure_cells(comparison: RunComparison, run: RunScores) -> list[str]:
-    """The two figures of a run, with their intervals, under :func:`figure_headings`."""
+    """The two figures of a run, with their intervals, in the order of :func:`figure_headings`."""
     shares = (getattr(run, name) for name in comparison.figures)
     return ["-" if share is None else with_interval(share) for share in shares]
 

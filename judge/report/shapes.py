@@ -188,7 +188,7 @@ class ShapeCache:
     """Shapes of workbooks, cached by content: a workbook is read once, whatever its name.
 
     Args:
-        folder: the folder in which shapes are kept between commands; None to keep them in memory.
+        folder: the folder that keeps shapes between commands; None to keep them in memory.
     """
 
     def __init__(self, folder: Path | None = None) -> None:

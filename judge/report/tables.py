@@ -75,7 +75,7 @@ def _score_row(
 
 
 def column_rows(data: ReportData) -> list[Row]:
-    """One row for each column of the tables that the suite defines, such as that of its paper."""
+    """One row for each column of the tables that the suite defines, such as its paper's table."""
     return [
         {
             "table": table.title,
@@ -274,7 +274,7 @@ def histogram_rows(data: ReportData) -> list[Row]:
 
 
 def ending_rows(data: ReportData) -> list[Row]:
-    """One row for each way in which desktop episodes ended."""
+    """One row for each way that desktop episodes ended."""
     return [asdict(ending) for ending in (() if data.episodes is None else data.episodes.endings)]
 
 
@@ -399,5 +399,5 @@ def _samples(data: ReportData) -> Iterator[tuple[str, float | None]]:
 
 
 def _named(key: str) -> str:
-    """A part of a name, in which ``_`` replaces characters that trackers do not accept."""
+    """A part of a name, with ``_`` in place of characters that trackers do not accept."""
     return _NOT_IN_NAMES.sub("_", key) or "_"

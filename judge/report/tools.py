@@ -47,7 +47,7 @@ class ToolUse:
         tool: its name.
         calls: number of calls.
         errors: number of calls that failed.
-        tasks: number of tasks in which it was called.
+        tasks: number of tasks that called it.
         score_with: soft score of these tasks, from 0 to 1.
         score_without: soft score of the other tasks; None if it was called in every task.
     """
@@ -84,7 +84,7 @@ class ToolFigures:
         tools_s: seconds taken by calls.
         waiting_s: the rest of the episodes' seconds.
         unseen: episodes that submitted without viewing the workbook after the last change.
-        unseen_of: episodes for which that is known.
+        unseen_of: episodes where that is known.
     """
 
     label: str

@@ -188,6 +188,8 @@ def dynamic_lines(report: DynamicReport) -> Iterator[str]:
             f"{_percent(group['live'])}" + (f" ({classes})" if classes else "")
         )
     for name, group in report["by_question"].items():
+        if not group["live"]["whole"]:
+            continue  # nothing could be measured
         constants = group["classes"].get(Dynamic.HARD_CODED.value, 0)
         asks = {
             "formula": "the question asks for a formula",

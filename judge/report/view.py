@@ -352,7 +352,7 @@ def signature_of(path: Path) -> tuple[tuple[int, int] | None, ...]:
 
 @dataclass(slots=True)
 class _Tail:
-    """The verdicts of a growing cases.jsonl, of which each line is read once."""
+    """The verdicts of a growing cases.jsonl, whose lines are read once each."""
 
     lines: GrowingLines
     verdicts: dict[tuple[str, str, str], str] = field(default_factory=dict)

@@ -54,11 +54,14 @@ class ReviewPage(LocalPage):
         match method, path:
             case "GET", "/api/overview":
                 return self._session.overview()
-            case "GET", "/api/suspect":
+            case "GET", "/api/suspect" | "/api/workbook":
                 query = request.query_params
                 index, case, output = (_number(query.get(n)) for n in ("place", "case", "output"))
                 if index is None:
                     raise UsageError("which suspect?")
+                if path == "/api/workbook":
+                    role = query.get("file", "")
+                    return self._session.workbook(index, case, output, role)
                 return self._session.suspect(index, case, output)
             case "POST", "/api/decide":
                 self._decide(object_of(body))

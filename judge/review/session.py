@@ -8,6 +8,7 @@ request.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -358,6 +359,45 @@ class ReviewSession:
             ],
         }
 
+    def workbook(
+        self, index: int, case: int | None, output: int | None, role: str
+    ) -> dict[str, Any]:
+        """A workbook of a suspect's case, to open in an office program.
+
+        Args:
+            index: position of the suspect in the list, from 0.
+            case: number of the case; None for the suspect's case, or the first.
+            output: which output of the case; None for the first.
+            role: ``input``, ``gold`` or ``output``.
+
+        Returns:
+            A JSON object: ``name`` of the file, and its ``data`` in base64.
+
+        Raises:
+            UsageError: there is no such suspect or file, or it cannot be read.
+        """
+        suspect = self._suspect(index)
+        task = self.suite.task(suspect.task)
+        number = case or suspect.case or task.cases[0].number
+        path = self._files(task, number, output or 0).get(role)
+        if path is None:
+            raise UsageError(f"task {task.id}, case {number} has no file {role!r}")
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        return {"name": path.name, "data": b64encode(data).decode("ascii")}
+
+    def _files(self, task: Task, number: int, output: int) -> dict[str, Path | None]:
+        """The workbooks of a case by role: its input, its gold, and the chosen output."""
+        outputs = self._outputs.get((task.id, number), ())
+        case = next((candidate for candidate in task.cases if candidate.number == number), None)
+        return {
+            "input": case.inputs[0].path if case and case.inputs else None,
+            "gold": case.golds[0].path if case and case.golds else None,
+            "output": outputs[output].path if 0 <= output < len(outputs) else None,
+        }
+
     def suspect(self, index: int, case: int | None, output: int | None) -> dict[str, Any]:
         """One suspect with its evidence and the workbooks of a case.
 
@@ -394,6 +434,7 @@ class ReviewSession:
                 "why": suspect.why,
                 "evidence_count": suspect.evidence_count,
             },
+            "files": [role for role, path in self._files(task, number, chosen).items() if path],
             "outputs": [shown.run for shown in outputs],
             "output": chosen,
             "mine": None if mine is None else _shown_decision(mine),

@@ -177,11 +177,16 @@ class _EachRequest:
             await send(message)
 
         try:
-            if _is_host(request, self._server.options.hosts):
-                await self._app(scope, receive, answer)
-            else:
+            if not _is_host(request, self._server.options.hosts):
                 problem = Problem("malformed", "No such host here.")
                 await problem.response(named)(scope, receive, answer)
+            elif {"content-length", "transfer-encoding"} <= set(request.headers):
+                # A proxy in front may take the one that this server does not.
+                headers = {"Connection": "close"}
+                problem = Problem("malformed", "The body has two lengths.", headers=headers)
+                await problem.response(named)(scope, receive, answer)
+            else:
+                await self._app(scope, receive, answer)
         except Exception:
             if started:
                 raise

@@ -217,7 +217,7 @@ def _task(number: int, record: Mapping[str, str], boundary: Boundary) -> Task:
 
 
 def _groups(record: Mapping[str, str], *, has_image: bool, has_table: bool) -> dict[str, str]:
-    """The groups of a task: those of the paper's table, and those of the published columns."""
+    """The groups of a task, from the paper's table and from the published columns."""
     difficulty = record["difficulty"]
     return {
         "tag": record["tag"],

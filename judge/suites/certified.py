@@ -133,7 +133,7 @@ class Certification:
         )
 
     def is_corrected(self, task_id: str) -> bool:
-        """Whether a task is faulty and has a correction with which it can be judged."""
+        """Whether a task is faulty, but has a correction that makes it possible to judge it."""
         return any(
             correction.field != "exclude" for correction in self._corrections_by_task[task_id]
         )
@@ -233,7 +233,7 @@ def read_certification(path: Path) -> Certification:
     """Reads a file of grades.
 
     Raises:
-        SuiteError: it cannot be read, or a field is not valid; the field is named.
+        SuiteError: it cannot be read, or a field is not valid; the message names the field.
     """
     return certification_in(read_yaml(path, SuiteError), path)
 
@@ -246,7 +246,7 @@ def certification_in(document: object, path: Path) -> Certification:
         path: the file that it was read from, for messages and for the digest.
 
     Raises:
-        SuiteError: a field is not valid; it is named.
+        SuiteError: a field is not valid; the message names it.
     """
     try:
         fields = checked(document, _Document)

@@ -145,7 +145,7 @@ class CorrectedSuite:
     """A suite with the corrections that fit it.
 
     Attributes:
-        suite: the suite; its digest is that of its files.
+        suite: the suite, with the digest of its files.
         applied: the corrections that were applied, in suite order.
         unfit: corrections that were not applied, because the task does not have the value that
             they correct.

@@ -201,7 +201,7 @@ class SuiteFormat(ABC):
         """
 
     def alias_of(self, record: Mapping[str, object]) -> str | None:  # noqa: ARG002
-        """The name by which an answer record without an id refers to its task, or None."""
+        """The name that an answer record without an id uses for its task, or None."""
         return None
 
     def output_of(
@@ -226,8 +226,8 @@ class SuiteFormat(ABC):
             tasks: a task's name in answers -> its id.
 
         Returns:
-            Task id -> a folder, or the file from which
-            :func:`judge.suites.answer_files.read_answer` finds the other files.
+            Task id -> a folder, or the file that leads
+            :func:`judge.suites.answer_files.read_answer` to the others.
 
         Raises:
             SubmissionError: the folder cannot be listed.
@@ -326,7 +326,7 @@ def format_rows() -> Iterator[Row]:
 
 
 def suite_formats() -> Iterator[SuiteFormat]:
-    """All formats: those of the judge, then those that were registered."""
+    """All formats: first the judge's own, then the registered ones."""
     return (row.load() for row in format_rows())
 
 

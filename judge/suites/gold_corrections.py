@@ -1,4 +1,4 @@
-"""Writes corrected golds, in which known wrong cells have their right values.
+"""Writes corrected golds: copies in which cells known to be wrong have their right values.
 
 A correction of cells belongs to one file: it states the SHA-256 of the gold that it was made for,
 and that of the input if the right values depend on it. The suite's file is not changed; the

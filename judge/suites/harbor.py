@@ -215,7 +215,7 @@ def _trial(folder: Path, document: Mapping[str, object]) -> Trial:
 
 
 def _task_names(document: Mapping[str, object]) -> tuple[str, ...]:
-    """The possible names of a task: those of its folder and of its package."""
+    """The possible names of a task: the names of its folder and of its package."""
     task_id = _object(document, "task_id")
     paths = [_text(task_id, "path"), _text(task_id, "name"), _text(document, "task_name")]
     names = (name.replace("\\", "/").rstrip("/").rpartition("/")[2] for name in paths)

@@ -93,7 +93,7 @@ def remember_suite(suite: Suite, source: str) -> None:
 
 
 def source_of_digest(digest: str, name: str) -> str | None:
-    """A source from which the suite can be loaded on this machine; None if none is known.
+    """A source that the suite can be loaded from on this machine; None if none is known.
 
     The suite may have changed there since: compare the digests.
 

@@ -235,14 +235,14 @@ def _read_task(record: object, boundary: Boundary) -> tuple[Task | None, list[st
 
 
 def _check_names(task: Task, fields: Fields) -> None:
-    """Checks that no further input has the name under which a program finds the first one."""
+    """Checks that no further input has the name that the first one gets for programs."""
     taken = f"1_{task.id}_input"
     for case in task.cases:
         for file in case.inputs[1:]:
             if file.path.stem == taken:
                 fields.fault(
                     "cases",
-                    f"have a further input called {file.path.name}: the first is placed as that",
+                    f"have a further input called {file.path.name}, the name that the first gets",
                 )
 
 
@@ -371,7 +371,7 @@ def _file(fields: Fields, boundary: Boundary) -> Path | None:
 
 
 def _frozen(options: Mapping[str, object]) -> dict[str, object]:
-    """Options with tuples for lists, which is the form in which checkers get them."""
+    """Options with tuples in place of lists, as checkers get them."""
     return {name: _tuples(value) for name, value in options.items()}
 
 

@@ -196,7 +196,7 @@ def submission_of_reply(reply: str, task: Task, conventions: SuiteFormat | None)
 
 
 def submission_record(submission: Submission, suite: Suite) -> dict[str, object]:
-    """The record of a submission, from which :func:`load_submissions` reads the same submission.
+    """The record of a submission; :func:`load_submissions` reads the same submission from it.
 
     Args:
         submission: the submission.

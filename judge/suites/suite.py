@@ -22,7 +22,7 @@ class Suite:
     """The tasks of one suite, as read from its files.
 
     Attributes:
-        name: its name for people: that of the folder or archive, or the published name.
+        name: its name for people: the published name, or the name of the folder or archive.
         root: the folder that holds the suite's definition, such as ``dataset.json``.
         format: a name of the suite's format, such as ``spreadsheetbench-v0.1``.
         tasks: the tasks in the order of the definition; at least one.
@@ -141,7 +141,7 @@ class Suite:
         return replace(self, tasks=tasks, _whole=self._whole or self)
 
     def with_tasks(self, tasks: Sequence[Task]) -> Suite:
-        """The suite with changed tasks; the digest stays that of its files."""
+        """The suite with changed tasks; the digest is still that of the unchanged files."""
         return replace(self, tasks=tuple(tasks), _whole=self._whole or self)
 
     def with_checker_options(self, options: Mapping[str, object]) -> Suite:

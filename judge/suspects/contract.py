@@ -1,4 +1,4 @@
-"""The contract of a sign, the registry of all signs, and helpers with which signs report."""
+"""The contract of a sign, the registry of all signs, and helpers for what signs report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sign(Protocol):
 
     @property
     def name(self) -> str:
-        """The name by which suspects refer to it."""
+        """The name that suspects have for it."""
         ...
 
     @property
@@ -78,6 +78,7 @@ def gold_evidence(
     cells: Iterable[CellAddress],
     *,
     expected: Mapping[CellAddress, CellValue] = MappingProxyType({}),
+    note: str = "",
 ) -> list[Evidence]:
     """Makes the evidence about cells of the gold's answer: their values, and any formulas.
 
@@ -85,6 +86,7 @@ def gold_evidence(
         case: the case.
         cells: the cells.
         expected: the values that some of them should have.
+        note: a note on every cell, in place of its formula.
     """
     return [
         evidence(
@@ -92,7 +94,7 @@ def gold_evidence(
             address,
             expected=expected.get(address),
             found=case.answer.get(address),
-            note=case.gold.formula(address) or "",
+            note=note or case.gold.formula(address) or "",
         )
         for address in cells
     ]
@@ -166,9 +168,11 @@ _HOMES = (
     "judge.suspects.signs.lone_value",
     "judge.suspects.signs.ranges",
     "judge.suspects.signs.contradicted_example",
+    "judge.suspects.signs.stated_result",
     "judge.suspects.signs.wording",
     "judge.suspects.signs.unnamed_label",
     "judge.suspects.signs.blank_as_zero",
+    "judge.suspects.signs.filled_blank",
     "judge.suspects.signs.leftover",
     "judge.suspects.signs.swapped_gold",
     "judge.suspects.signs.omitted_row",

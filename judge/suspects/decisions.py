@@ -186,7 +186,7 @@ def latest(decisions: Iterable[Decision]) -> dict[SuspectKey, dict[str, Decision
 
 
 def files_of(audit: Audit, suspect: Suspect) -> tuple[CaseFiles, ...]:
-    """Returns the files that a suspect is about: those of its case, or of all cases of its task."""
+    """Returns the files of a suspect's case, or of all cases of its task."""
     return tuple(
         file
         for file in audit.files
@@ -265,7 +265,7 @@ class Suspicions:
     Attributes:
         audit: the audit that found the suspects.
         decisions: all decisions, in the order in which they were made.
-        corrected: (task, case) of each correction with which a run was judged; None as the case
+        corrected: (task, case) of each correction that a run was judged with; None as the case
             if the correction is about the whole task.
     """
 
@@ -333,7 +333,7 @@ class Suspicions:
         )
 
     def with_corrections(self, corrections: Iterable[Mapping[str, object]]) -> Suspicions:
-        """Adds the corrections with which a run was judged, as run.json lists them."""
+        """Adds the corrections that a run was judged with, as run.json lists them."""
         corrected = {
             (
                 str(correction.get("task")),

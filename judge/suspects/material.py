@@ -281,7 +281,7 @@ class CaseMaterial:
 
 @dataclass
 class TaskMaterial:
-    """A task, with those of its cases whose answers are cells.
+    """A task, with only the cases whose answers are cells.
 
     Attributes:
         task: the task.
@@ -512,7 +512,7 @@ DIGITS = 9
 
 
 def trace(value: CellValue) -> str | None:
-    """Returns the form in which a value is recognized; None if it could occur by chance.
+    """Returns a value in a form that can be recognized; None if it could occur by chance.
 
     Small whole numbers, logical values, errors and very short strings occur anywhere.
     """

@@ -58,7 +58,7 @@ class Evidence:
             <judge.compare.cells.render.value_to_json>`).
         found: the value in the file, as JSON.
         note: a line for people, if the values do not explain everything.
-        case: number of the case to which the file belongs, if it is not the suspect's case.
+        case: number of the case that the file belongs to, if it is not the suspect's case.
     """
 
     file: EvidenceFile
@@ -71,7 +71,7 @@ class Evidence:
 
 
 class About(enum.StrEnum):
-    """The list of an audit to which a suspect belongs; each needs a different kind of review."""
+    """The list of an audit that a suspect belongs to; each needs a different kind of review."""
 
     GOLD = "gold"
     """The gold may be wrong: a right answer would be rejected."""

@@ -59,6 +59,10 @@ _MEMORY_BYTES = 3 * GIB
 _STEP_S = 700.0
 _NOT_MAPPED = "failed to map segment from shared object"
 """The error of an import if files that a program wrote cannot be executed, as in Docker's /tmp."""
+_OLDER_SDK = (
+    "If the server was written for version 1 of the package mcp, download its wheels into an empty "
+    "folder with 'mcp<2' at the end of the command. Otherwise: "
+)
 _PROGRAM = ("judge.sandbox.warden.frames", "judge.sandbox.installer")
 
 
@@ -322,13 +326,16 @@ def _try_entry(source: ServerSource, channel: ServiceChannel, report: Report) ->
     tried, _ = _ask(channel, {"op": "try", "program": program})
     if tried["code"] == 0:
         return
-    last = (str(tried["printed"]).strip().splitlines() or ["it does not exist"])[-1]
-    if last.endswith(_NOT_MAPPED):
+    lines = str(tried["printed"]).strip().splitlines() or ["it does not exist"]
+    last = lines[-1]
+    # Some packages, such as pandas, replace the message of an import that failed by their own.
+    if any(line.endswith(_NOT_MAPPED) for line in lines):
         report(f"{source.name}: imports machine code; judge tools check mcp:{source.name} tries it")
     else:
         raise SandboxError(
             f"the entry {source.entry} cannot be imported: {visible(last)[:300]}",
-            hint="--entry is the module, or module:function, that the package's own command calls. "
+            hint=(_OLDER_SDK if any(source.folder.glob("mcp-2*.whl")) else "")
+            + "--entry is the module, or module:function, that the package's own command calls. "
             + commands_in(source.folder),
         )
 

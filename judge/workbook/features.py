@@ -46,6 +46,8 @@ class FeatureKind(enum.StrEnum):
     RICH_TEXT = "rich_text"
     """Cells of which only a part is bold, coloured or in another font."""
     MERGE = "merged_cells"
+    PROTECTION = "protection"
+    """Sheets that are protected against changes."""
     MACROS = "macros"
     """The VBA project."""
 
@@ -463,6 +465,7 @@ class _RuleCollector:
         self.rules: list[_Rule] = []
         self.merges: list[Window] = []
         self.bars: set[str] = set()
+        self.protects = False
         self._budget = package.budget
         self._rule: _Rule | None = None
         self._pending: list[_Rule] = []
@@ -486,6 +489,8 @@ class _RuleCollector:
             self._pending.extend(self.rules[-1:])
         elif tag == "sparkline":
             self._begin(_Rule(FeatureKind.SPARKLINE, {}))
+        elif tag == "sheetProtection":
+            self.protects = attributes.get("sheet", "") in {"1", "true", "on"}
 
     def _begin(self, rule: _Rule) -> None:
         self._budget.take_cells(1)
@@ -520,7 +525,7 @@ class _RuleCollector:
 
 
 def read_sheet_features(package: Package, tab: Tab, features: Features) -> None:
-    """Adds the rules and merged cells of a worksheet.
+    """Adds the rules, merged cells and protection of a worksheet.
 
     The second part of a data bar, which only says how it is drawn, is not a separate rule.
 
@@ -553,6 +558,10 @@ def read_sheet_features(package: Package, tab: Tab, features: Features) -> None:
             measure=cells,
             sheet=tab.name,
             where=str(windows[0]),
+        )
+    if heard.protects:
+        features.add(
+            FeatureKind.PROTECTION, folded(tab.name), f"protection of {tab.name!r}", sheet=tab.name
         )
     for window in heard.merges:
         rows = window.rows

@@ -120,6 +120,10 @@ def test_ten_suspects_are_decided_by_keyboard(
     expect(page.locator("[data-pane=input] .cell.evidence")).to_have_text("2")
     expect(page.locator("[data-pane=output] .cell.differs")).to_have_text(re.compile("2"))
     _pictures(page)
+    for file, data in (("input", TASKS[0].input), ("gold", TASKS[0].gold)):
+        with page.expect_download() as download:
+            page.locator(f"[data-file={file}]").click()
+        assert download.value.path().read_bytes() == data
 
     page.keyboard.press("j")
     expect(heading).to_have_text("Task 2, case 1")
@@ -224,5 +228,8 @@ def _pictures(page: Page) -> None:
     for width in (390, 1280):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        if wanted:
-            page.screenshot(path=Path(wanted) / f"review-{width}.png", full_page=True)
+        for scheme in ("light", "dark") if wanted else ():
+            page.emulate_media(color_scheme=scheme)
+            page.screenshot(
+                path=Path(wanted or "") / f"review-{width}-{scheme}.png", full_page=True
+            )

@@ -360,7 +360,10 @@ def test_wheels_with_machine_code_are_installed_where_nothing_written_is_executa
         pytest.skip(f"no machine code for Python {version} here")
     own = next(Path(path) for path in sys.path if path.endswith("lib-dynload"))
     library = next(own.glob("_json.*.so"))
-    wheel(tmp_path / "wheels", "coded", "from coded_inside import _json as inside\nmain = print\n")
+    # Like pandas, the package replaces the message of the import that failed.
+    text = "try:\n    from coded_inside import _json as inside\nexcept ImportError as error:\n"
+    text += "    raise ImportError('a dependency cannot be imported') from error\nmain = print\n"
+    wheel(tmp_path / "wheels", "coded", text)
     with zipfile.ZipFile(tmp_path / "wheels" / "coded-1.0-py3-none-any.whl", "a") as archive:
         archive.writestr("coded_inside/__init__.py", "")
         archive.write(library, f"coded_inside/{library.name}")

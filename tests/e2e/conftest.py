@@ -23,7 +23,7 @@ from tests.forked_command import ForkedCommand
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 Once = Callable[[str, Callable[[Path], None]], Path]
 
-SHORT = ("--cpu", "4", "--wall", "8", "--memory", "512MiB")
+SHORT = ("--cpu", "2", "--wall", "8", "--memory", "512MiB")
 COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
 
 

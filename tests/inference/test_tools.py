@@ -17,7 +17,10 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judge.api.options import ScoreOptions
+from judge.api.replaying import replay
 from judge.cli.infer import infer
+from judge.core.verdict import Verdict
 from judge.errors import UsageError
 from judge.grading.store import RunDirectory
 from judge.inference.chat import ChatReply, Message, ToolCall, read_reply, reply_of_json
@@ -768,3 +771,68 @@ def test_pictures_that_a_server_refuses_end_the_run_with_the_way_out(
         )  # fmt: skip
     assert asked.returncode == 10, asked.stderr
     assert "--tool-pictures none" in asked.stderr
+
+
+def swe_agent(prompt: str, *steps: tuple[str, str]) -> str:
+    """Writes a ``.traj``: actions with what was observed."""
+    history = [{"role": "system", "content": "You work at a shell."}]
+    history.append({"role": "user", "content": prompt})
+    made = [{"action": action, "observation": seen, "response": "so"} for action, seen in steps]
+    return json.dumps(
+        {"trajectory": made, "history": history, "info": {"exit_status": "submitted"}}
+    )
+
+
+@pytest.mark.parametrize("one_folder", [False, True])
+def test_a_traj_of_another_agent_is_performed_again(
+    tmp_path: Path, one_folder: bool, agent_root: None
+) -> None:
+    """Its paths become those of the sandbox; a workbook comes of it although none was left."""
+    programs = solutions()
+    task = next(iter(programs))
+    given = f"/work/in/1_{task}_input.xlsx"
+    left = f"/work/{'in' if one_folder else 'results'}/1_{task}_output.xlsx"
+    program = re.sub(r"/mnt/data/input/[\w.-]+", given, programs[task])
+    program = re.sub(r"/mnt/data/output/[\w.-]+", left, program)
+    steps = [
+        ("cd /work/in && kept=41 && ls", f"1_{task}_input.xlsx"),
+        (
+            f"cat > /tmp/s.py <<'END'\n{program}\nEND",
+            "Your command ran and did not produce any output.",
+        ),
+        ("python3 /tmp/s.py && echo $((kept + 1))", "42"),
+        ("echo $RANDOM", "was another number"),
+        (f"view_xlsx {left} list", "['none of these']"),
+        ("submit", "<<SWE_AGENT_SUBMISSION>>"),
+    ]
+    (tmp_path / "a.traj").write_text(swe_agent(f"Input: {given}\nOutput: {left}", *steps))
+    out = tmp_path / "run"
+    imported = CliRunner().invoke(
+        infer, ["--import-trajectory", str(tmp_path / "a.traj"), "--ids", task, "--dataset",
+                "sample", "--out", str(out)],
+    )  # fmt: skip
+    assert imported.exit_code == 0, imported.output
+    options = ScoreOptions(sandbox="bubblewrap", recalc="never", jobs=1)
+    (again,) = replay(out, options)
+    assert (again.problem, again.turns, again.before) == ("", 6, Verdict.NO)
+    assert again.after is Verdict.AC
+    assert [turn.number for turn in again.differing] == [4, 5]
+
+
+def test_a_traj_that_names_no_workbook_or_needs_other_tools_says_so(tmp_path: Path) -> None:
+    for name, text, problem in (
+        ("a", swe_agent("Do it.", ("ls", "x")), "name the input"),
+        ("b", json.dumps({"steps": [
+            {"source": "user", "message": "Do it."},
+            {"source": "agent", "message": "", "tool_calls": [
+                {"tool_call_id": "1", "function_name": "Edit", "arguments": {}}]},
+        ]}), "'Edit'"),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(text)
+        out = tmp_path / f"run-{name}"
+        imported = ["--import-trajectory", str(tmp_path / name), "--ids", "1001"]
+        done = CliRunner().invoke(infer, [*imported, "--dataset", "sample", "--out", str(out)])
+        assert done.exit_code == 0, done.output
+        (again,) = replay(out, ScoreOptions(sandbox="bubblewrap", recalc="never", jobs=1))
+        assert problem in again.problem
+        assert not again.agrees

@@ -47,7 +47,7 @@ class Recoloured:
 def recoloured(
     before: Workbook, after: Workbook, ranges: tuple[CellRange, ...]
 ) -> tuple[Recoloured, ...]:
-    """Cells of some ranges in which two workbooks have different colours.
+    """Cells of some ranges whose colours differ between two workbooks.
 
     Raises:
         WorkbookError: a workbook cannot be read.

@@ -64,7 +64,7 @@ class Pair:
 
     @cached_property
     def _blank(self) -> Book:
-        """The gold with emptied sheets, with which new sheets of the gold are compared."""
+        """The gold with emptied sheets; new sheets of the gold are compared with it."""
         parts: dict[str, bytes | None] = {}
         for tab in self.gold.workbook.tabs:
             if tab.is_worksheet:
@@ -76,7 +76,7 @@ class Pair:
 
     @cached_property
     def _renamed(self) -> Book:
-        """The input, in which sheets that were only renamed have the gold's names."""
+        """The input; sheets that were only renamed have the gold's names in it."""
         names = self.question.names, self.gold.names
         new = {
             before: after

@@ -1,4 +1,4 @@
-"""What boards compare of charts: Excel's chart type, titles, axes, values of series."""
+"""The parts of charts that boards compare: Excel's chart type, titles, axes, values of series."""
 
 from __future__ import annotations
 

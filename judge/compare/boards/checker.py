@@ -192,7 +192,7 @@ CHECKER = BoardsChecker()
 
 
 def board_of(task: Task, gold: Gold) -> Board:
-    """Returns the board of a gold or, if the gold has none, that of the task.
+    """Returns the board of a gold or, if the gold has none, the board of the task.
 
     Raises:
         GoldFaultError: there is no board, or it cannot be read.

@@ -1,4 +1,4 @@
-"""Compares the answer range of an output with that of its gold.
+"""Compares the answer range of an output with the same range of its gold.
 
 :func:`prepare` finds and reads the cells, :func:`check` compares them. In between, the caller may
 compute formulas: the values that it passes in replace those in the files.

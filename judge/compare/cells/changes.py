@@ -94,7 +94,7 @@ class NoChangeError(Exception):
 def case_change(
     before: Workbook, holders: Sequence[Workbook], other: OtherCase, answer: Sequence[CellRange]
 ) -> Change:
-    """Returns the change that turns the input into that of another case.
+    """Returns the change that turns the input into the input of another case.
 
     Args:
         before: the input.
@@ -170,8 +170,8 @@ def value_changes(
     """Yields one change for each number or date that an answer depends on, in a fixed order.
 
     Whole numbers are increased by 7, or by 1 if they are below 10, other numbers by a tenth, dates
-    by a day. Cells whose data validation does not allow the new value are left out. The order is
-    that of a hash of the address, so that it does not follow the layout.
+    by a day. Cells whose data validation does not allow the new value are left out. They are
+    ordered by a hash of the address, so that the order does not follow the layout.
 
     Args:
         before: the input.

@@ -18,10 +18,12 @@ from judge.compare.cells.comparison import Comparison, with_erased_content
 from judge.compare.cells.computing import Compute, Computed, NoEngines, compute_and_check
 from judge.compare.cells.options import (
     CELL_RANGE,
+    FEATURE_RULES,
     FIGURE_OPTIONS,
     GROUPS,
     OFF,
     POSITION_OPTIONS,
+    STYLE_RULES,
     CheckOptions,
     position_of,
 )
@@ -77,6 +79,10 @@ class CellRangeChecker(Checker):
         }
         if options.get("relative_tolerance"):
             key["rules_version"] = RELATIVE_RULES_VERSION
+        if not options.get("keep", OFF) == options.get("collateral", OFF) == OFF:
+            key["feature_rules"] = FEATURE_RULES
+        if options.get("style") or options.get("collateral", OFF) != OFF:
+            key["style_rules"] = STYLE_RULES
         if not options.get("formula_asked", OFF) == options.get("dynamic", OFF) == OFF:
             key["question"] = task.instruction
         return key
@@ -232,7 +238,7 @@ def _open_gold(
         if input_path is not None and needs_input(plan.options, profile):
             before = open_workbook(input_path)
         elif plan.options.accept == GROUPS:
-            raise GoldFaultError("cells to keep are those of the input, but the case has no input")
+            raise GoldFaultError("cells to keep are cells of the input, but the case has no input")
     except (WorkbookError, PositionError) as error:
         # If the file was opened by its path, the error already names it.
         named = "" if error.message.startswith(str(input_path)) else f"{gold.name}: "

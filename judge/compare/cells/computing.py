@@ -217,7 +217,7 @@ def compare_files(
     compute: Compute | None = None,
     typed: bool = False,
 ) -> Comparison:
-    """Compares the answer range of an output workbook with that of its gold.
+    """Compares the answer range of an output workbook with the same range of its gold.
 
     :func:`judge.compare_workbooks` does the same with engines that compute formulas.
 

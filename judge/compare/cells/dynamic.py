@@ -1,9 +1,10 @@
 """Dynamic correctness: whether the answer changes with its inputs in the way the gold's does.
 
 The same change is made in the gold and in the output, and the answer is computed again in both.
-Changes come from the other cases of the task if these are the same workbook with other values:
-their golds show what the changed gold has to be. If there is no such case, single numbers and dates
-are changed, one at a time; text, which may be looked up, compared or grouped, is then not changed.
+Changes come from the other cases of the task if these are the same workbook with other values.
+Their golds then show what the changed gold has to be. If there is no such case, single numbers and
+dates are changed, one at a time; text, which may be looked up, compared or grouped, is then not
+changed.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def measure_dynamic(
         gold: the gold workbook.
         output: the output workbook; it may be hostile.
         ranges: rectangles of the answer in the gold, and in the output.
-        profile: the rules by which values agree.
+        profile: the rules that decide whether values agree.
         compute: computes formulas.
         asked: whether the question asks for a formula.
 
@@ -167,28 +168,28 @@ class _Measure:
 
     # -- what can be measured --------------------------------------------------------------------
 
-    def _formulas(self) -> tuple[list[_Place], Ground]:
+    def _formulas(self) -> tuple[list[_Place], Precedents]:
         """Returns answer cells with a formula that the input lacks, and what they depend on."""
-        grounds = Grounds(self._gold)
-        precedents: list[Ground] = []
+        finder = PrecedentFinder(self._gold)
+        precedents: list[Precedents] = []
         cells: dict[_Place, None] = {}
         problems: list[str] = []
         for number, area in enumerate(self._answer):
             sources = self._sources(area)
-            together = grounds.of(list(sources.values()))
+            together = finder.of(list(sources.values()))
             keys = set(sources)
             if together.problem is None:
                 precedents.append(together)
             else:
                 # A problem of one formula must not exclude the others.
-                alone = {key: grounds.of([sources[key]]) for key in sorted(sources)[:_MAX_ALONE]}
-                keys = {key for key, ground in alone.items() if ground.problem is None}
+                alone = {key: finder.of([sources[key]]) for key in sorted(sources)[:_MAX_ALONE]}
+                keys = {key for key, read in alone.items() if read.problem is None}
                 precedents += [alone[key] for key in sorted(keys)]
                 problems.append(together.problem)
             cells |= {(number, key): None for key in self._with_filled(area, keys)}
         if not cells:
             raise _NotMeasurable(problems[0] if problems else Reason.STATIC)
-        return list(cells), Ground.of_all(precedents)
+        return list(cells), Precedents.of_all(precedents)
 
     def _sources(self, area: CellRange) -> dict[int, tuple[str, Cell]]:
         """Returns the gold's formula cells for a rectangle that the input lacks, with their sheet.
@@ -246,13 +247,13 @@ class _Measure:
         """Returns the formula cells of the output that are volatile."""
         if area not in self._output_changes:
             sheet = self._output.sheet(area.sheet)
-            grounds = Grounds(self._output)
+            finder = PrecedentFinder(self._output)
             cells = {key: (area.sheet, sheet.cell(key)) for key in sorted(keys)}
             changing: set[int] = set()
-            if grounds.of(list(cells.values())).problem is Reason.CHANGING:
+            if finder.of(list(cells.values())).problem is Reason.CHANGING:
                 alone = list(cells)[:_MAX_ALONE]
                 changing = set(cells) - {
-                    key for key in alone if grounds.of([cells[key]]).problem is not Reason.CHANGING
+                    key for key in alone if finder.of([cells[key]]).problem is not Reason.CHANGING
                 }
             self._output_changes[area] = changing
         return self._output_changes[area]
@@ -281,7 +282,7 @@ class _Measure:
         cells: Sequence[_Place],
         first: _Values,
         last: _Values,
-        precedents: Ground,
+        precedents: Precedents,
         problems: list[str],
         besides: Sequence[CellRange] = (),
     ) -> Iterator[Trial]:
@@ -311,7 +312,7 @@ class _Measure:
         cells: Sequence[_Place],
         first: _Values,
         last: _Values,
-        precedents: Ground,
+        precedents: Precedents,
         problems: list[str],
     ) -> Iterator[Trial]:
         """Tries inputs on which only the gold depends, if the output followed all other changes.
@@ -335,12 +336,12 @@ class _Measure:
             for _, placed in self._pairs
             for key in self._output.sheet(placed.sheet).formula_keys(placed.window)
         ]
-        read = Grounds(self._output).of(formulas).reads.items()
+        read = PrecedentFinder(self._output).of(formulas).reads.items()
         known = [CellRange.of(name, window) for name, windows in read for window in windows]
-        grounds = ((Grounds(self._gold).of(behind[:_MAX_ALONE]), ()), (precedents, known))
-        for ground, left_out in grounds:
+        groups = ((PrecedentFinder(self._gold).of(behind[:_MAX_ALONE]), ()), (precedents, known))
+        for group, left_out in groups:
             taken = [*besides, *left_out]
-            for trial in self._value_trials(cells, first, last, ground, problems, taken):
+            for trial in self._value_trials(cells, first, last, group, problems, taken):
                 yield trial
                 if not trial.follows:
                     return
@@ -466,8 +467,8 @@ def _first_of(problems: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """The cells that a set of formulas depends on.
+class Precedents:
+    """The precedents of a set of formulas: the cells that they depend on.
 
     Attributes:
         reads: sheet -> the rectangles that they read, directly or through other formulas.
@@ -478,16 +479,16 @@ class Ground:
     problem: Reason | None = None
 
     @staticmethod
-    def of_all(grounds: Sequence[Ground]) -> Ground:
-        """Merges several grounds and keeps each rectangle only once."""
+    def of_all(groups: Sequence[Precedents]) -> Precedents:
+        """Merges the precedents of several sets of formulas; keeps each rectangle once."""
         reads: dict[str, dict[Window, None]] = {}
-        for ground in grounds:
-            for sheet, windows in ground.reads.items():
+        for group in groups:
+            for sheet, windows in group.reads.items():
                 reads.setdefault(sheet, {}).update(dict.fromkeys(windows))
-        return Ground({sheet: list(windows) for sheet, windows in reads.items()})
+        return Precedents({sheet: list(windows) for sheet, windows in reads.items()})
 
 
-class Grounds:
+class PrecedentFinder:
     """Finds the cells that formulas depend on, including those named by defined names and tables.
 
     Args:
@@ -501,17 +502,17 @@ class Grounds:
             workbook.sheet_names, functools.partial(sheet_formulas, workbook)
         )
 
-    def of(self, cells: Sequence[tuple[str, Cell]]) -> Ground:
-        """Returns the cells on which formula cells depend."""
+    def of(self, cells: Sequence[tuple[str, Cell]]) -> Precedents:
+        """Returns the cells that formula cells depend on."""
         reads: dict[str, dict[Window, None]] = {}
         seen: set[CellRef] = set()
         todo = list(cells)
         while todo:
             found = dependencies_or_doubt(todo, self._index)
             if found.walk is None:
-                return Ground({}, Reason.CHANGING if found.volatile else None)
+                return Precedents({}, Reason.CHANGING if found.volatile else None)
             if self._is_circular(found.walk.steps):
-                return Ground({}, Reason.CIRCULAR)
+                return Precedents({}, Reason.CIRCULAR)
             todo = []
             for step in found.walk.steps:
                 if step.ref in seen:
@@ -519,14 +520,14 @@ class Grounds:
                 seen.add(step.ref)
                 problem = self._problem(step, found)
                 if problem is not None or len(seen) > _MAX_STEPS:
-                    return Ground({}, problem or Reason.NOT_COMPUTED)
+                    return Precedents({}, problem or Reason.NOT_COMPUTED)
                 for area in self._areas(step):
                     reads.setdefault(area.sheet, {})[area.window] = None
                     # Cells that the formula reads by name were not traced.
                     todo += self._formulas_in(area, seen) if step.said.opaque else ()
         if any(self._is_pivot(sheet, windows) for sheet, windows in reads.items()):
-            return Ground({}, Reason.NOT_RECALCULATED)
-        return Ground({sheet: list(windows) for sheet, windows in reads.items()})
+            return Precedents({}, Reason.NOT_RECALCULATED)
+        return Precedents({sheet: list(windows) for sheet, windows in reads.items()})
 
     def _problem(self, step: Followed, found: Dependencies) -> Reason | None:
         said = step.said

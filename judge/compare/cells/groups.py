@@ -113,7 +113,7 @@ def group_cells(
         ranges: rectangles of the gold.
         differing: for each rectangle, keys of the cells in which the output differs, or
             None if all cells differ.
-        profile: the rules by which gold and input are compared.
+        profile: the rules for comparing gold and input.
         options: options of the task's checker.
         style: style attributes that are compared in addition to the values.
 

@@ -224,6 +224,13 @@ class CheckOptions:
 _DEFAULTS = CheckOptions()
 
 
+FEATURE_RULES = 2
+"""Version of the rules of lost features: 2 includes the protection of sheets."""
+
+STYLE_RULES = 2
+"""Version of the rules of styles: 2 leaves out cells that a merged range hides on both sides."""
+
+
 def check_style_names(names: Sequence[str]) -> None:
     """Checks that style attributes exist.
 
@@ -285,7 +292,7 @@ def check_contradictions(
 
 
 def script_style(profile: Profile, style: Sequence[str]) -> tuple[str, ...]:
-    """Returns the style attributes that a profile compares; if published, those of its script."""
+    """Returns the style attributes to compare; a published profile has those of its script."""
     if not profile.published:
         return tuple(style)
     return tuple(name for name in style if profile.groups and name in _SCRIPT_STYLE)

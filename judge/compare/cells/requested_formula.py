@@ -34,7 +34,7 @@ _REFUSED = re.compile(
 _PROGRAM = re.compile(
     r"\b(?:vba|macros?|udf|user[- ]defined function|power\s?query|script)\b", re.IGNORECASE
 )
-"""Words by which a question asks for a program, whose results may be constants."""
+"""Words that show that a question asks for a program, whose results may be constants."""
 
 _WORDS_BEFORE = 60
 
@@ -69,7 +69,7 @@ class FormulaAsked:
 
 
 def words_for_formula(question: str) -> str:
-    """Returns the words by which a question asks for a formula; empty if it does not.
+    """Returns the words of a question that ask for a formula; empty if there are none.
 
     The rule is for English: "formula", "function" as a noun of Excel, or the name of a function
     that has no other meaning, unless a word such as "without" precedes it or the question asks for
@@ -97,7 +97,7 @@ class Asked(enum.StrEnum):
     PROGRAM = "program"
     """A macro or another program, whose results may be constants."""
     NOTHING = "nothing"
-    """The question does not say how the values are to be obtained."""
+    """The question does not say how to obtain the values."""
 
 
 def asked_of(question: str | None) -> Asked:

@@ -153,7 +153,7 @@ def find_losses(
 
 
 def _parts_of_lost_charts(first: Features, expected: Features, actual: Features) -> Counter[str]:
-    """Label of a chart's part -> how many are gone together with charts, which count already.
+    """Label of a chart's part -> how many were lost with whole charts, which already count.
 
     If one of several charts of the same type was lost, it is unknown which one; it is taken to be
     the one with the most parts.

@@ -120,8 +120,9 @@ def _rule_side(side: RangeSide, answers: Answers) -> RuleSide:
 class StyleChecker:
     """Compares style attributes of two workbooks.
 
-    A cell that is not stored in the file has the workbook's first cell format. Conditional formats
-    are compared as well, by :mod:`judge.compare.cells.conditional_formats`.
+    A cell that is not stored in the file has the workbook's first cell format. A cell that a merged
+    range hides on both sides has no look: openpyxl stores such cells without one. Conditional
+    formats are compared as well, by :mod:`judge.compare.cells.conditional_formats`.
 
     Args:
         gold: the gold workbook.
@@ -192,7 +193,11 @@ class StyleChecker:
         output_sheet = self._output.sheet(output_range.sheet)
         expected, actual = gold_sheet.styles(window), output_sheet.styles(window)
         stored = gold_sheet.values(window).keys() | output_sheet.values(window).keys()
+        hidden = gold_sheet.covered(window)
+        hidden_in_output = output_sheet.covered(window) if hidden else set()
         for key in stored:
+            if key in hidden and output_key(key) in hidden_in_output:
+                continue
             pair = expected.get(key, 0), actual.get(output_key(key), 0)
             if pair not in self._compared_pairs:
                 self._compared_pairs[pair] = self._compare_pair(*pair)
@@ -226,7 +231,7 @@ class StyleChecker:
 
 
 def conditional_names(attributes: Sequence[str]) -> tuple[str, ...]:
-    """Returns those of the style attributes that conditional formats can change."""
+    """Returns the style attributes that conditional formats can change."""
     return tuple(name for name in dict.fromkeys(attributes) if name in CONDITIONAL_ATTRIBUTES)
 
 

@@ -92,7 +92,7 @@ def comparator(
 
 
 def _comparable(profile: Profile) -> Callable[[CellValue], CellValue]:
-    """Returns a function that converts values with one meaning under a profile to one type."""
+    """Returns a function that gives values with the same meaning under a profile the same type."""
     plain_numbers = profile.text_numbers is TextNumbers.PLAIN
 
     def comparable(value: CellValue) -> CellValue:
@@ -254,7 +254,7 @@ def classify(
     Args:
         expected: the gold's value.
         actual: the output's value.
-        profile: the rules by which they do not agree. If these rules compare values of the two
+        profile: the rules that they break. If these rules compare values of the two
             types with each other, the difference is not one of type. None means that no such rule
             applies.
     """

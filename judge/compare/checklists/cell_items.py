@@ -213,7 +213,7 @@ def _pairs(
 def _expected_values(
     item: Item, workspace: Workspace, window: Window
 ) -> Mapping[tuple[int, int], CellValue]:
-    """Returns the values that the item states, or those of the same range in its gold.
+    """Returns the values that the item states, or the values of the same range in its gold.
 
     Raises:
         GoldFaultError: the gold is missing, or cannot be read.

@@ -69,7 +69,7 @@ class JudgedItem:
         item: the item.
         outcome: the outcome under the reading that counts.
         other: the outcome under the other reading; None if the item was not judged under it.
-        gated_by: id of the failed item because of which this item earns nothing under
+        gated_by: id of the failed item that makes this item earn nothing under
             ``official``; empty if no gate failed.
     """
 

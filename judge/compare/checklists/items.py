@@ -23,7 +23,7 @@ _COMMON = ("id", "kind", "group", "points", "penalty", "words", "file", "gates")
 
 
 class Reading(enum.StrEnum):
-    """A reading: the interpretation by which an item is judged."""
+    """A reading: the interpretation that an item is judged by."""
 
     OFFICIAL = "official"
     """The reading of the suite's published code, including its faults."""
@@ -59,7 +59,7 @@ class Item:
         id: identifier, unique in the list.
         kind: name of a kind; see :data:`judge.compare.checklists.kinds.KINDS`.
         points: the points that the item earns if it holds completely.
-        group: the group in which the item counts; empty if it has no group.
+        group: the group that the item counts in; empty if it has no group.
         words: the requirement in the suite's words; empty if the suite gives none.
         file: path below the answer's folder; empty for the main file.
         penalty: whether the points are deducted if the item fails, instead of earned if it holds.
@@ -105,8 +105,8 @@ class ChecklistOptions:
         evaluator: the evaluator that published the list, such as ``ib-bench``; empty for others.
         profile: the profile that overrides the command's for this task; None if the command's
             profile applies.
-        pass_share: the smallest share of all points with which the suite counts an answer as
-            passed; None if the suite sets no such share.
+        pass_share: the smallest share of all points that the suite accepts as passed; None if the
+            suite sets no such share.
     """
 
     items: tuple[Item, ...]

@@ -23,7 +23,7 @@ class ItemKind:
         forms: the fields of this kind, besides those that every item has.
         judged: who judges items of this kind.
         has_two_readings: whether ``official`` and ``standard`` may differ.
-        faults: yields what else is wrong with the fields of an item, one line for each fault.
+        faults: yields a line for every other fault in the fields of an item.
     """
 
     judge: JudgeItem

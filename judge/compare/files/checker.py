@@ -161,7 +161,7 @@ def with_score(finding: Finding, published: tuple[float | None, PublishedError |
 
 
 class MetricsChecker(Checker):
-    """Checks one metric, or several of which all or any have to hold.
+    """Checks one metric, or several metrics, of which all have to hold, or any one.
 
     The golds of a case are not alternatives here: each metric names its gold.
     """

@@ -328,7 +328,7 @@ def _filter_window(owner: BoardBook, tab: Tab) -> Window | None:
 
 
 def _chart_fails(gold: ChartView, answer: ChartView, asked: Sequence[str]) -> str | None:
-    """Returns the first property required by the board in which two charts differ."""
+    """Returns the first property that the board requires and that differs between two charts."""
     checks: Mapping[str, bool] = {
         "chart_type": gold.types == answer.types,
         "title": gold.title == answer.title,
@@ -369,7 +369,7 @@ def _pivot_fails(gold: PivotView, answer: PivotView, asked: Sequence[str]) -> st
 
 
 def _rule_fails(gold: RuleView, answer: RuleView, asked: Sequence[str]) -> list[str]:
-    """Returns the properties in which two rules differ, as the published code names them."""
+    """Returns the properties that differ between two rules, as the published code names them."""
     failures = []
     if gold.formulas[:1] != answer.formulas[:1]:
         failures.append("formula1")  # whether or not the board requires it

@@ -470,7 +470,7 @@ class _RangeCells:
 
     @cached_property
     def coloured(self) -> Mapping[int, str]:
-        """The cells whose colour may differ from that of the first font, with their colour."""
+        """The cells that may differ in colour from the first font, with their colour."""
         colours: dict[int, str] = {}
         coloured: dict[int, str] = {}
         # A stored cell has the font of its format; a cell that is not stored has the first font.

@@ -40,7 +40,7 @@ class Published:
 
     Attributes:
         equal: whether all rules hold; None if the evaluator raises an error.
-        failed: index of the first rule that does not hold, or in which the evaluator raises.
+        failed: index of the first rule that does not hold, or that makes the evaluator raise.
         error: the error that the evaluator raises.
     """
 

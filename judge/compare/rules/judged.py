@@ -37,7 +37,7 @@ class MissingSheetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The difference because of which a rule does not hold.
+    """The difference that makes a rule fail.
 
     Attributes:
         expected, actual: the two values, as JSON.

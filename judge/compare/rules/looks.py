@@ -152,7 +152,7 @@ def differing_looks(
 def differing_formats(
     expected: WholeLooks, actual: WholeLooks, asked: Sequence[str]
 ) -> dict[str, str]:
-    """Compares without conditional formats, for which formulas may have to be computed.
+    """Compares without conditional formats, because these may need computed formulas.
 
     Raises:
         PublishedError: there is no such property.

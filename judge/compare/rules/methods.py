@@ -1,4 +1,4 @@
-"""The published methods by which rules compare properties and strings."""
+"""The published methods that rules use to compare properties and strings."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def left_over(
 
 
 def cells_with(element: Element) -> list[str]:
-    """Returns the ranges to which a validation applies."""
+    """Returns the ranges that a validation applies to."""
     return (element.attributes.get("sqref") or element.text_of("xm:sqref") or "").split()
 
 

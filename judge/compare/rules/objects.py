@@ -1,4 +1,4 @@
-"""Charts, pivot tables, filters, rows and columns, in the form in which they are compared."""
+"""Charts, pivot tables, filters, rows and columns, in the form needed to compare them."""
 
 from __future__ import annotations
 
@@ -172,8 +172,8 @@ def data_of(series: Series) -> tuple[str, ...]:
 def _reference(source: Source | None) -> str:
     """Returns a reference as it is compared: in lower case, without dollar signs and quotes.
 
-    For the data of pivot charts, LibreOffice writes words instead of references, which differ
-    between versions.
+    For the data of pivot charts, LibreOffice writes words instead of references, and its versions
+    write different words.
     """
     if source is None:
         return ""

@@ -23,7 +23,7 @@ class PublishedError(Exception):
         kind: name of the Python exception.
         message: its message.
         side: the document that causes the error.
-        index: the index of the rule in which it raises, from 0; None if unknown.
+        index: the index of the rule that it raises for, from 0; None if unknown.
     """
 
     def __init__(self, kind: str, message: str, side: Side | None = None) -> None:

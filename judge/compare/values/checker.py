@@ -175,7 +175,7 @@ class TypedAnswerChecker(Checker):
         )
 
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:
-        """Returns the values, and a reply with them; if a variable has several golds, for each."""
+        """Returns the values, and a reply that states them, for each alternative gold."""
         variables = _variables(task)
         values = _values(variables, gold)
         most = max(

@@ -66,7 +66,7 @@ class VariableRule:
         tolerance: how far a number may be from the gold's; None for the default.
         relative_tolerance: the same as a share of the gold; None for the default.
         operands: the numbers that an expression has to use, each as often as it is listed; None for
-            those of the gold.
+            the numbers of the gold.
     """
 
     type: AnswerType

@@ -302,7 +302,7 @@ class ChecklistRecord(TypedDict):
     The keys of ``by_judge`` are values of :class:`judge.compare.checklists.items.Judged`; those of
     ``by_group`` and ``by_kind`` come from the checklist. In ``share_of_all``, items that were not
     judged earn nothing; ``share_of_judged`` leaves them out. Both apply the weights of groups.
-    ``passed`` is set if the suite has a share from which an answer passes.
+    ``passed`` is set if the suite says what share an answer needs to pass.
     """
 
     evaluator: str

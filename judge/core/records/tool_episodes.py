@@ -96,7 +96,7 @@ class ToolEpisodeHead(TypedDict):
     """The HASH of the tool definitions in ``tools/HASH.json``."""
     servers: list[ServerRecord]
     image: str
-    """The image of the sandbox in which the tools run."""
+    """The image of the sandbox that the tools run in."""
     files: dict[str, Sha256]
     """Path in the sandbox -> SHA-256, of the files at the start of the episode."""
     collected: str
@@ -160,7 +160,7 @@ class ToolCallLine(TypedDict, total=False):
     id: Required[str]
     """The call's id as the server sent it; empty if it sent none."""
     id_sent: Required[str]
-    """The id with which the result is sent back."""
+    """The id to send back with the result."""
     tool: Required[str]
     arguments: dict[str, object]
     raw: str

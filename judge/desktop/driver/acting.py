@@ -21,6 +21,8 @@ MAX_EVENTS = 1_000
 MAX_PRINTED = 10_000
 _MAX_REPORT_BYTES = 4 << 20
 _READY_S = 30.0
+_AGAIN_S = 0.05
+_NO_PROCESS = "no process for an action can be started: {}"
 _MODULES = (
     "judge.desktop.driver.calls",
     "judge.desktop.driver.permitted",
@@ -104,27 +106,39 @@ class ActorPool:
         """Starts the next actor, unless one is ready."""
         if self._ready is not None:
             return
+        end = time.monotonic() + _READY_S
+        while self._ready is None:
+            try:
+                self._ready = self._started()
+            except BlockingIOError as error:  # what an action started has not quite ended yet
+                if time.monotonic() > end:
+                    raise BrokenError(_NO_PROCESS.format(error)) from None
+                self._processes.end_others()
+                time.sleep(_AGAIN_S)
+            except (OSError, subprocess.SubprocessError) as error:
+                raise BrokenError(_NO_PROCESS.format(error)) from None
+
+    def _started(self) -> _Ready:
         given = json.dumps(
             {"modules": self._modules, "corrections": sorted(self._corrections)}
         ).encode()
         passed = _filled_file(given)
         try:
-            process = subprocess.Popen(
-                [sys.executable, "-s", "-P", "-c", _PROGRAM.format(descriptor=passed)],
-                env=self._processes.environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(passed,),
-                start_new_session=True,
-                preexec_fn=stand_apart,  # noqa: PLW1509 - see `stand_apart`
-                cwd="/",
+            return _Ready(
+                subprocess.Popen(
+                    [sys.executable, "-s", "-P", "-c", _PROGRAM.format(descriptor=passed)],
+                    env=self._processes.environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    pass_fds=(passed,),
+                    start_new_session=True,
+                    preexec_fn=stand_apart,  # noqa: PLW1509 - see `stand_apart`
+                    cwd="/",
+                )
             )
-        except (OSError, subprocess.SubprocessError) as error:
-            raise BrokenError(f"no process for an action can be started: {error}") from None
         finally:
             os.close(passed)
-        self._ready = _Ready(process)
 
     def perform(self, kind: str, what: Any, limit_s: float) -> Performed:
         """Performs one action.
@@ -254,7 +268,7 @@ def _filled_file(data: bytes) -> int:
         os.write(writer, data)
     except OSError as error:
         os.close(reader)
-        raise BrokenError(f"no process for an action can be started: {error}") from None
+        raise BrokenError(_NO_PROCESS.format(error)) from None
     finally:
         os.close(writer)
     return reader

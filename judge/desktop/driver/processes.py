@@ -14,6 +14,8 @@ from judge.desktop.driver import guard
 from judge.sandbox.warden import kernel
 
 _TAIL_BYTES = 2_000
+_END_S = 30.0
+_LOOK_S = 0.005
 
 
 class BrokenError(Exception):
@@ -153,17 +155,17 @@ class Processes:
             How many were ended.
         """
         ended = 0
-        for _ in range(20):  # a process that was just forked is found in the next round
-            others = self._others()
-            if not others:
-                self._reap()
-                break
+        deadline = time.monotonic() + _END_S
+        while others := self._others():  # a process that was just forked is seen in the next round
             for pid in others:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
                     ended += 1
-            time.sleep(0.005)
+            time.sleep(_LOOK_S)
             self._reap()
+            if time.monotonic() > deadline:
+                break
+        self._reap()
         return ended
 
     def _reap(self) -> None:

@@ -130,7 +130,7 @@ def plan_in_words(row: SettingRow) -> str:
 
 
 def differing(rows: Sequence[SettingRow]) -> tuple[str, ...]:
-    """The other settings in which the rows of a table differ, in the order of their records."""
+    """The other settings that differ between the rows of a table, in the order of their records."""
     named = dict.fromkeys(name for row in rows for name in row.details)
     return tuple(
         name

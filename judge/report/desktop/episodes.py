@@ -67,7 +67,7 @@ class EpisodeEntry:
 
     @property
     def setting(self) -> tuple[str, str, str, bool]:
-        """The settings by which episodes are grouped."""
+        """The settings that episodes are grouped by."""
         return (self.model, self.observation, self.action_space, self.gui_only)
 
 
@@ -104,7 +104,7 @@ class SettingRow:
         oracle_plan: whether an expert's steps were given with the instruction.
         gui_only: whether actions could only use mouse and keyboard.
         details: further settings by their names for people, such as ``turns at most``; tables show
-            those in which their rows differ.
+            those that differ between their rows.
         episodes: number of episodes; 0 for a compared run without episodes.
         mean_turns: mean turns of an episode; None if no episode ended.
         mean_steps: mean actions of an episode; None if no episode ended.
@@ -208,7 +208,7 @@ class PairedMean:
 
 @dataclass(frozen=True, slots=True)
 class EpisodePair:
-    """The episodes of one run compared with those of another.
+    """The episodes of one run compared with the episodes of another.
 
     Attributes:
         first: name of the first run, the baseline.

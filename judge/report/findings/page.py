@@ -191,7 +191,7 @@ _ON_A_SHEET = {subject.value for subject in Subject} - {Subject.SHEETS.value}
 
 @dataclass(frozen=True, slots=True)
 class CaseFiles:
-    """The files from which findings are shown.
+    """The files that findings are shown from.
 
     Attributes:
         gold: the gold that was compared; None if it is not available.

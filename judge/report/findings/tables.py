@@ -260,7 +260,7 @@ def _sorted_by(filtered: Filter | None) -> str | None:
 
 
 def validation_rows(expected: Sequence[str], output: Sheet) -> Rows:
-    """The validations that a rule requires, next to those of the output, in any order."""
+    """The validations that a rule requires, next to the validations of the output, in any order."""
     actual = [_validation(validation) for validation in validations_of(_root(output))]
     count = min(_MAX_ROWS, max(len(expected), len(actual)))
     return [

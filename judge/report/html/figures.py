@@ -28,7 +28,7 @@ class Shown:
     """How a number is shown.
 
     Attributes:
-        factor: the factor by which it is multiplied.
+        factor: the factor that it is multiplied by.
         digits: digits after the decimal point.
         unit: the text after it, if any.
         grouped: whether thousands are separated.

@@ -82,7 +82,7 @@ class TaskPages:
         self._store = RunDirectory(run.path)
         self._rules = GridRules.of_run(run.run)
         self.pictures = PictureShelf(run.path)
-        """The pictures to which the pages made so far refer."""
+        """The pictures that the pages made so far refer to."""
 
     def __len__(self) -> int:
         return len(self._entries)

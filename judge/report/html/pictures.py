@@ -43,7 +43,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class PictureShelf:
-    """Pictures to which pages refer.
+    """Pictures that pages refer to.
 
     Args:
         run_folder: the results directory, whose own pictures may be shown.

@@ -234,7 +234,7 @@ def effect(groups: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
 
     Args:
         groups: entries with ``label`` and ``scores``.
-        name: the property in which the groups differ.
+        name: the property that differs between the groups.
 
     Returns:
         The plot; None if fewer than two groups have a score.
@@ -321,7 +321,7 @@ def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
 
 
 def _whole_step(highest: int) -> int:
-    """A round distance between grid lines, of which there are at most six."""
+    """A round distance between grid lines that needs at most six of them."""
     power: int = 10 ** max(0, len(str(highest)) - 2)
     steps = [factor * power for factor in (1, 2, 5, 10, 20, 50)]
     return next((step for step in steps if highest / step <= 6), steps[-1])

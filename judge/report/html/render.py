@@ -55,7 +55,7 @@ LADDER = (
     GridBounds(cells=4_000, columns=40, blocks=6, text_chars=500),
     GridBounds(cells=1_200, columns=24, blocks=3, text_chars=120),
 )
-"""Bounds of the grids, from the widest to the narrowest, with which every report fits."""
+"""Bounds of the grids, from the widest to the narrowest; every report fits with the last."""
 
 
 def pack(document: Any) -> str:

@@ -139,7 +139,7 @@ _EFFECTS = (("rounds", "rounds"), ("prompt_rows", "rows in the prompt"))
 
 
 def _effects(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Markup]]:
-    """Plots of the scores against those settings of inference in which all runs differ."""
+    """Plots of the scores against the settings of inference that differ in all runs."""
     plots = []
     for key, name in _EFFECTS:
         values = [run[key] for run in runs]
@@ -153,7 +153,7 @@ def _effects(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Markup]]:
 
 
 def numbers_of(document: Any) -> dict[str, Any]:
-    """The functions by which templates print the numbers at paths of a document."""
+    """The functions that templates use to print the numbers at paths of a document."""
     figures = Figures(document)
     return {
         "n": figures.number,

@@ -65,7 +65,7 @@ def tool_episode_page(
     Args:
         run: the results directory.
         key: task id, sample, case.
-        input_path: the input of the case, with which the workbook of the first turn is compared;
+        input_path: the input of the case, which the workbook of the first turn is compared with;
             None if it is not available.
         pictures: the shelf on which pictures are registered.
         bounds: how much to show.

@@ -37,7 +37,7 @@ from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows, first_row
-from judge.serve.store.words import JudgingState, Level, Scope
+from judge.serve.store.words import JudgingState, Level, Scope, Visibility
 
 router = APIRouter(tags=["boards"])
 
@@ -502,11 +502,13 @@ def _suite_of(connection: sa.Connection, phase: str) -> str:
 def _boards_before(
     connection: sa.Connection, submission: Mapping[str, Any], judging: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """For each board of the phase, the last version that does not depend on this judging."""
+    """For each board that others see, the last version that does not depend on this judging."""
     boards = []
     for board in all_rows(
         connection,
-        sa.select(t.board).where(t.board.c.phase == submission["phase"]).order_by(t.board.c.name),
+        sa.select(t.board)
+        .where(t.board.c.phase == submission["phase"], t.board.c.visibility != Visibility.HIDDEN)
+        .order_by(t.board.c.name),
     ):
         version = first_row(
             connection,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
@@ -44,6 +45,8 @@ _MAX_FORM_FIELDS = 20
 
 _Name = Annotated[str, Query(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9 ._@-]+$")]
 _Text = Annotated[str, Query(max_length=200)]
+# Without a user name: https://known.example@evil.example/ would lead elsewhere than it seems to.
+_URL = r"^(https?://[!-\"$-.0->A-~]+([/?#][!-~]*)?)?$"
 
 
 class Claims(BaseModel):
@@ -54,7 +57,7 @@ class Claims(BaseModel):
     system: Annotated[str, Field(max_length=200)] = ""
     model: Annotated[str, Field(max_length=200)] = ""
     setting: Annotated[str, Field(max_length=200)] = ""
-    url: Annotated[str, Field(max_length=500, pattern=r"^(https?://[!-~]+)?$")] = ""
+    url: Annotated[str, Field(max_length=500, pattern=_URL)] = ""
     cost_usd: Annotated[float | None, Field(ge=0, le=1e9)] = None
     tokens: Annotated[int | None, Field(ge=0, le=10**15)] = None
     cutoff: Annotated[str | None, Field(pattern=r"^\d{4}-\d\d-\d\d$")] = None
@@ -66,7 +69,16 @@ class Claims(BaseModel):
         for name, value in fields.items():
             if isinstance(value, str) and ("\0" in value or not value.isprintable()):
                 raise Problem("invalid", f"{name}: has characters that cannot be shown.")
+        if self.cutoff is not None and not _is_day(self.cutoff):
+            raise Problem("invalid", f"cutoff: there is no day {self.cutoff}.")
         return Described(**fields)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return bool(dt.date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 class BatchItem(Claims):
@@ -99,6 +111,7 @@ _BODIES = {
                 "schema": {
                     "type": "object",
                     "required": ["file"],
+                    "additionalProperties": False,
                     "properties": {"file": {"type": "string", "format": "binary"}},
                 }
             },
@@ -118,7 +131,7 @@ async def make_submission(
     system: _Text = "",
     model: _Text = "",
     setting: _Text = "",
-    url: Annotated[str, Query(max_length=500, pattern=r"^(https?://[!-~]+)?$")] = "",
+    url: Annotated[str, Query(max_length=500, pattern=_URL)] = "",
     cost_usd: Annotated[float | None, Query(ge=0, le=1e9)] = None,
     tokens: Annotated[int | None, Query(ge=0, le=10**15)] = None,
     cutoff: Annotated[str | None, Query(pattern=r"^\d{4}-\d\d-\d\d$")] = None,
@@ -265,6 +278,8 @@ async def _form(
         file = form.get("file")
         if not isinstance(file, UploadFile):
             raise Problem("invalid", "The form needs a field `file` with a file.")
+        if others := sorted(set(form) - {"file"}):  # a claim there would be lost
+            raise Problem("invalid", f"{others[0]!r} belongs in the query, not in the form.")
         kind = kind_of_file(file.filename or "", file.content_type or "")
         with server.folder.receiving() as received:
             while piece := await file.read(_PIECE):

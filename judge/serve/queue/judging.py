@@ -308,7 +308,9 @@ def judge(
     body = folder.body(work.submission["sha256"])
     if work.submission["kind"] == Kind.WORKBOOKS:
         outputs = folder.unpacked(body.name)
-        source = RunToScore(results, solutions=None, outputs=outputs, fresh=True, layout=Layout())
+        source = RunToScore(
+            results, solutions=None, outputs=outputs, fresh=True, layout=Layout(), noted=False
+        )
     else:
         source = RunToScore(results, solutions=body, outputs=None, fresh=True)
     scored = scorer.score(source, count)

@@ -167,7 +167,7 @@ def _entries_of(folder: Path) -> list[Path]:
 
 
 RUBRIC = "rubric"
-"""Name of the task detail with the rubric's hash, by which published scores identify it."""
+"""Name of the task detail with the rubric's hash, which identifies it in published scores."""
 
 ANSWER_CONTENTS = "leaves"
 """Name of the task detail that describes the files in the folder of an answer."""

@@ -31,7 +31,10 @@ class BlankConstant:
     about = About.GOLD
     blind_spots = (
         "a question may want cells to be filled in or emptied outside the answer position",
-        "in a task with one case, that cannot be distinguished from a fault",
+        (
+            "in a task with one case, that cannot be distinguished from a fault, and counts as one "
+            "if the gold's formulas read the cell"
+        ),
         "in a gold of constants, a cell that was emptied leaves no trace in the answer",
     )
 
@@ -62,7 +65,7 @@ class BlankConstant:
             if not moved:
                 continue
             own = not_everywhere(addresses, others)
-            certainty = Certainty.LIKELY if own and others else Certainty.POSSIBLE
+            certainty = Certainty.LIKELY if own else Certainty.POSSIBLE
             yield suspect_of_contradiction(
                 self, material, case, own or addresses, moved=moved, certainty=certainty
             )

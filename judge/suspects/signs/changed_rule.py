@@ -11,7 +11,15 @@ from collections.abc import Iterable, Iterator
 
 from judge.formulas.references import Reference, references
 from judge.suspects.books import CellAddress, agree
-from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.contract import (
+    address_in,
+    and_more,
+    counted,
+    evidence,
+    gold_evidence,
+    shown,
+    suspect,
+)
 from judge.suspects.material import CaseMaterial, TaskMaterial, what_formulas_give
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.suspects.signs.ranges import goes_on
@@ -64,16 +72,12 @@ class ChangedRule:
                 f"{shown(case.answer.get(address))}, not "
                 f"{shown(other.answer.get(address))}{and_more(len(differing))}",
                 "one of the two golds is wrong: no rule gives two answers to one input",
-                [
-                    evidence(
-                        EvidenceFile.GOLD,
-                        address,
-                        expected=other.answer.get(address),
-                        found=case.answer.get(address),
-                        note=f"expected as in case {other.number}",
-                    )
-                    for address in differing
-                ],
+                gold_evidence(
+                    case,
+                    differing,
+                    expected={address: other.answer.get(address) for address in differing},
+                    note=f"expected as in case {other.number}",
+                ),
             )
 
     def _filled(

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from judge.recalc.conversions import UnsureError, text_number
 from judge.suspects.books import CellAddress, agree, same_constant
-from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, counted, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
-from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Suspect
 from judge.workbook.cell import CellValue, ErrorValue
 from judge.workbook.number_formats import to_serial
 
@@ -62,10 +62,9 @@ class ContradictedExample:
     ) -> Iterator[Suspect]:
         if case.ranges != case.input_ranges:
             return
-        examples = _examples(case)
         other_form = [
             address
-            for address in examples
+            for address in _examples(case)
             if is_other_form(case.input.value(address), case.answer.get(address))
             and not _has_both_forms(case, address)
         ]
@@ -78,6 +77,10 @@ class ContradictedExample:
                 "the same content in another form, and the form is compared: an answer like the "
                 "input's examples is rejected",
             )
+            return
+        spaced = _spaced(case)
+        if spaced:
+            yield self._suspect_of_spaces(material, case, spaced)
             return
         rows = [
             address
@@ -105,15 +108,7 @@ class ContradictedExample:
                 "the gold agrees with the other cells that the input computes as examples",
             )
             return
-        same, differing = 0, []
-        for address in case.answer_formulas:
-            given = case.input.value(address)
-            if given is None or case.input.formula(address) is not None:
-                continue
-            if agree(case.answer.get(address), given) or _noise(case.answer.get(address), given):
-                same += 1
-            elif case is first or not same_constant(given, first.input.value(address)):
-                differing.append(address)
+        same, differing = _compared(case, first)
         if differing and same >= MIN_EXAMPLES and same >= SHARE * (same + len(differing)):
             yield self._suspect(
                 material,
@@ -122,6 +117,30 @@ class ContradictedExample:
                 Certainty.LIKELY if case is not first else Certainty.POSSIBLE,
                 f"the gold keeps {counted(same, 'other example')} of the input",
             )
+
+    def _suspect_of_spaces(
+        self,
+        material: TaskMaterial,
+        case: CaseMaterial,
+        spaced: Sequence[tuple[CellAddress, CellAddress]],
+    ) -> Suspect:
+        return suspect(
+            material,
+            case.number,
+            self,
+            Certainty.LIKELY,
+            f"the gold's {address_in(case.gold, spaced[0][0])} is "
+            f"{shown(case.answer.get(spaced[0][0]))}, the input shows "
+            f"{shown(case.input.value(spaced[0][1]))} in {address_in(case.input, spaced[0][1])}"
+            f"{and_more(len(spaced))}",
+            "the same strings with more spaces, which are compared",
+            gold_evidence(
+                case,
+                [address for address, _ in spaced],
+                expected={address: case.input.value(example) for address, example in spaced},
+                note="expected as the input shows it in another column",
+            ),
+        )
 
     def _suspect(
         self,
@@ -140,7 +159,12 @@ class ContradictedExample:
             f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, "
             f"the input shows {shown(case.input.value(first))} there{and_more(len(cells))}",
             why,
-            [_evidence(case, address) for address in cells],
+            gold_evidence(
+                case,
+                cells,
+                expected={address: case.input.value(address) for address in cells},
+                note="expected as the input shows it",
+            ),
         )
 
 
@@ -156,6 +180,57 @@ def _examples(case: CaseMaterial) -> list[CellAddress]:
         elif case.input.formula(address) is None and not isinstance(value, ErrorValue):
             given[column].append(address)
     return [cell for column, cells in given.items() if column in filled for cell in cells]
+
+
+def _compared(case: CaseMaterial, first: CaseMaterial) -> tuple[int, list[CellAddress]]:
+    """Counts the examples that the gold's formulas agree with, and lists those that differ."""
+    same = 0
+    differing: list[CellAddress] = []
+    for address in case.answer_formulas:
+        given = case.input.value(address)
+        if given is None or case.input.formula(address) is not None:
+            continue
+        if agree(case.answer.get(address), given) or _noise(case.answer.get(address), given):
+            same += 1
+        elif case is first or not same_constant(given, first.input.value(address)):
+            differing.append(address)
+    return same, differing
+
+
+def _spaced(case: CaseMaterial) -> list[tuple[CellAddress, CellAddress]]:
+    """Finds strings of an answer column that another column of the input has with fewer spaces.
+
+    A column that only prepares the answer has the spaces too: a neat one shows the result.
+    """
+    written: dict[tuple[str, int], dict[CellAddress, str]] = defaultdict(dict)
+    for address, value in case.answer.items():
+        if (
+            isinstance(value, str)
+            and " " in value.strip()
+            and not agree(value, case.input.value(address))
+        ):
+            written[address.sheet, address.column][address] = value
+    if not written:
+        return []
+    examples: dict[tuple[str, int], dict[str, CellAddress]] = defaultdict(dict)
+    for sheet in case.input.sheet_names:
+        for key, value in case.input.values(sheet).items():
+            if isinstance(value, str) and " " in value:
+                cell = CellAddress(sheet, key)
+                examples[sheet, cell.column].setdefault(" ".join(value.split()), cell)
+    for column, texts in written.items():
+        for other, neat in examples.items():
+            spaced = [
+                (address, example)
+                for address, text in sorted(texts.items())
+                if other != column
+                and (example := neat.get(" ".join(text.split()))) is not None
+                and len(text) > len(str(case.input.value(example)))
+                and not agree(text, case.input.value(example))
+            ]
+            if len(spaced) >= MIN_EXAMPLES and 2 * len(spaced) >= len(texts):
+                return spaced
+    return []
 
 
 def _rows_apart(case: CaseMaterial) -> list[CellAddress]:
@@ -226,16 +301,6 @@ def is_other_form(given: CellValue, gold: CellValue) -> bool:
     if isinstance(other, dt.datetime | dt.date | dt.time):
         other = to_serial(other)
     return agree(number, other)
-
-
-def _evidence(case: CaseMaterial, address: CellAddress) -> Evidence:
-    return evidence(
-        EvidenceFile.GOLD,
-        address,
-        expected=case.input.value(address),
-        found=case.answer.get(address),
-        note="expected as the input shows it",
-    )
 
 
 def _noise(first: CellValue, second: CellValue) -> bool:

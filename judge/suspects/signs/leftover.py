@@ -201,7 +201,7 @@ def kept_places(
     right answer has the value of its own input.
 
     Returns:
-        Case number -> cell -> the case from which its value comes.
+        Case number -> cell -> the case that its value comes from.
     """
     alone: dict[Column, int] = defaultdict(int)
     differing: dict[Column, dict[int, list[CellAddress]]] = defaultdict(lambda: defaultdict(list))

@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from judge.suspects.books import CellAddress, agree
-from judge.suspects.contract import address_in, and_more, evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
-from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Suspect
 from judge.suspects.signs.odd_formula import rule_of_column
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK
 
@@ -69,15 +69,7 @@ class LoneValue:
             f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, and "
             f"the rest of row {first.row} is blank{and_more(len(lone))}",
             f"the answer's other {len(rows) - len(lone):,} rows are next to rows of a table",
-            [
-                evidence(
-                    EvidenceFile.GOLD,
-                    address,
-                    found=case.answer.get(address),
-                    note="the rest of the row is blank",
-                )
-                for address in lone
-            ],
+            gold_evidence(case, lone, note="the rest of the row is blank"),
         )
 
 

@@ -112,7 +112,7 @@ def _odd(case: CaseMaterial) -> Iterator[_Odd]:
 
 
 def _values(case: CaseMaterial, sheet: str) -> Iterator[tuple[int, CellValue]]:
-    """Returns the values of a sheet of the gold; those of the answer as they are compared."""
+    """Returns the values of a sheet of the gold; in the answer, the values as they are compared."""
     yield from case.gold.values(sheet).items()
     for address, value in case.answer.items():
         if address.sheet == sheet:
@@ -122,7 +122,7 @@ def _values(case: CaseMaterial, sheet: str) -> Iterator[tuple[int, CellValue]]:
 def _odd_of(
     numbers: Mapping[int, float], addresses: Sequence[CellAddress], line: str
 ) -> Iterator[_Odd]:
-    """Finds numbers that are not sums in a row or column of the answer in which most are."""
+    """Finds numbers that are not sums, although most others in the row or column are."""
     added = {address: _before(numbers, address, line) for address in addresses}
     added = {address: run for address, run in added.items() if len(run) >= MIN_ADDED}
     # In a row of totals, all columns have the same number of numbers.

@@ -1,4 +1,4 @@
-"""Finds golds whose rows are those of another case's input."""
+"""Finds golds whose rows come from another case's input."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from judge.suspects.books import CellAddress
-from judge.suspects.contract import address_in, counted, evidence, shown, suspect
+from judge.suspects.contract import address_in, counted, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
-from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Suspect
 
 MIN_LETTERS = 2
 
@@ -70,16 +70,12 @@ class Wording:
             f"the question asks for {shown(quoted[text.strip().casefold()])}",
             f"letter case counts: {counted(len(cells), 'cell')} would reject what the question has "
             "in quotation marks",
-            [
-                evidence(
-                    EvidenceFile.GOLD,
-                    address,
-                    expected=quoted[text.strip().casefold()],
-                    found=text,
-                    note="expected in the letter case of the question",
-                )
-                for text, address in cells
-            ],
+            gold_evidence(
+                case,
+                [address for _, address in cells],
+                expected={address: quoted[text.strip().casefold()] for text, address in cells},
+                note="expected in the letter case of the question",
+            ),
         )
 
 

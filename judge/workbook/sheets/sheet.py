@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from judge.errors import WorkbookError
@@ -129,6 +129,12 @@ class Sheet:
         """Key -> cell format, for stored cells of a window whose format is not the first one."""
         self.load([window], blanks=True)
         return _within(self._cells.styles, window)
+
+    def covered(self, window: Window) -> set[int]:
+        """Keys of the stored cells of a window that a merged range hides: all but its first."""
+        self.load([window], blanks=True)
+        with self._package.blamed():
+            return {key for _, key in _covered_keys(self._cells, self._package.budget.limits.cells)}
 
     def formula_keys(self, window: Window) -> list[int]:
         """Keys of the cells of a window that hold formulas, in reading order."""
@@ -263,13 +269,8 @@ def _within(cells: Mapping[int, _Value], window: Window) -> dict[int, _Value]:
     }
 
 
-def _clear_covered(cells: SheetCells, limit: int) -> dict[int, RawFormula]:
-    """Removes the values of cells that a merged range covers, except for its first cell.
-
-    Returns:
-        The formulas that were removed, by key; other cells may share them.
-    """
-    taken: dict[int, RawFormula] = {}
+def _covered_keys(cells: SheetCells, limit: int) -> Iterator[tuple[Window, int]]:
+    """Yields the stored cells that a merged range hides, which are all but its first, by key."""
     values = cells.values
     work = 0
     for merge in cells.tail.merges:
@@ -289,13 +290,24 @@ def _clear_covered(cells: SheetCells, limit: int) -> dict[int, RawFormula]:
         )
         for key in covered:
             if key != first and key in values:
-                values[key] = None
-                formula = cells.formulas.pop(key, None)
-                if formula is None:
-                    continue
-                if formula.kind in FILLING_KINDS and ":" in (formula.reference or ""):
-                    raise WorkbookError(
-                        f"the merged range {merge} covers a formula that fills {formula.reference}"
-                    )
-                taken[key] = formula
+                yield merge, key
+
+
+def _clear_covered(cells: SheetCells, limit: int) -> dict[int, RawFormula]:
+    """Removes the values of cells that a merged range hides.
+
+    Returns:
+        The formulas that were removed, by key; other cells may share them.
+    """
+    taken: dict[int, RawFormula] = {}
+    for merge, key in _covered_keys(cells, limit):
+        cells.values[key] = None
+        formula = cells.formulas.pop(key, None)
+        if formula is None:
+            continue
+        if formula.kind in FILLING_KINDS and ":" in (formula.reference or ""):
+            raise WorkbookError(
+                f"the merged range {merge} covers a formula that fills {formula.reference}"
+            )
+        taken[key] = formula
     return taken

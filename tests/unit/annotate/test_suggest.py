@@ -301,7 +301,7 @@ def test_the_command_says_what_was_left_out_and_how_to_ask_for_it(
     assert "0 ideas rejected" in capsys.readouterr().err
     _say_left_out(bounded)
     said = capsys.readouterr().err
-    assert said.startswith("2 of 3 ideas were not examined: the two workbooks hold 16 cells, ")
+    assert said.startswith("2 of 3 ideas were not examined: the two workbooks have 16 cells, ")
     assert said.endswith("Ask for a few at a time: --mutator fractions --mutator huge\n")
 
 
@@ -418,3 +418,22 @@ def test_ideas_that_make_errors_are_done_with_together_once_enough_are_shown() -
     together = [each for each in found if "tried with others" in each.rejected]
     assert len(together) >= 6
     assert all("becomes an error in 3 cells" in each.rejected for each in together)
+
+
+def test_the_proposals_of_a_chat_model_are_not_tried_together() -> None:
+    ideas = [
+        Idea(mutator, f"row {row}", (put(row, 1, 70 + row),))
+        for row, mutator in ((2, "model"), (3, "other"), (4, "another"), (5, "model"))
+    ]
+    maker = GoldMaker(Recalculator([], mode="never"), ScriptedSandbox([play] * 100))
+    found = suggest(
+        TASK,
+        BASE,
+        maker,
+        references=[program("a"), program("b")],
+        only=["none"],
+        victims={"mine": program("victim")},
+        more=ideas,
+    )
+    together = {each.idea.title: "tried with others" in each.rejected for each in found}
+    assert together == {"row 2": False, "row 3": True, "row 4": True, "row 5": False}

@@ -302,7 +302,7 @@ OTHER_ZOOM = [{"type": "zoom", "sheet_idx": 0, "method": "eq", "ref": 7}]
         ((*files("zoom50"), "--keep", "2"), None, "must be numbers from 1 to 1"),
         ((*files("base"), "--yes"), None, "nothing differs between input and gold"),
         (("--from", BASE, "--yes"), None, "its input is missing"),
-        ((*files("zoom50"), "--yes"), FREEZE, "nothing is proposed here"),
+        ((*files("zoom50"), "--yes"), FREEZE, "only for proposed rules"),
         (
             (*files("zoom50"), "--answer", "n=1"),
             FREEZE,

@@ -75,7 +75,7 @@ def test_the_key_of_a_run_is_that_of_results_on_record(case: TestCase) -> None:
                 recalc_mode="always",
                 engines=("libreoffice 24.2",),
             ),
-            "bf4e2749f72188269f563764c54a1c4819a4be356eb6b4a1876a5e82e17da60a",
+            "b4bd4d509d3a29e23b3350ceeb136c83523c5edab34b74a1a967fec3a5e43745",
         ),
         (
             None,

@@ -17,7 +17,7 @@ from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_constants
 from judge.recalc.trust import read_table
-from judge.workbook.cell import CellRange, CellValue, ErrorValue
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.reader import open_workbook
 from tests.unit.recalc.fakes import ALL, ScriptedEngine, ref, workbook
 
@@ -197,14 +197,14 @@ def test_days_from_1904_are_left_to_engines(epoch: datetime, values: list[CellVa
 
 
 def test_what_reads_a_corrected_cell_is_computed_again() -> None:
-    cells = {"A1": "=PI()", "A2": '=A1&""', "A3": "=LEN(A2)", "A4": "=REPT(A2,1)", "A5": "=PI()*2"}
+    cells = {"A1": "=PI()", "A2": '=A1&""', "A3": "=LEN(A2)", "A4": "=PROPER(A2)", "A5": "=PI()*2"}
     office: dict[int, CellValue] = {1: 3.14159265358979312, 2: "3.1415926535897931", 3: 18, 5: 6.5}
     values, engine, _ = computed(cells, {**office, 4: "3.1415926535897931"})
     assert [values[2], values[3], values[5]] == ["3.14159265358979", 16, 6.5]
     assert len(engine.asked) == 2
     seen = open_workbook(engine.opened).cells(ALL)
     assert (seen[2, 1].formula, seen[2, 1].value) == (None, "3.14159265358979")
-    assert seen[4, 1].formula == "=REPT(A2,1)"
+    assert seen[4, 1].formula == "=PROPER(A2)"
 
 
 def test_last_digits_are_those_of_adding_in_turn() -> None:
@@ -243,3 +243,41 @@ def test_a_formula_that_is_shown_stays_one() -> None:
     assert (values[1], values[3]) == ("1.0", "2.0")
     seen = open_workbook(engine.opened).cells(ALL)
     assert (seen[1, 1].formula, seen[3, 1].formula) == ('=TEXT(1,"0.0")', None)
+
+
+@pytest.mark.parametrize(
+    ("filtered", "kept"), [(False, 55), (True, 47)], ids=["by hand", "by a filter"]
+)
+def test_hidden_rows_count_as_excel_counts_them(filtered: bool, kept: int) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.title = "S"
+    formulas = {
+        "=SUBTOTAL(9,B2:B11)": kept,
+        "=SUBTOTAL(109,B2:B11)": 47,
+        "=SUBTOTAL(2,B2:B11)": 8 if filtered else 10,
+        "=SUBTOTAL(9,B2:B12)": kept,
+        "=_xlfn.AGGREGATE(9,5,B2:B11)": 47,
+        "=_xlfn.AGGREGATE(14,3,B2:B12,1)": 10,
+        "=_xlfn.AGGREGATE(15,6,B2:B11/(B2:B11>9),2)": ErrorValue("#NUM!"),
+    }
+    for row, formula in enumerate(formulas, 1):
+        sheet.cell(row, 1).value = formula
+    for number in range(1, 11):
+        sheet.cell(number + 1, 2).value = number
+    sheet["B1"], sheet["B12"] = "value", "=SUBTOTAL(9,B2:B11)"
+    for row in (4, 6):
+        sheet.row_dimensions[row].hidden = True
+    sheet.auto_filter.ref = "B1:B11"
+    if filtered:
+        sheet.auto_filter.add_filter_column(0, [str(n) for n in range(1, 11) if n not in (3, 5)])
+    content = io.BytesIO()
+    book.save(content)
+    wrong: dict[CellRef, CellValue] = {ref(row): ErrorValue("#VALUE!") for row in range(1, 8)}
+    engines = [ScriptedEngine("libreoffice", wrong), ScriptedEngine("ironcalc", wrong)]
+    recalculator = Recalculator(engines, trust=NO_TRUST)
+    area = CellRange("S", 1, 1, 7, 1)
+    opened = open_workbook(content.getvalue())
+    values = recalculator.fill(opened, [area], origin=Origin.SOLUTION).values
+    assert [values[ref(row)] for row in range(1, 8)] == [*formulas.values()]

@@ -357,7 +357,7 @@ def test_a_case_without_an_input_cannot_be_judged_by_its_groups(suite: Path) -> 
     bare = replace(task, cases=(TestCase(1, (), task.cases[0].golds),))
     judgement = judged(bare)
     assert judgement.verdict is Verdict.BT
-    assert judgement.cause == "cells to keep are those of the input, but the case has no input"
+    assert judgement.cause == "cells to keep are cells of the input, but the case has no input"
 
 
 def test_a_task_that_is_not_judged_is_in_every_list(suite: Path) -> None:

@@ -21,6 +21,7 @@ from judge.suspects.signs.contradicted_example import SIGN as EXAMPLE
 from judge.suspects.signs.contradicted_input import SIGN as CONTRADICTED
 from judge.suspects.signs.error_values import SIGN as ERRORS
 from judge.suspects.signs.failed_task import SIGN as FAILED
+from judge.suspects.signs.filled_blank import SIGN as FILLED
 from judge.suspects.signs.frozen_input import SIGN as FROZEN
 from judge.suspects.signs.leftover import SIGN as LEFTOVER
 from judge.suspects.signs.lone_value import SIGN as LONE
@@ -32,6 +33,7 @@ from judge.suspects.signs.outvoted import SIGN as OUTVOTED
 from judge.suspects.signs.ranges import SIGN as RANGES
 from judge.suspects.signs.says_nothing import SIGN as NOTHING
 from judge.suspects.signs.stale import SIGN as STALE
+from judge.suspects.signs.stated_result import SIGN as STATED
 from judge.suspects.signs.swapped_gold import SIGN as SWAPPED
 from judge.suspects.signs.unnamed_label import SIGN as UNNAMED
 from judge.suspects.signs.volatile import SIGN as VOLATILE
@@ -70,7 +72,7 @@ SAVED = dt.datetime(2020, 1, 2)  # noqa: DTZ001 - cells have no time zone
     [
         *(CONTRADICTED, ERRORS, STALE, VOLATILE, CHANGED_RULE, NOTHING),
         *(ODD, RANGES, EXAMPLE, WORDING, LEFTOVER, BEYOND, FROZEN, MIXED),
-        *(BLANK, BROKEN, LONE, TOTAL, UNNAMED, ZERO, FAILED),
+        *(BLANK, BROKEN, LONE, TOTAL, UNNAMED, ZERO, FAILED, STATED, FILLED),
     ],
     ids=lambda sign: sign.name,
 )
@@ -647,7 +649,7 @@ def test_a_cell_that_the_gold_empties_and_the_answer_follows(tmp_path: Path) -> 
     assert (suspect.case, suspect.certainty) == (2, Certainty.LIKELY)
     assert suspect.summary == "the gold's A3 is blank, the input's is 2"
     (alone,) = examined(BLANK, task_of(tmp_path, "B2:B5", (given, gold)))
-    assert alone.certainty is Certainty.POSSIBLE
+    assert alone.certainty is Certainty.LIKELY
 
 
 def test_a_name_that_the_gold_fills_in_and_the_answer_holds(tmp_path: Path) -> None:
@@ -912,3 +914,82 @@ def test_an_example_that_the_input_computes_and_the_gold_contradicts_is_likely(
             Certainty.LIKELY,
             "the gold's B5 is 40, the input shows 70 there",
         )
+
+
+# -- examples with fewer spaces --------------------------------------------------------------------
+
+
+def joined(separator: str) -> tuple[bytes, bytes]:
+    """A case that joins two parts; the input shows the result, joined by one space, in column D."""
+    parts = [("nut  ", "M8"), ("bolt ", "M6"), ("ring ", "M4")]
+    shown = [" ".join(f"{first} {second}".split()) for first, second in parts]
+    given = [(*part, None, text) for part, text in zip(parts, shown, strict=True)]
+    answers = [
+        separator.join(part) if separator else text for part, text in zip(parts, shown, strict=True)
+    ]
+    return book(*given), book(
+        *((*row[:2], answer, row[3]) for row, answer in zip(given, answers, strict=True))
+    )
+
+
+@pytest.mark.parametrize(("separator", "is_listed"), [(" ", True), ("", False)])
+def test_a_gold_with_more_spaces_than_the_shown_result_is_likely(
+    tmp_path: Path, separator: str, is_listed: bool
+) -> None:
+    found = examined(EXAMPLE, task_of(tmp_path, "C1:C3", joined(separator)))
+    assert [each.certainty for each in found] == [Certainty.LIKELY] * is_listed
+    for each in found:
+        assert "the input shows 'nut M8' in D1" in each.summary
+
+
+def test_a_trimmed_column_is_no_contradicted_example(tmp_path: Path) -> None:
+    untidy = ("nut   M8", "bolt   M6", "ring   M4")
+    given = book(*((text,) for text in untidy))
+    gold = book(*((text, " ".join(text.split())) for text in untidy))
+    assert examined(EXAMPLE, task_of(tmp_path, "B1:B3", (given, gold))) == []
+
+
+# -- stated results, rows that should stay blank ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "cells"),
+    [
+        ("The second should give me a result of 60.", 73, ["B2"]),
+        ("Subtract, resulting in 60.", 73, ["B2"]),
+        ("I get 60 and do not know why.", 73, []),
+        ("It should be 60, or 73: it should be 73.", 73, []),
+        ("The second should give me 60.", 60, []),
+        ("It should show 60% there.", 73, []),
+    ],
+)
+def test_a_stated_result_that_the_gold_changes_is_likely(
+    tmp_path: Path, question: str, gold: int, cells: list[str]
+) -> None:
+    given, changed = book((1, 25), (2, 60)), book((1, 25), (2, gold))
+    task = task_of(tmp_path, "B1:B2", (given, changed), instruction=question)
+    found = examined(STATED, task)
+    assert [each.evidence[0].cell for each in found] == cells
+    assert all(each.certainty is Certainty.LIKELY for each in found)
+
+
+BLANK_RULE = "If column A (Sales) is blank, the formula should return blank, otherwise add 1."
+
+
+@pytest.mark.parametrize(
+    ("question", "filled", "cells"),
+    [
+        (BLANK_RULE, 7, ["B2"]),
+        (BLANK_RULE, None, []),
+        ("If columns A and C are blank, then column B should be blank.", 7, []),
+        ("If column A is blank, use 6 instead.", 7, []),
+    ],
+)
+def test_a_row_that_should_stay_blank_is_likely(
+    tmp_path: Path, question: str, filled: int | None, cells: list[str]
+) -> None:
+    given = book((1,), (None, None, "x"), (3,), (4,))
+    gold = book((1, 2), (None, filled, "x"), (3, 4), (4, 5))
+    found = examined(FILLED, task_of(tmp_path, "B1:B4", (given, gold), instruction=question))
+    assert [each.cell for suspect in found for each in suspect.evidence] == cells
+    assert all(each.summary.endswith("though A2 is blank") for each in found)

@@ -204,7 +204,7 @@ _MEANT: Mapping[str, Meant] = {
 
 
 class FormulaText(str):
-    """A formula in which a search finds whole words outside strings only (O5).
+    """A formula; a search in it finds only whole words outside strings (O5).
 
     ``'SUMIF' in formula`` is true if the formula calls SUMIF or SUMIFS. It is false if ``SUMIF`` is
     only in a string or is part of another name.

@@ -139,7 +139,7 @@ def _arguments(book: Book, sheet: str, formula: str, *, osworld: bool) -> list[o
     """The values of the absolute references of a formula.
 
     Raises:
-        PublishedError: one is a single cell, for which the published function raises.
+        PublishedError: one is a single cell; the published function raises an error there.
     """
     arguments: list[object] = []
     for match in _ABSOLUTE.finditer(formula):

@@ -14,7 +14,7 @@ from judge.workbook.reader import linked_keys
 from judge.workbook.tree import MAX_ELEMENTS, Element, is_on, number, read_tree, whole
 
 NO_RGB = "a colour that is not written as digits"
-"""The value of all theme and palette colours, for which openpyxl returns the same object."""
+"""The value of all theme and palette colours: openpyxl returns the same object for each."""
 
 _FONTS = {
     "font_name": "name",

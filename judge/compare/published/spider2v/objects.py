@@ -138,7 +138,7 @@ def _chart_properties(chart: Chart, asked: Sequence[str]) -> dict[str, Any]:
 
 
 def first_run(title: Title | None) -> str | None:
-    """The text of a title as the published function reads it: only that of its first run."""
+    """The text of a title as the published function reads it: only the text of its first run."""
     if title is None:
         return None
     # openpyxl adds an empty run to text without runs, and reads an empty text as "None".
@@ -410,7 +410,7 @@ _TEXTS = {"errorTitle", "error", "promptTitle", "prompt"}
 
 
 def validations(book: Book, tab: Tab) -> list[Element]:
-    """The validations of a sheet that the published reader sees: not those of the extension part.
+    """The validations of a sheet that the published reader sees, which misses the extension part.
 
     Raises:
         WorkbookError: the part is broken or over a limit.

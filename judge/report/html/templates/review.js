@@ -115,6 +115,19 @@ function showEvidence() {
   );
 }
 
+// The server requires its token in a header, so a plain link cannot load a workbook.
+async function openFile(file) {
+  const query = new URLSearchParams({ place: String(shown.place), case: String(shown.case), output: String(shown.output), file });
+  try {
+    const { name, data } = await ask("GET", `/api/workbook?${query}`);
+    const url = URL.createObjectURL(new Blob([Uint8Array.from(atob(data), (character) => character.charCodeAt(0))]));
+    h("a", { href: url, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 60000);
+  } catch (error) {
+    alarm(error);
+  }
+}
+
 function showCases() {
   const tabs = shown.cases.map((number) =>
     h("button", { type: "button", class: "tab", role: "tab", "aria-selected": String(number === shown.case), "data-case": String(number), onclick: () => open(shown.place, { number }) }, `Case ${number}`),
@@ -122,7 +135,8 @@ function showCases() {
   const outputs = shown.outputs.map((name, place) => h("option", { value: String(place) }, ...visible(name)));
   const choose = h("select", { id: "output", "aria-label": "output", onchange: (event) => open(shown.place, { number: shown.case, output: Number(event.target.value) }) }, ...outputs);
   if (outputs.length) choose.value = String(shown.output);
-  $("cases").replaceChildren(...tabs, outputs.length ? choose : "");
+  const files = shown.files.map((file) => h("button", { type: "button", class: "open", "data-file": file, onclick: () => openFile(file) }, `Open ${file}`));
+  $("cases").replaceChildren(...tabs, outputs.length ? choose : "", ...files);
 }
 
 function showGrids() {

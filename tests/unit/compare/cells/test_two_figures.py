@@ -135,12 +135,18 @@ def test_a_sheet_that_was_lost_is_one_feature() -> None:
 
 
 def _furnished(
-    cells: Cells, name: str | None = "S!$B$1:$B$2", *, hidden: str = "Lists", charts: int = 1
+    cells: Cells,
+    name: str | None = "S!$B$1:$B$2",
+    *,
+    hidden: str = "Lists",
+    charts: int = 1,
+    protects: bool = True,
 ) -> Workbook:
-    """A workbook with a name, a chart that has title, series and legend, and two more sheets."""
+    """A workbook with a name, a chart with title, series and legend, two more sheets; protected."""
     made = openpyxl.load_workbook(io.BytesIO(book(cells, Lists={"A1": 1}, Log={"A1": 1}).data))
     for sheet in made.worksheets:
         sheet.sheet_state = "hidden" if sheet.title in hidden.split() else "visible"
+    made["S"].protection.sheet = made["Log"].protection.sheet = protects
     if name is not None:
         made.defined_names["Rates"] = DefinedName("Rates", attr_text=name)
     chart = BarChart()
@@ -148,6 +154,12 @@ def _furnished(
     chart.add_data(Reference(made["S"], min_col=2, min_row=1, max_row=2))
     if charts:
         made.worksheets[0].add_chart(chart, "G9")
+    return saved(made)
+
+
+def _without(workbook: Workbook, sheet: str) -> Workbook:
+    made = openpyxl.load_workbook(io.BytesIO(workbook.data))
+    del made[sheet]
     return saved(made)
 
 
@@ -162,6 +174,8 @@ def _furnished(
         (_furnished(GOLD, "Lists!$B$1:$B$2"), 1),
         (_furnished(GOLD, None), 1),
         (_furnished(GOLD, charts=0), 1),
+        (_furnished(GOLD, protects=False), 2),
+        (_without(_furnished(GOLD), "Log"), 1),
     ],
 )
 def test_each_lost_or_redefined_feature_counts_once(output: Workbook, features: int) -> None:
@@ -232,6 +246,25 @@ def test_looks_are_counted_apart() -> None:
     assert (found.style, found.damage) == (1, 0)
     found = find_collateral(book(INPUT), styled(True), styled(True), [area("C1")], [area("C1")])
     assert found.style == 0
+
+
+def test_cells_that_a_merged_range_hides_have_no_look() -> None:
+    """openpyxl stores them without the look that Excel gave them."""
+
+    def merged(bold: Sequence[str], window: str = "A1:B1") -> Workbook:
+        made = openpyxl.load_workbook(io.BytesIO(book(GOLD).data))
+        for name in bold:
+            made["S"][name].font = Font(bold=True)
+        # Not merge_cells, which takes the look of the hidden cells away.
+        made["S"].merged_cells.add(window)
+        return saved(made)
+
+    sides = [area("C1")], [area("C1")]
+    before = merged(["A1", "B1"])
+    assert find_collateral(before, before, merged(["A1"]), *sides).style == 0
+    assert find_collateral(before, before, merged(["B1"]), *sides).style == 1
+    # B1 is visible in the output.
+    assert find_collateral(before, before, merged(["A1"], "A2:B2"), *sides).style == 1
 
 
 # -- answers that follow ---------------------------------------------------------------------------

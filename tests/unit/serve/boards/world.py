@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from fastapi.testclient import TestClient
 
 from judge.serve.access.accounts import create_account, create_token
 from judge.serve.access.rights import HIDDEN_SPLIT
@@ -23,6 +22,7 @@ from judge.serve.store.folder import DataFolder
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Kind, Lane, Level, Scope, Visibility
 from tests.postgresql import new_sqlite
+from tests.same_thread_client import SameThreadClient
 
 ACTOR = Actor("test")
 TASKS = 40
@@ -37,7 +37,7 @@ class World:
     ) -> None:
         self.server = Server(new_sqlite(folder), DataFolder(folder / "data"))
         self.server.folder.make()
-        self.client = TestClient(make_app(self.server))
+        self.client = SameThreadClient(make_app(self.server))
         self.boards = Boards(self.server.folder, "https://judge.example")
         self.server.shared["boards"] = self.boards
         self.accounts: dict[str, str] = {}

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from fastapi.testclient import TestClient
 
 from judge.serve.access.accounts import create_sign_in, sign_in
 from judge.serve.app import make_app
@@ -20,6 +19,7 @@ from judge.serve.rejudging.service import advance
 from judge.serve.store import tables as t
 from judge.serve.store.words import PhaseState, Role
 from tests.postgresql import new_database
+from tests.same_thread_client import SameThreadClient
 from tests.serve_house import ACTOR, CELL, RIGHT, TASK, House, make_suite
 
 HTML = {"Accept": "text/html"}
@@ -44,7 +44,7 @@ class Browser:
             code = create_sign_in(transaction, house.accounts[who])
             cookie = sign_in(transaction, code)
         assert cookie is not None
-        self._client = TestClient(make_app(house.server), follow_redirects=True)
+        self._client = SameThreadClient(make_app(house.server))
         self._client.cookies.set(house.server.cookie, cookie)
         self.page = ""
 
@@ -122,7 +122,7 @@ def test_from_a_verdict_to_a_new_version_by_forms(house: House, small_suite: Pat
     author.open(f"/rejudgings/{rejudging}")
     assert "Applied." in author.send(f"/rejudgings/{rejudging}/apply", changed="1")
     assert "Corrected" in Browser(house, "two").open(f"/disputes/{dispute}")
-    visitor = TestClient(make_app(house.server))
+    visitor = SameThreadClient(make_app(house.server))
     public = visitor.get(f"/rejudgings/{rejudging}", headers={"Accept": "text/html"})
     assert public.status_code == 200
     assert "What changes" not in public.text

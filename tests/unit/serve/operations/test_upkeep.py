@@ -196,6 +196,16 @@ def test_what_is_handed_in_again_while_it_is_swept_stays(
     assert path.exists()
 
 
+def test_finished_workbooks_leave_nothing_in_the_state_folder_of_the_user(
+    tmp_path: Path, small_suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server judges without end, and nothing would ever remove what it left there."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with new_database("sqlite", tmp_path, None) as database:
+        House(database, tmp_path / "data", small_suite).submit("one", small_suite, RIGHT)
+    assert list(tmp_path.glob("state/judge/runs/*")) == []
+
+
 def test_the_service_manager_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))

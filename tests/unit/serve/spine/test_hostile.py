@@ -257,6 +257,32 @@ def test_claims_have_no_character_that_cannot_be_seen(small_world: World, field:
         assert answer.status_code == 422, (text, answer.text)
 
 
+@pytest.mark.parametrize(
+    ("query", "form"),
+    [
+        ({"url": "https://known.example@evil.example/"}, {}), ({"url": "javascript:alert(1)"}, {}),
+        ({"cutoff": "2026-02-30"}, {}), ({}, {"system": "lost"}),
+    ],
+)  # fmt: skip
+def test_claims_that_mislead_or_would_be_lost_are_refused(
+    small_world: World, query: dict[str, str], form: dict[str, str]
+) -> None:
+    client, headers = small_world.client(), small_world.headers("contestant")
+    file = {"file": ("answers.jsonl", b'{"id": "trips", "response": "1"}', "application/x-ndjson")}
+    address = "/v1/submissions?phase=open"
+    answer = client.post(address, params=query, headers=headers, data=form, files=file)
+    assert answer.status_code == 422, answer.text
+    fine = client.post(f"{address}&url=https://a.example/@b", headers=headers, files=file)
+    assert fine.status_code == 202, fine.text
+
+
+def test_a_request_whose_body_has_two_lengths_ends_its_connection(small_world: World) -> None:
+    """A proxy that believes the other length would take the rest for the next person's request."""
+    headers = {"content-length": "4", "transfer-encoding": "chunked"}
+    answer = small_world.client().post("/v1/tokens", headers=headers, content=b"0\r\n\r\n")
+    assert (answer.status_code, answer.headers["connection"]) == (400, "close")
+
+
 # -- revisions over the API -----------------------------------------------------------------------
 
 

@@ -42,6 +42,7 @@ from judge.serve.store.words import (
     Visibility,
 )
 from tests.postgresql import new_database, template_of
+from tests.same_thread_client import SameThreadClient
 
 ACTOR = Actor("test")
 ROLES = ("visitor", "contestant", "rival", "author", "other", "reviewer", "operator")
@@ -75,7 +76,7 @@ class World:
     tokens: dict[str, str] = field(default_factory=dict)
 
     def client(self) -> TestClient:
-        return TestClient(make_app(self.server), raise_server_exceptions=False)
+        return SameThreadClient(make_app(self.server), raise_server_exceptions=False)
 
     def headers(self, role: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.tokens[role]}"} if role in self.tokens else {}
