@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from judge.collector import RARE_COLLECTIONS
+
 if TYPE_CHECKING:
     from tests.forked_command import ForkedCommand
 
@@ -134,7 +136,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(50_000, 20, 20)
+        gc.set_threshold(*RARE_COLLECTIONS)
         gc.enable()
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judge.collector import rarely_collecting
 from judge.compare.cells.options import check_contradictions, check_style_names
 from judge.compare.contract import Rules
 from judge.compare.profiles import get_profile
@@ -143,7 +143,7 @@ class JudgingResources:
                 # read untrusted files, and so need a sandbox as well.
                 sandbox = self._given or self._open_sandbox(kind) if isolates else None
                 if not self._settings:
-                    self._stack.enter_context(_COLLECTOR.rarely_run())
+                    self._stack.enter_context(rarely_collecting())
                 recipe = self._recipe(kind)
                 self._settings[key] = recipe.settings(sandbox, self._stack)
             opened = self._settings[key]
@@ -210,40 +210,6 @@ class JudgingResources:
                 "--sandbox, which runs every case again.",
             ) from error
         return self._stack.enter_context(contextlib.closing(sandbox))
-
-
-class _Collector:
-    """The garbage collector of this process, for all that judges in it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._judging = 0
-        self._before = gc.get_threshold()
-
-    @contextlib.contextmanager
-    def rarely_run(self) -> Iterator[None]:
-        """While judging, lets the collector run rarely, as :func:`judge.cli.main.main` does.
-
-        A program that uses the library gets its own thresholds back after the last judging; they
-        stay as they are if they are higher, or if it has switched the collector off.
-        """
-        with self._lock:
-            self._judging += 1
-            if self._judging == 1:
-                self._before = gc.get_threshold()
-                if 0 < self._before[0] < RARE_COLLECTIONS[0]:
-                    gc.set_threshold(*RARE_COLLECTIONS)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._judging -= 1
-                if self._judging == 0:
-                    gc.set_threshold(*self._before)
-
-
-RARE_COLLECTIONS = (50_000, 20, 20)
-_COLLECTOR = _Collector()
 
 
 def _print_note(notice: str) -> None:

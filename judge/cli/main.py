@@ -10,6 +10,7 @@ import click
 
 from judge.cli.help import LazyGroup
 from judge.cli.signals import Ended, ending_by_signals, ending_in
+from judge.collector import RARE_COLLECTIONS
 from judge.console import drop_output, print_label, shown_streams
 from judge.errors import (
     BROKEN_PIPE_EXIT_CODE,
@@ -124,10 +125,7 @@ def judge() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Runs the command line and exits."""
-    # A workbook consists of many objects without reference cycles, so that the garbage collector
-    # finds nothing: with Python's default thresholds, it takes a tenth of a run's processor time
-    # (`benchmarks/pipeline.py`).
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(*RARE_COLLECTIONS)
     with shown_streams(), ending_by_signals():
         try:
             code = _run(arguments)

@@ -73,17 +73,18 @@ class CellRangeChecker(Checker):
             for name, value in task.checker.options.items()
             if name not in POSITION_OPTIONS
         }
+        on = {name for name, value in options.items() if value != OFF}
         key: dict[str, object] = {
             "position": list(position_of(task.checker)),
             "checker": [task.checker.name, options],
         }
         if options.get("relative_tolerance"):
             key["rules_version"] = RELATIVE_RULES_VERSION
-        if not options.get("keep", OFF) == options.get("collateral", OFF) == OFF:
+        if not on.isdisjoint(("keep", "collateral")):
             key["feature_rules"] = FEATURE_RULES
-        if options.get("style") or options.get("collateral", OFF) != OFF:
+        if options.get("style") or "collateral" in on:
             key["style_rules"] = STYLE_RULES
-        if not options.get("formula_asked", OFF) == options.get("dynamic", OFF) == OFF:
+        if not on.isdisjoint(("formula_asked", "dynamic")):
             key["question"] = task.instruction
         return key
 

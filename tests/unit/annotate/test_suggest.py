@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
+import click
 import pytest
 
 from judge.annotate.answers import MAX_SESSIONS, ProgramRuns
 from judge.annotate.casebook import CaseData
 from judge.annotate.gold import GoldMaker
 from judge.annotate.idea import Idea
-from judge.annotate.suggest import ENOUGH_KILLS, Suggestion, suggest
-from judge.cli.annotate_suggest import _say_left_out, _summarise
+from judge.annotate.suggest import ENOUGH_KILLS, Progress, Suggestion, suggest
+from judge.cli.annotate_suggest import _say_left_out, _Search, _summarise
+from judge.cli.annotate_suggest import suggest as suggest_command
 from judge.errors import SandboxError
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
@@ -141,8 +145,13 @@ def play(request: RunRequest) -> RunResult:
     return absolute(request) if "victim" in request.program else double(request)
 
 
-def killing(*references: str, only: tuple[str, ...] = ()) -> list[Suggestion]:
-    maker = GoldMaker(Recalculator([], mode="never"), ScriptedSandbox([play] * 500))
+def killing(
+    *references: str,
+    only: tuple[str, ...] = (),
+    step: Callable[[RunRequest], RunResult] = play,
+    more: Sequence[Idea] = (),
+) -> list[Suggestion]:
+    maker = GoldMaker(Recalculator([], mode="never"), ScriptedSandbox([step] * 500))
     return list(
         suggest(
             TASK,
@@ -151,6 +160,7 @@ def killing(*references: str, only: tuple[str, ...] = ()) -> list[Suggestion]:
             references=[program(name) for name in references],
             only=only,
             victims={"mine": program("victim")},
+            more=more,
         )
     )
 
@@ -235,16 +245,7 @@ def test_a_value_where_the_gold_holds_an_error_is_shown_to_a_person_and_a_blank_
             last = value if victim else "#N/A"
             return wrote(table(("number", "double"), (1, 2), (2, 4), (3, 6), (4, last)))
 
-        maker = GoldMaker(Recalculator([], mode="never"), ScriptedSandbox([run] * 30))
-        found = suggest(
-            TASK,
-            BASE,
-            maker,
-            references=[program("a"), program("b")],
-            only=["negative"],
-            victims={"mine": program("victim")},
-        )
-        return list(found)
+        return killing("a", "b", only=("negative",), step=run)
 
     (shown,) = answers(8)
     assert shown.state == "contested"
@@ -364,18 +365,7 @@ def test_what_kills_is_told_apart_from_what_was_tried_with_it(
         Idea(f"model {row}", f"row {row}", (put(row, 1, -7 if row in killing_rows else 70 + row),))
         for row in (2, 3, 4, 5)
     ]
-    maker = GoldMaker(Recalculator([], mode="never"), ScriptedSandbox([play] * 100))
-    found = list(
-        suggest(
-            TASK,
-            BASE,
-            maker,
-            references=[program("a"), program("b")],
-            only=["none"],
-            victims={"mine": program("victim")},
-            more=ideas,
-        )
-    )
+    found = killing("a", "b", only=("none",), more=ideas)
     assert {each.idea.title for each in found} == {each.title for each in ideas}
     assert {each.idea.title for each in found if not each.rejected} == {
         f"row {row}" for row in killing_rows
@@ -399,19 +389,7 @@ def test_ideas_that_make_errors_are_done_with_together_once_enough_are_shown() -
         for size in (60, 70, 80)
         for row in (2, 3, 4)
     ]
-    sandbox = ScriptedSandbox([run] * 200)
-    maker = GoldMaker(Recalculator([], mode="never"), sandbox)
-    found = list(
-        suggest(
-            TASK,
-            BASE,
-            maker,
-            references=[program("a"), program("b")],
-            only=["none"],
-            victims={"mine": program("victim")},
-            more=ideas,
-        )
-    )
+    found = killing("a", "b", only=("none",), step=run, more=ideas)
     shown = [each for each in found if not each.rejected]
     assert len(shown) == ENOUGH_KILLS
     assert all("becomes an error in 1 cells" in each.contested for each in shown)
@@ -425,15 +403,24 @@ def test_the_proposals_of_a_chat_model_are_not_tried_together() -> None:
         Idea(mutator, f"row {row}", (put(row, 1, 70 + row),))
         for row, mutator in ((2, "model"), (3, "other"), (4, "another"), (5, "model"))
     ]
-    maker = GoldMaker(Recalculator([], mode="never"), ScriptedSandbox([play] * 100))
-    found = suggest(
-        TASK,
-        BASE,
-        maker,
-        references=[program("a"), program("b")],
-        only=["none"],
-        victims={"mine": program("victim")},
-        more=ideas,
-    )
+    found = killing("a", "b", only=("none",), more=ideas)
     together = {each.idea.title: "tried with others" in each.rejected for each in found}
     assert together == {"row 2": False, "row 3": True, "row 4": True, "row 5": False}
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_only_an_interrupted_search_says_how_far_it_came(
+    interrupted: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def search(_: object, __: str, ___: object, progress: _Search) -> Iterator[Suggestion]:
+        progress(Progress(examined=44, ideas=50, shown=0, contradictions=()))
+        yield from ()
+        if interrupted:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("judge.cli.annotate_suggest._suggestions", search)
+    monkeypatch.setattr("judge.annotate.Annotator", lambda *_, **__: nullcontext())
+    expected = pytest.raises(click.Abort) if interrupted else nullcontext()
+    with expected:
+        suggest_command.main(["sample", "1001"], standalone_mode=False)
+    assert ("interrupted after 44 of 50 ideas" in capsys.readouterr().err) is interrupted

@@ -12,8 +12,9 @@ from typing import NoReturn
 import pytest
 
 from judge.api.options import JudgingOptions
-from judge.api.resources import RARE_COLLECTIONS, JudgingResources
+from judge.api.resources import JudgingResources
 from judge.cluster.session import ClusterExecutorFactory
+from judge.collector import RARE_COLLECTIONS
 from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.sandbox.select import check_runs_solutions
