@@ -23,13 +23,13 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from judge.api.workbooks import Engines
+from judge.api.comparing import Engines
 from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.checker import other_cases
 from judge.compare.cells.collateral import Harm, find_collateral
 from judge.compare.cells.comparison import Dynamic
 from judge.compare.cells.dynamic import constant_answer, measure_dynamic
-from judge.compare.cells.dynamic_finding import DynamicFinding
+from judge.compare.cells.figures import DynamicFinding
 from judge.compare.cells.requested_formula import asked_of
 from judge.compare.cells.sides import ScopeSources
 from judge.compare.profiles import get_profile

@@ -60,7 +60,7 @@ from judge.suites.layouts import (
     outputs_in,
     programs_in,
 )
-from judge.suites.locate import certified_files, locate_suite, whole_source
+from judge.suites.load import certified_files, locate_suite, whole_source
 from judge.suites.outputs import FoundOutputs
 from judge.suites.submissions import (
     SubmissionFacts,

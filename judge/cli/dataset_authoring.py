@@ -17,12 +17,11 @@ import click
 from judge import api
 from judge.authoring import card
 from judge.authoring.codabench import eval_yaml, export_codabench
-from judge.authoring.draft import SuiteDraft
+from judge.authoring.draft import ReviewStatus, State, SuiteDraft
 from judge.authoring.export import choose, export_corrected, export_suite
 from judge.authoring.harbor import HarborImages, export_harbor
 from judge.authoring.kinds import PROPOSED, DraftTask, given_options, kind_named, kind_names
 from judge.authoring.proposals.propose import Proposal, Proposals, text_of
-from judge.authoring.review import ReviewStatus, State
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
     by_option,
@@ -40,7 +39,7 @@ from judge.files.writing import naming_what_is_written, write_whole
 from judge.files.yaml_documents import read_yaml
 from judge.suites import load_suite
 from judge.suites.corrections import corrected_suite
-from judge.suites.locate import SHIPPED, data_folder, load_sources
+from judge.suites.load import SHIPPED, data_folder, load_sources
 from judge.suites.validate import SuiteFinding
 
 harbor_options = together(

@@ -37,7 +37,7 @@ from judge.sandbox.contract import (
     RunStatus,
     SandboxSession,
 )
-from judge.suites.answer_files import read_answer
+from judge.suites.folders import read_answer
 
 NO_CODE = "the reply holds no code"
 _TYPED = "typed"

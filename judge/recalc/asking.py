@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from judge.errors import RecalcError
 from judge.recalc.contract import (
+    LIBREOFFICE,
     CrashedError,
     Dialect,
     Engine,
@@ -18,7 +19,6 @@ from judge.recalc.contract import (
     TeamedEngine,
 )
 from judge.recalc.explaining import EngineWord
-from judge.recalc.names import LIBREOFFICE
 from judge.recalc.support import Reads
 from judge.recalc.trust import PAIR_ENGINES
 from judge.workbook.cell import CellRange, CellRef

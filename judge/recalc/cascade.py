@@ -30,9 +30,8 @@ from judge.recalc.belief import (
     pattern,
     possible_words,
 )
-from judge.recalc.contract import Engine
+from judge.recalc.contract import FORMULAS, LIBREOFFICE, Engine
 from judge.recalc.explaining import Explanation, address
-from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.support import Support
 from judge.recalc.trust import PAIR_ENGINES, TrustTable
 from judge.workbook.cell import CellRef, CellValue, ErrorValue

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from judge.replies.reasoning import answer_of
+from judge.replies.extract import answer_of
 from judge.replies.relaxed import MAX_DEPTH, NotLiteralError, read_literal
 
 MAX_ANSWER_CHARS = 4_000_000

@@ -14,7 +14,7 @@ from judge.core.score import ScoreTable
 from judge.core.task import CheckerSpec, Task
 from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.suites.formats import SuiteFormat, format_named
-from judge.suites.locate import shown_source
+from judge.suites.load import shown_source
 
 
 @dataclass(frozen=True)

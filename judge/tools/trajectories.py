@@ -1,7 +1,7 @@
 """Reads trajectories of agents: ATIF, Inspect's messages, SWE-agent's ``.traj``.
 
 A trajectory becomes an episode of tools: turns, calls, results, tokens. Facts that a format does
-not contain are null, and are never guessed. :mod:`judge.tools.atif` writes trajectories.
+not contain are null, and are never guessed. :mod:`judge.api.trajectories` writes trajectories.
 
 All input is untrusted: lengths are limited, and a field of the wrong type counts as missing.
 

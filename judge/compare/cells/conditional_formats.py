@@ -24,6 +24,8 @@ from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 from judge.workbook.sheets.sheet_tail import ConditionalRule
 from judge.workbook.styles.conditional import (
+    AGGREGATES,
+    UNDRAWN,
     RuleWork,
     Segment,
     SpokenRule,
@@ -32,7 +34,6 @@ from judge.workbook.styles.conditional import (
     segments,
     spoken_rules,
 )
-from judge.workbook.styles.rule_formulas import AGGREGATES, UNDRAWN
 from judge.workbook.styles.style_sheet import (
     CellStyle,
     Fill,

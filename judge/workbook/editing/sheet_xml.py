@@ -14,7 +14,7 @@ from judge.formulas.shift import shift_formula
 from judge.workbook.address import Window, cell_name, parse_cell, parse_window
 from judge.workbook.cell import ErrorValue
 from judge.workbook.cell_values import write_string
-from judge.workbook.editing.contents import CellContent, Formula
+from judge.workbook.editing.cells import CellContent, Formula
 from judge.workbook.editing.parts import (
     QUOTED,
     attribute,

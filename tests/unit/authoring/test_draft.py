@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from judge.authoring.draft import SuiteDraft
+from judge.authoring.draft import State, SuiteDraft
 from judge.authoring.export import choose, export_suite
-from judge.authoring.review import State
 from judge.authoring.workbook_kind import TaskFields
 from judge.cli.main import judge
 from judge.compare.cells.options import position_of
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.grading.store import RunDirectory
 from judge.suites import Suite, load_suite
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.suites.validate import validate_suite
 
 Run = Callable[..., Result]

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.evidence import Sample, fold_of, pair_word, tally, trust_data
 from judge.formulas.shapes import Call, calls
 from judge.recalc.belief import WITNESSES, believe, is_settled, pattern, possible_words
-from judge.recalc.names import EMBEDDED, LIBREOFFICE
+from judge.recalc.contract import EMBEDDED, LIBREOFFICE
 from judge.recalc.trust import PAIR, read_table, trust_table
 from judge.workbook.cell import CellValue, ErrorValue
 

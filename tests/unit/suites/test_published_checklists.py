@@ -24,7 +24,7 @@ from judge.inference.desktop.setting import desktop_task
 from judge.inference.prompt import PromptFields, Template, build_prompt
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.suites.answer_files import read_answer
+from judge.suites.folders import read_answer
 from judge.suites.formats import SolutionPaths
 from judge.suites.load import load_suite
 from judge.suites.outputs import find_outputs

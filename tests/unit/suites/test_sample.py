@@ -19,8 +19,8 @@ from judge.compare.cells.options import position_of
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.suites import Suite, load_suite
-from judge.suites.locate import SHIPPED
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.load import SHIPPED
+from judge.suites.spreadsheetbench import InstructionType
 from judge.suites.submissions import load_submissions
 from tests.conftest import REPOSITORY
 
