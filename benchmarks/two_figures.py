@@ -38,7 +38,7 @@ from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.store import RunDirectory
 from judge.report.load import load_run
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from judge.workbook.reader import Workbook, open_workbook
 
 _Results = dict[tuple[str, int], CaseResult]

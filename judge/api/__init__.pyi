@@ -80,10 +80,10 @@ from judge.sandbox import probe_sandboxes as probe_sandboxes
 from judge.sandbox.backends.verifier import build_verifier_image as build_verifier_image
 from judge.sandbox.backends.verifier import verifier_tag as verifier_tag
 from judge.sandbox.build import build_all as build_all
-from judge.suites.load import load_suite as load_suite
-from judge.suites.load import source_of_digest as source_of_digest
-from judge.suites.load import whole_source as whole_source
 from judge.suites.submissions import load_submissions as load_submissions
+from judge.suites.suite import load_suite as load_suite
+from judge.suites.suite import source_of_digest as source_of_digest
+from judge.suites.suite import whole_source as whole_source
 from judge.suspects.model import document_of as document_of
 from judge.suspects.model import read_suspects as read_suspects
 from judge.suspects.model import write_suspects as write_suspects

@@ -22,12 +22,12 @@ from judge.api.reporting import (
     suspicions_in,
 )
 from judge.api.resources import JudgingResources
-from judge.core.conversation import recorded_usage
 from judge.core.records.runs import (
     JudgingRules,
     RunDocument,
     SandboxIdentity,
     SuiteIdentity,
+    recorded_usage,
 )
 from judge.errors import StoreError, SubmissionError, UsageError
 from judge.files.documents import utc_now
@@ -60,7 +60,6 @@ from judge.suites.layouts import (
     outputs_in,
     programs_in,
 )
-from judge.suites.load import certified_files, locate_suite, whole_source
 from judge.suites.outputs import FoundOutputs
 from judge.suites.submissions import (
     SubmissionFacts,
@@ -70,6 +69,7 @@ from judge.suites.submissions import (
     load_submissions,
     submission_record,
 )
+from judge.suites.suite import certified_files, locate_suite, whole_source
 from judge.version import __version__
 
 

@@ -323,3 +323,12 @@ def recorded_program(record: Mapping[str, Any]) -> str | None:
     if isinstance(reply, str) and reply != text and extract(reply).code == text:
         return text
     return extract(text).code
+
+
+MAX_ANSWER_CHARS = 4_000_000
+"""At most this many characters of a reply are read: the last ones, since the answer is there."""
+
+
+def bounded_reply(reply: str) -> str:
+    """Returns the part of a reply that is read: at most its last :data:`MAX_ANSWER_CHARS`."""
+    return reply[-MAX_ANSWER_CHARS:]

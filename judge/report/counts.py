@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, median
 
-from judge.core.conversation import RecordedUsage
 from judge.core.records.cases import CaseComparison
 from judge.core.records.reports import (
     ChartsReport,
@@ -22,6 +21,7 @@ from judge.core.records.reports import (
     ScopeReport,
     UsageReport,
 )
+from judge.core.records.runs import RecordedUsage
 from judge.core.verdict import CaseResult, Verdict
 from judge.report.two_figures import (
     CollateralTally,

@@ -38,8 +38,7 @@ from judge.serve.store.ids import new_id
 from judge.serve.store.words import Level, PhaseState, SuiteRole, Visibility
 from judge.suites.corrections import corrected_suite
 from judge.suites.folders import regular_files
-from judge.suites.load import load_suite
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 
 PUBLIC_SPLIT = "public"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}", re.ASCII)

@@ -52,10 +52,9 @@ from judge.serve.store.folder import DataFolder, ReceivedBody, StoredBody
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Kind, PhaseState, Role, Scope, SuiteRole
 from judge.suites.archive import ZipRefusedError, extract_zip
-from judge.suites.load import load_suite
 from judge.suites.outputs import find_outputs
 from judge.suites.submissions import iterate_submissions
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 
 MAX_LINES_BYTES = 64 << 20
 MAX_LINE_BYTES = 1 << 20

@@ -17,8 +17,7 @@ from judge.files.documents import written
 from judge.files.paths import GivenPath, as_path
 from judge.files.writing import naming_what_is_written, write_whole
 from judge.files.yaml_documents import dump_yaml, read_yaml
-from judge.suites.load import data_folder
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, data_folder
 from judge.workbook.address import cell_name, parse_cell
 from judge.workbook.cell import CellRef, CellValue
 from judge.workbook.editing.cells import (
