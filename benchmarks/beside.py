@@ -45,10 +45,11 @@ for task in suite.tasks[:int(sys.argv[2])]:
 """
 
 
-STARTED = (
-    "score run report compare-runs view rejudge audit verify compare facts recalc engines infer"
-    " desktop dataset annotate hack cluster sandbox doctor"
-).split()  # the commands whose start is measured
+STARTED = [  # the commands whose start is measured
+    *("score", "run", "report", "compare-runs", "view", "rejudge", "audit", "verify", "compare"),
+    *("facts", "recalc", "engines", "infer", "desktop", "dataset", "annotate", "hack", "cluster"),
+    *("sandbox", "doctor"),
+]
 
 
 def commands(root: Path, data: Path, limit: int, out: Path) -> dict[str, list[str]]:
