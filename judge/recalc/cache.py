@@ -186,9 +186,9 @@ def _text(value: Any) -> str:
 
 def _ref(sheet: Any, row: Any, column: Any) -> CellRef:
     if type(row) is not int or type(column) is not int:
-        raise TypeError("not the place of a cell")
+        raise TypeError("not the position of a cell")
     if not (0 < row <= MAX_ROW and 0 < column <= COLUMN_MASK):
-        raise ValueError("not the place of a cell")
+        raise ValueError("not the position of a cell")
     return CellRef(_text(sheet), row, column)
 
 
@@ -231,7 +231,7 @@ def _unpacked(kind: str, value: Any) -> CellValue:
 LEDGER = "written"
 
 KEPT_SHARE = 0.75
-"""Share of the limit that is kept when it is exceeded; the least recently used entries go."""
+"""If the limit is exceeded, the least recently used entries are removed, down to this share."""
 
 ABANDONED_S = 3600.0
 """Age from which a partly written file counts as left over from a process that ended."""
