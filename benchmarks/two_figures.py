@@ -29,7 +29,7 @@ from judge.compare.cells.checker import other_cases
 from judge.compare.cells.collateral import Harm, find_collateral
 from judge.compare.cells.comparison import Dynamic
 from judge.compare.cells.dynamic import constant_answer, measure_dynamic
-from judge.compare.cells.figures import DynamicFinding
+from judge.compare.cells.dynamic_finding import DynamicFinding
 from judge.compare.cells.requested_formula import asked_of
 from judge.compare.cells.sides import ScopeSources
 from judge.compare.profiles import get_profile

@@ -1,7 +1,6 @@
 from judge.api.commands import ArrivalScorer as ArrivalScorer
 from judge.api.commands import run as run
 from judge.api.commands import score as score
-from judge.api.commands import verify as verify
 from judge.api.comparing import compare_at_position as compare_at_position
 from judge.api.comparing import compare_by_board as compare_by_board
 from judge.api.comparing import compare_by_checklist as compare_by_checklist
@@ -29,11 +28,12 @@ from judge.api.reporting import check_expectations as check_expectations
 from judge.api.runs import compare_runs as compare_runs
 from judge.api.runs import make_audit as make_audit
 from judge.api.runs import read_audit as read_audit
-from judge.api.suspecting import outputs_of as outputs_of
-from judge.api.suspecting import suspects as suspects
 from judge.api.tools import check_tools as check_tools
 from judge.api.trajectories import import_trajectories as import_trajectories
 from judge.api.trajectories import write_atif as write_atif
+from judge.api.verifying import outputs_of as outputs_of
+from judge.api.verifying import suspects as suspects
+from judge.api.verifying import verify as verify
 from judge.cluster.certificates import make_certificates as make_certificates
 from judge.cluster.config import at_address as at_address
 from judge.cluster.engine.programs import serve_scheduler as serve_scheduler

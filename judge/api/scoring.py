@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from judge.api.options import JudgingOptions, ScoreOptions
 from judge.api.progress import Progress
@@ -60,7 +61,6 @@ from judge.suites.layouts import (
     outputs_in,
     programs_in,
 )
-from judge.suites.outputs import FoundOutputs
 from judge.suites.submissions import (
     SubmissionFacts,
     SubmissionIndex,
@@ -71,6 +71,9 @@ from judge.suites.submissions import (
 )
 from judge.suites.suite import certified_files, locate_suite, whole_source
 from judge.version import __version__
+
+if TYPE_CHECKING:
+    from judge.suites.outputs import FoundOutputs
 
 
 @dataclass(frozen=True, slots=True)

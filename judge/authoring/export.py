@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judge.authoring.draft import State, SuiteDraft
+from judge.authoring.draft import SuiteDraft
 from judge.authoring.kinds import DraftTask
+from judge.authoring.review import State
 from judge.core.task import Task
 from judge.errors import UsageError
 from judge.files.documents import dump_json

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judge.authoring.draft import ReviewStatus
+from judge.authoring.review import ReviewStatus
 from judge.core.task import Task
 from judge.errors import SuiteError, UsageError
 

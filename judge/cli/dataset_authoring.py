@@ -17,11 +17,12 @@ import click
 from judge import api
 from judge.authoring import card
 from judge.authoring.codabench import eval_yaml, export_codabench
-from judge.authoring.draft import ReviewStatus, State, SuiteDraft
+from judge.authoring.draft import SuiteDraft
 from judge.authoring.export import choose, export_corrected, export_suite
 from judge.authoring.harbor import HarborImages, export_harbor
 from judge.authoring.kinds import PROPOSED, DraftTask, given_options, kind_named, kind_names
 from judge.authoring.proposals.propose import Proposal, Proposals, text_of
+from judge.authoring.review import ReviewStatus, State
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
     by_option,

@@ -204,7 +204,7 @@ class ReportBuilder:
             further["scope"] = scope
         if (charts := tally.charts.report()) is not None:
             further["charts"] = charts
-        if (points := tally.points.report()) is not None:
+        if tally.points is not None and (points := tally.points.report()) is not None:
             further["points"] = points
         if (usage := tally.usage.report()) is not None:
             further["usage"] = usage

@@ -24,7 +24,7 @@ from judge.suites.corrections import (
 from judge.suites.gold_corrections import stored_value
 from judge.suspects.model import CaseFiles
 from judge.workbook.cell import CellRef
-from judge.workbook.editing.cells import Formula, SetCell, address, content_to_json
+from judge.workbook.editing.sheet_xml import Formula, SetCell, address, content_to_json
 from judge.workbook.position import match_sheet, parse_position
 from judge.workbook.reader import Workbook, open_workbook
 

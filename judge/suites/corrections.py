@@ -20,12 +20,7 @@ from judge.files.yaml_documents import dump_yaml, read_yaml
 from judge.suites.suite import Suite, data_folder
 from judge.workbook.address import cell_name, parse_cell
 from judge.workbook.cell import CellRef, CellValue
-from judge.workbook.editing.cells import (
-    Formula,
-    address,
-    content_from_json,
-    content_to_json,
-)
+from judge.workbook.editing.sheet_xml import Formula, address, content_from_json, content_to_json
 from judge.workbook.position import parse_position
 
 

@@ -25,11 +25,8 @@ from judge.suites.corrections import (
     shown_value,
 )
 from judge.workbook.cell import CellRange, CellRef, CellValue
-from judge.workbook.editing.cells import (
-    SetCell,
-    address,
-    set_cells,
-)
+from judge.workbook.editing.cells import set_cells
+from judge.workbook.editing.sheet_xml import SetCell, address
 from judge.workbook.reader import Workbook, open_workbook
 
 CORRECTED_FOLDER = "corrected-golds"

@@ -18,6 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
+from pkgutil import resolve_name
 
 from judge.compare.registry import check_options
 from judge.core.score import ScoreTable
@@ -27,7 +28,6 @@ from judge.files.documents import read_json, written
 from judge.files.paths import cache_folder, shipped_folder, state_folder
 from judge.files.writing import write_whole
 from judge.files.yaml_documents import read_yaml
-from judge.suites.archive import ARCHIVE_SUFFIXES, unpack_once
 from judge.suites.formats import (
     SuiteFormat,
     definition_names,
@@ -226,6 +226,11 @@ def file_digest(path: Path) -> bytes:
         ) from error
 
 
+ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip")
+
+_UNPACK = "judge.suites.archive:unpack_once"
+"""Imported for suites in an archive."""
+
 SAMPLE = "sample"
 """Name of the suite that ships with the judge."""
 
@@ -361,7 +366,7 @@ def _in_file(path: Path) -> Located:
         name = path.name
         for suffix in ARCHIVE_SUFFIXES:
             name = name.removesuffix(suffix)
-        return _in_folder(unpack_once(path, cache_folder() / "archives"), name)
+        return _in_folder(resolve_name(_UNPACK)(path, cache_folder() / "archives"), name)
     names = definition_names()
     raise SuiteError(
         f"{path} is not a suite",

@@ -22,13 +22,13 @@ from judge.workbook.address import (
     parse_cell,
 )
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
-from judge.workbook.editing.cells import (
+from judge.workbook.editing.cells import set_cells
+from judge.workbook.editing.sheet_xml import (
     CellContent,
     Formula,
     SetCell,
     address,
     content_from_json,
-    set_cells,
 )
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.position import match_sheet

@@ -25,7 +25,7 @@ from judge.compare.cells.changes import (
     value_changes,
 )
 from judge.compare.cells.comparison import Dynamic, Reason
-from judge.compare.cells.figures import DynamicFinding, Trial, kind_of
+from judge.compare.cells.dynamic_finding import DynamicFinding, Trial, kind_of
 from judge.compare.cells.requested_formula import Asked, new_formulas
 from judge.compare.cells.sides import RangeSide, ScopeSources
 from judge.compare.cells.value import comparator
@@ -42,7 +42,8 @@ from judge.workbook.dependency import (
     FormulaIndex,
     dependencies_or_doubt,
 )
-from judge.workbook.editing.cells import SetCell, set_cells
+from judge.workbook.editing.cells import set_cells
+from judge.workbook.editing.sheet_xml import SetCell
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.facts.references import areas_of
 from judge.workbook.position import same_sheet

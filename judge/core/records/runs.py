@@ -345,7 +345,7 @@ def served_model(run: RunDocument) -> str | None:
 # -- what requests for a submission cost --------------------------------------------------------
 #
 # ``judge infer`` records the cost of its requests with each submission. A file of solutions may
-# come from anywhere, and its fields are kept unchanged: a field of the wrong type counts as unknown.
+# come from anywhere. Its fields are kept unchanged: a field of the wrong type counts as unknown.
 
 _MAX_NUMBER = 2**63
 

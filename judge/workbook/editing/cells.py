@@ -11,12 +11,10 @@ import datetime as dt
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from judge.errors import UsageError, WorkbookError
+from judge.errors import WorkbookError
 from judge.workbook.address import Window, cell_name, parse_window
-from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
+from judge.workbook.cell import Cell, CellRange, CellRef
 from judge.workbook.editing.parts import (
     QUOTED,
     attribute,
@@ -27,7 +25,7 @@ from judge.workbook.editing.parts import (
     with_attribute,
     without_part,
 )
-from judge.workbook.editing.sheet_xml import NewContent, SheetXml
+from judge.workbook.editing.sheet_xml import CellContent, NewContent, SetCell, SheetXml, address
 from judge.workbook.number_formats import is_date_format
 from judge.workbook.reader import Workbook, filling_cells, open_workbook
 from judge.workbook.xml_parts import relationships, scan_part
@@ -280,82 +278,3 @@ def _table_headings(workbook: Workbook, part: str) -> list[Window]:
         if link.kind == "table" and link.target in workbook.package:
             scan_part(workbook.package, link.target, on_start)
     return windows
-
-
-ERROR_CODES = frozenset(
-    {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#SPILL!", "#CALC!"}
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Formula:
-    """A formula as the content of a cell; ``text`` has no leading ``=``."""
-
-    text: str
-
-
-CellContent = CellValue | Formula
-
-
-@dataclass(frozen=True, slots=True)
-class SetCell:
-    """An edit of one cell: its content, its format, or both.
-
-    Attributes:
-        ref: the cell; the sheet by its real name.
-        content: the value or formula; None empties the cell.
-        style: index of the cell format to give it; None keeps the cell's own.
-        fill: colour of its background as ``RRGGBB``; None keeps it.
-    """
-
-    ref: CellRef
-    content: CellContent
-    style: int | None = None
-    fill: str | None = None
-
-
-def address(ref: CellRef) -> str:
-    """The address of a cell with its sheet, quoted as in a formula."""
-    name = ref.sheet.replace("'", "''")
-    return f"'{name}'!{cell_name(ref.row, ref.column)}"
-
-
-def content_to_json(content: CellContent) -> Any:
-    """Converts a cell's content to plain data for JSON that keeps its type."""
-    match content:
-        case Formula():
-            return {"formula": content.text}
-        case ErrorValue():
-            return {"error": content.code}
-        case dt.datetime() | dt.date():
-            return {"date": content.isoformat()}
-        case dt.time():
-            return {"time": content.isoformat()}
-        case dt.timedelta():
-            return {"seconds": content.total_seconds()}
-        case _:
-            return content
-
-
-def content_from_json(value: Any) -> CellContent:
-    """Reads a cell's content from the JSON form.
-
-    Raises:
-        UsageError: the value is not the content of a cell.
-    """
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, dict) and len(value) == 1:
-        ((kind, text),) = value.items()
-        match kind:
-            case "formula":
-                return Formula(str(text))
-            case "error":
-                return ErrorValue(str(text))
-            case "date":
-                return dt.datetime.fromisoformat(str(text))
-            case "time":
-                return dt.time.fromisoformat(str(text))
-            case "seconds":
-                return dt.timedelta(seconds=float(text))
-    raise UsageError(f"not the content of a cell: {value!r}")

@@ -19,7 +19,7 @@ from judge.compare.cells.collateral import Collateral, Harm, find_collateral
 from judge.compare.cells.comparison import Comparison, DifferenceClass, Dynamic, Reason
 from judge.compare.cells.computing import NoEngines, compute_and_check
 from judge.compare.cells.dynamic import constant_answer, measure_dynamic
-from judge.compare.cells.figures import DynamicFinding
+from judge.compare.cells.dynamic_finding import DynamicFinding
 from judge.compare.cells.options import range_spec
 from judge.compare.cells.render import comparison_to_json
 from judge.compare.cells.requested_formula import Asked, asked_of

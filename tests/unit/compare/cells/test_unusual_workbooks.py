@@ -18,7 +18,7 @@ from openpyxl.worksheet.table import Table
 from judge.compare.cells.collateral import find_collateral
 from judge.compare.cells.comparison import Dynamic, Reason
 from judge.compare.cells.dynamic import measure_dynamic
-from judge.compare.cells.figures import DynamicFinding
+from judge.compare.cells.dynamic_finding import DynamicFinding
 from judge.compare.cells.requested_formula import Asked
 from judge.compare.cells.sides import OtherCase, ScopeSources
 from judge.compare.profiles import get_profile
