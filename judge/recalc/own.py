@@ -21,7 +21,7 @@ from judge.formulas.lexer import texts_of
 from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import Call, Node, tree
-from judge.recalc.agreement import same_value
+from judge.recalc.agreement import Overruled, same_value
 from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
 from judge.recalc.contract import JUDGE
 from judge.recalc.conversions import UnsureError
@@ -30,7 +30,6 @@ from judge.recalc.criteria import Cells, Scalar
 from judge.recalc.dates_and_units import ADD_IN, DATE_AND_UNIT_FUNCTIONS
 from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
-from judge.recalc.voting import Overruled
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk

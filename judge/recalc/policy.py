@@ -8,7 +8,9 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pkgutil import resolve_name
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import judge.formulas
 import judge.recalc
@@ -21,9 +23,8 @@ from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.references import references
 from judge.formulas.traits import traits
-from judge.recalc.asking import Question
+from judge.recalc.asking import CascadeResult, CellVotes, Question
 from judge.recalc.cache import ResultCache
-from judge.recalc.cascade import Cascade, CascadeResult, CellVotes
 from judge.recalc.contract import JUDGE, Dialect, Engine, EngineUnavailableError, Mode
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
@@ -63,6 +64,9 @@ from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies_o
 from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.reader import Workbook, sheet_formulas
 from judge.workbook.xml_parts import whole_number
+
+if TYPE_CHECKING:
+    from judge.recalc.cascade import Cascade
 
 DEFAULT_TIMEOUT_S = 60.0
 """Processor seconds that one engine may take for one workbook."""
@@ -206,9 +210,17 @@ class Recalculator:
         self._cache = cache if cache is not None else ResultCache()
         self._lenient = lenient_names
         self._missing = missing
-        self._cascade = Cascade(self._engines, trust if trust is not None else trust_table())
+        self._trust = trust
         self._identity: tuple[str, ...] | None = None
         self._lock = threading.Lock()
+
+    @functools.cached_property
+    def _cascade(self) -> Cascade:
+        """Imported and made for the first cell that needs an engine."""
+        cascade: Cascade = resolve_name("judge.recalc.cascade:Cascade")(
+            self._engines, self._trust if self._trust is not None else trust_table()
+        )
+        return cascade
 
     @property
     def engines(self) -> tuple[Engine, ...]:

@@ -20,6 +20,7 @@ from judge.core.records.reports import (
     GroupSharesReport,
     KeptReport,
     Latencies,
+    PointsReport,
     ScopeReport,
     UsageReport,
 )
@@ -106,6 +107,12 @@ MAX_NAMED = 20
 def _of_figures(name: str) -> Any:
     """A tally or its lines; the module is imported only for runs that have the two figures."""
     return resolve_name(f"judge.report.two_figures:{name}")
+
+
+def lines_of_points(points: PointsReport | None) -> Iterator[str]:
+    """Lines of text about points; their module is imported only for runs with checklists."""
+    if points is not None:
+        yield from resolve_name("judge.report.checklists:points_lines")(points)
 
 
 class ScopeTally:
