@@ -71,6 +71,9 @@ def _by_columns(sheet: str, members: list[CellRef]) -> Iterable[CellRange]:
         yield CellRange(sheet, span[0], first, span[1], last)
 
 
+_BRIDGED_ROWS = 64
+
+
 def _runs(rows: list[int]) -> Iterable[tuple[int, int]]:
     start = previous = rows[0]
     for row in rows[1:]:
@@ -79,9 +82,6 @@ def _runs(rows: list[int]) -> Iterable[tuple[int, int]]:
             start = row
         previous = row
     yield start, previous
-
-
-_BRIDGED_ROWS = 64
 
 
 QUICK_S = 0.3

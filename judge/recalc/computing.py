@@ -147,6 +147,10 @@ _PLACES = frozenset(("ROW", "ROWS", "COLUMN", "COLUMNS", "ADDRESS", "INDIRECT", 
 _ROW_NUMBER = re.compile(r"(?<=[A-Za-z$])[0-9]+")
 
 
+_EVERYTHING = Window(1, 1, 1 << 21, 1 << 15)
+"""Used range of a sheet that cannot be read: none of its cells counts as blank."""
+
+
 class BlankCells:
     """Finds the conditions of a workbook that are equivalent.
 
@@ -212,10 +216,6 @@ class BlankCells:
             except WorkbookError:
                 self._used[sheet] = _EVERYTHING
         return self._used[sheet]
-
-
-_EVERYTHING = Window(1, 1, 1 << 21, 1 << 15)
-"""Used range of a sheet that cannot be read: none of its cells counts as blank."""
 
 
 _VOLATILE = "a condition depends on a volatile function, such as TODAY"

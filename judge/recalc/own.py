@@ -465,7 +465,7 @@ def hidden_rows(workbook: Workbook, sheet: str) -> tuple[Sequence[int], Abstract
     """
     from judge.workbook.facts.book import BookFacts  # noqa: PLC0415  rarely needed
     from judge.workbook.facts.sheets import filter_of  # noqa: PLC0415
-    from judge.workbook.tree import is_on  # noqa: PLC0415
+    from judge.workbook.xml_parts import is_on  # noqa: PLC0415
 
     facts = BookFacts(workbook)
     tab = facts.tab(sheet)
@@ -606,6 +606,10 @@ def corrected_values(
     return corrections.values, frozenset(corrections.stale)
 
 
+_DIGITS = "digits"
+"""Used like the name of an engine, for cells whose value was wrong only in its last digits."""
+
+
 class _Corrections:
     """Corrects cells, and the cells that read them.
 
@@ -655,10 +659,6 @@ class _Corrections:
                 return
             if _is_other(self._taken.get(step.ref), value):
                 self.add(step.ref, value)
-
-
-_DIGITS = "digits"
-"""Used like the name of an engine, for cells whose value was wrong only in its last digits."""
 
 
 def _is_other(before: CellValue, value: CellValue) -> bool:

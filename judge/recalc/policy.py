@@ -75,6 +75,14 @@ UNKNOWN_FUNCTION = "JUDGE.UNKNOWN"
 """A function name that no engine knows; it replaces names that Excel would not know either."""
 
 
+OLDEST_EXCEL = 9
+"""Major version of Excel 2000; a writer that claims to be an older Excel is a library."""
+
+
+CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
+"""Other programs that calculate, by the names that they write into files."""
+
+
 def calculates(facts: WorkbookFacts) -> bool:
     """Whether the workbook was last written by a program that calculates, according to the file.
 
@@ -152,13 +160,6 @@ def replaced_cells(
     return refreshed_cells(workbook, ranges)
 
 
-OLDEST_EXCEL = 9
-"""Major version of Excel 2000; a writer that claims to be an older Excel is a library."""
-
-CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
-"""Other programs that calculate, by the names that they write into files."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     """The question about some cells, and the cells that need no engine.
@@ -174,6 +175,13 @@ class _Prepared:
     index: FormulaIndex
     known: Mapping[CellRef, CellValue]
     notes: tuple[str, ...]
+
+
+_NO_VALUE = ErrorValue("#VALUE!")
+"""Used for a missing value, which is treated like an error."""
+
+
+_NO_ENGINE = "no calculation engine is available"
 
 
 class Recalculator:
@@ -677,8 +685,11 @@ def _is_alone(cell: WantedCell) -> bool:
     return source.array_range is None and (source.row, source.column) == cell.ref[1:]
 
 
-_NO_VALUE = ErrorValue("#VALUE!")
-"""Used for a missing value, which is treated like an error."""
+_SHOWS_FORMULAS = frozenset(("FORMULATEXT", "ISFORMULA"))
+"""Functions that distinguish a cell with a formula from a cell with a value."""
+
+
+_READING_FORMULAS = _SHOWS_FORMULAS | SUBTOTALS
 
 
 def _hidden(
@@ -715,14 +726,6 @@ def _hidden(
             for sheet, read in (*shown, *(totaled if ref in subtotals else ()))
         )
     }
-
-
-_SHOWS_FORMULAS = frozenset(("FORMULATEXT", "ISFORMULA"))
-"""Functions that distinguish a cell with a formula from a cell with a value."""
-
-_READING_FORMULAS = _SHOWS_FORMULAS | SUBTOTALS
-
-_NO_ENGINE = "no calculation engine is available"
 
 
 def _prefixed(name: str) -> str:

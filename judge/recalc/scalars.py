@@ -90,6 +90,9 @@ class Values(Protocol):
         ...
 
 
+_COMPARISONS = frozenset(("=", "<>", "<", ">", "<=", ">="))
+
+
 class Evaluation:
     """The evaluation of one formula.
 
@@ -252,9 +255,6 @@ def _power(base: float, exponent: float) -> float | ErrorValue:
         return math.pow(base, exponent)
     except OverflowError:
         return math.inf
-
-
-_COMPARISONS = frozenset(("=", "<>", "<", ">", "<=", ">="))
 
 
 def compared(first: Scalar, second: Scalar, operator: str) -> bool:
