@@ -28,7 +28,7 @@ from judge.errors import JudgeError, WorkbookError
 from judge.formulas.traits import traits
 from judge.grading.case import CaseJudge, GradingRules, Judgement
 from judge.grading.store import CASES_FILE, RunDirectory
-from judge.recalc.contract import FORMULAS
+from judge.recalc.names import FORMULAS
 from judge.recalc.policy import DEFAULT_TIMEOUT_S, Recalculator
 from judge.recalc.select import available_engines, make_engines
 from judge.sandbox import open_sandbox

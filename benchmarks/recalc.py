@@ -28,7 +28,8 @@ from benchmarks.golds import Gold, agrees, golds, stale_golds
 from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.asking import covering
-from judge.recalc.contract import FORMULAS, Dialect, Engine
+from judge.recalc.contract import Dialect, Engine
+from judge.recalc.names import FORMULAS
 from judge.recalc.policy import Recalculator, as_read
 from judge.recalc.select import available_engines, make_engines
 from judge.sandbox import open_sandbox

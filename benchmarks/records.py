@@ -33,8 +33,9 @@ from benchmarks.remembered import RememberedEngine
 from judge.core.submission import Origin
 from judge.errors import JudgeError
 from judge.formulas.traits import traits
-from judge.recalc.contract import FORMULAS, Engine
+from judge.recalc.contract import Engine
 from judge.recalc.explaining import address
+from judge.recalc.names import FORMULAS
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import available_engines, make_engines
 from judge.recalc.trust import TrustTable, read_table, trust_table

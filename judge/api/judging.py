@@ -34,7 +34,7 @@ from judge.grading.jobs import CaseJob, Job, JudgedCase, Worker
 from judge.grading.keys import CaseKeys
 from judge.grading.running import outcome_of_output, read_output
 from judge.recalc.computing import answer_conditions
-from judge.recalc.contract import Mode
+from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator, replaced_cells, untrusted_cells
 from judge.sandbox.contract import Sandbox
 from judge.suites import Suite, load_suite

@@ -13,7 +13,7 @@ from judge.core.option import Option, Section, check_bounds
 from judge.errors import UsageError
 from judge.files.paths import GivenPath, hold_paths
 from judge.grading.options import ClusterName, GradingOptions, InsecureCluster
-from judge.recalc.contract import Mode
+from judge.recalc.names import Mode
 
 
 def cores() -> int:

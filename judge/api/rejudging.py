@@ -47,7 +47,7 @@ from judge.grading.rejudge import (
     rejudge_cases,
 )
 from judge.grading.store import MAX_WORKBOOK_BYTES, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.recalc.contract import Mode
+from judge.recalc.names import Mode
 from judge.report.identity import not_taken, trusted_values
 from judge.report.load import LoadedRun, load_run
 from judge.report.report_json import build_report

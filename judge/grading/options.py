@@ -7,7 +7,7 @@ from typing import Annotated
 
 from judge.core.limits import Limits
 from judge.core.option import Option, Section
-from judge.recalc.contract import Mode
+from judge.recalc.names import Mode
 
 ClusterName = Annotated[
     str | None,
@@ -70,7 +70,7 @@ class GradingOptions:
         Option(
             "Calculation engine.",
             Section.FORMULAS,
-            choices="judge.recalc.contract:ENGINES",
+            choices="judge.recalc.names:ENGINES",
             noun="calculation engine",
         ),
     ] = "auto"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from judge.errors import RecalcError
 from judge.formulas.shapes import Call
 from judge.recalc.contract import (
-    LIBREOFFICE,
     CrashedError,
     Dialect,
     Engine,
@@ -21,6 +20,7 @@ from judge.recalc.contract import (
     TeamedEngine,
 )
 from judge.recalc.explaining import EngineAnswer
+from judge.recalc.names import LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES
 from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.dependency import Dependencies

@@ -28,8 +28,9 @@ from judge.recalc.agreement import (
     with_logical,
 )
 from judge.recalc.asking import SECOND_OPINION_S, Asking, CascadeResult, CellVotes, Question
-from judge.recalc.contract import FORMULAS, LIBREOFFICE, Engine
+from judge.recalc.contract import Engine
 from judge.recalc.explaining import Explanation, address
+from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.support import Support
 from judge.recalc.trust import PAIR_ENGINES, TrustTable
 from judge.recalc.voting import VOTERS, is_settled, pattern, possible_votes, winner

@@ -35,8 +35,8 @@ from judge.errors import RecalcError, WorkbookError
 from judge.formulas.lexer import Kind, tokens
 from judge.formulas.references import references
 from judge.formulas.traits import traits
-from judge.recalc.contract import LIBREOFFICE
 from judge.recalc.engines import INSTALL_COMMAND, ServiceEngine
+from judge.recalc.names import LIBREOFFICE
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import NOT_XML, sheet_parts
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, Window, cell_name

@@ -1,33 +1,14 @@
-"""The interface of a calculation engine, its results and errors, and the names of all engines."""
+"""The interface of a calculation engine, and its results and errors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from judge.errors import RecalcError
 from judge.workbook.cell import CellRange, CellRef, CellValue
-
-Mode = Literal["auto", "never", "always"]
-"""Which formulas are computed: those without a trusted value, none, or all."""
-
-LIBREOFFICE = "libreoffice"
-IRONCALC = "ironcalc"
-FORMUALIZER = "formualizer"
-FORMULAS = "formulas"
-
-JUDGE = "judge"
-"""Given as the engine of values that the judge computes itself (:mod:`judge.recalc.own`)."""
-
-EMBEDDED = (IRONCALC, FORMUALIZER, FORMULAS)
-"""Engines that are Python packages and run in the solutions' interpreter."""
-
-ENGINE_NAMES = (LIBREOFFICE, *EMBEDDED)
-
-ENGINES = ("auto", *ENGINE_NAMES)
-"""Values of an option that selects an engine: the name of one, or ``auto`` for the cascade."""
 
 
 class EngineUnavailableError(RecalcError):

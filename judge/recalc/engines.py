@@ -66,7 +66,7 @@ class ServiceEngine:
     """An engine that runs in a service program inside the sandbox.
 
     Args:
-        name: one of :data:`judge.recalc.contract.ENGINE_NAMES`.
+        name: one of :data:`judge.recalc.names.ENGINE_NAMES`.
         pool: channels to the service; shared with other engines of the same program, so the caller
             that made it closes it.
         memory_bytes: how much memory one calculation may take, if the service can enforce it.

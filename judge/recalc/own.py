@@ -23,12 +23,12 @@ from judge.formulas.traits import traits
 from judge.formulas.tree import Call, Node, tree
 from judge.recalc.agreement import Overruled, same_value
 from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
-from judge.recalc.contract import JUDGE
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
 from judge.recalc.criteria import Cells, Scalar
 from judge.recalc.dates_and_units import ADD_IN, DATE_AND_UNIT_FUNCTIONS
 from judge.recalc.lookups import LOOKUP_FUNCTIONS
+from judge.recalc.names import JUDGE
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue

@@ -25,10 +25,11 @@ from judge.formulas.references import references
 from judge.formulas.traits import traits
 from judge.recalc.asking import CascadeResult, CellVotes, Question
 from judge.recalc.cache import ResultCache
-from judge.recalc.contract import JUDGE, Dialect, Engine, EngineUnavailableError, Mode
+from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
+from judge.recalc.names import JUDGE, Mode
 from judge.recalc.own import SUBTOTALS, corrected_values, followed_values, is_of_mixed_arrays
 from judge.recalc.reduction import (
     is_ascii_only,

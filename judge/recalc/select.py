@@ -10,8 +10,9 @@ from typing import Any, get_args
 from judge.errors import JudgeError, RecalcError, UsageError
 from judge.files.paths import cache_folder
 from judge.recalc.cache import ResultCache
-from judge.recalc.contract import EMBEDDED, ENGINE_NAMES, ENGINES, LIBREOFFICE, Engine, Mode
+from judge.recalc.contract import Engine
 from judge.recalc.engines import INSTALL_COMMAND, ServiceEngine, VersionBook
+from judge.recalc.names import EMBEDDED, ENGINE_NAMES, ENGINES, LIBREOFFICE, Mode
 from judge.recalc.policy import DEFAULT_TIMEOUT_S, Recalculator
 from judge.recalc.service import ServicePool
 from judge.recalc.services import program_text

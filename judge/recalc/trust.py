@@ -12,7 +12,7 @@ from typing import Any
 
 from judge.formulas.functions import PREFIX
 from judge.formulas.shapes import OF_ARRAYS, Call
-from judge.recalc.contract import FORMUALIZER, IRONCALC
+from judge.recalc.names import FORMUALIZER, IRONCALC
 
 PAIR = "pair"
 """Name of the table's entries for the cells on which IronCalc and formualizer agree."""

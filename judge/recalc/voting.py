@@ -23,7 +23,7 @@ from itertools import combinations, product
 
 from judge.formulas.shapes import Call
 from judge.recalc.agreement import same_value
-from judge.recalc.contract import LIBREOFFICE
+from judge.recalc.names import LIBREOFFICE
 from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable
 from judge.workbook.cell import CellValue, ErrorValue
 

@@ -12,8 +12,9 @@ import pytest
 
 from judge.core.limits import MIB
 from judge.errors import RecalcError
-from judge.recalc.contract import FORMUALIZER, IRONCALC, Dialect, EngineUnavailableError
+from judge.recalc.contract import Dialect, EngineUnavailableError
 from judge.recalc.engines import ServiceEngine
+from judge.recalc.names import FORMUALIZER, IRONCALC
 from judge.recalc.service import ServicePool
 from judge.recalc.services import program_text
 from judge.sandbox.contract import Sandbox, ServiceChannel

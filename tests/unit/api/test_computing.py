@@ -6,7 +6,7 @@ import pytest
 
 from judge.api.judging import ComputedWhereNeeded
 from judge.core.submission import Origin
-from judge.recalc.contract import Mode
+from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator
 from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.reader import open_workbook

@@ -14,7 +14,8 @@ from judge.compare.cells.conditions import Answers, ConditionQuestions, Question
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.recalc.computing import ScratchFormula, answer_conditions, with_formulas
-from judge.recalc.contract import PLAIN, Dialect, EngineResult, Mode
+from judge.recalc.contract import PLAIN, Dialect, EngineResult
+from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import open_recalculator
 from judge.sandbox import open_sandbox

@@ -20,17 +20,9 @@ from openpyxl.worksheet.formula import DataTableFormula
 
 from judge.core.submission import Origin
 from judge.errors import RecalcError
-from judge.recalc.contract import (
-    ENGINE_NAMES,
-    FORMUALIZER,
-    FORMULAS,
-    IRONCALC,
-    LIBREOFFICE,
-    CrashedError,
-    Dialect,
-    EngineUnavailableError,
-)
+from judge.recalc.contract import CrashedError, Dialect, EngineUnavailableError
 from judge.recalc.engines import ServiceEngine
+from judge.recalc.names import ENGINE_NAMES, FORMUALIZER, FORMULAS, IRONCALC, LIBREOFFICE
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import OFFICE_ROOT, make_engines
 from judge.recalc.service import ServicePool

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.evidence import Sample, fold_of, pair_word, tally, trust_data
 from judge.formulas.shapes import Call, calls
-from judge.recalc.contract import EMBEDDED, LIBREOFFICE
+from judge.recalc.names import EMBEDDED, LIBREOFFICE
 from judge.recalc.trust import PAIR, read_table, trust_table
 from judge.recalc.voting import VOTERS, is_settled, pattern, possible_votes, winner
 from judge.workbook.cell import CellValue, ErrorValue
