@@ -27,7 +27,10 @@ def task_record(task_id: int | str = 101, **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of the test's own."""
+    """A cache folder of the test's own, which hides the sandbox's root too.
+
+    A test that runs programs belongs in tests/e2e.
+    """
     folder = tmp_path / "cache"
     monkeypatch.setenv("JUDGE_CACHE", str(folder))
     return folder
