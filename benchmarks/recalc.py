@@ -292,7 +292,8 @@ def print_report(report: dict[str, Any]) -> None:
             f"one soffice --convert-to each: median {ms['median']:.0f} ms, p95 {ms['p95']:.0f} ms"
         )
     print(
-        f"listed separately: {report['volatile_cells']} volatile cells, stale {report['stale_golds']}"
+        f"listed separately: {report['volatile_cells']} volatile cells, "
+        f"stale {report['stale_golds']}"
     )
 
 

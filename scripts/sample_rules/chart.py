@@ -51,7 +51,7 @@ def build(case: int) -> tuple[bytes, bytes]:
 
 
 def finish(case: int) -> Finished:
-    """Returns an answer: the chart has another size and position; in the last case, it has lines."""
+    """Returns an answer whose chart has another size and position and, in the last case, lines."""
     if case == 3:
         return Finished(_drawn(case, LineChart(), "B16"), "WA")
     chart = BarChart()

@@ -19,7 +19,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class RuleTask:
-    """A task: ``build`` returns the input and the gold of a case, ``finish`` a finished workbook."""
+    """A task: ``build`` returns input and gold of a case, ``finish`` a finished workbook."""
 
     id: str
     kind: str

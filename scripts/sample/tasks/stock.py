@@ -21,7 +21,7 @@ def months(case: int) -> list[Month]:
     chance = random.Random(f"stock {case}")
     found: list[Month] = []
     for number in range(len(MONTHS)):
-        # In case 1 every month has the same products; in later cases, products appear and disappear.
+        # In case 1 every month has the same products; in later cases, products come and go.
         products = list(PRODUCTS[: ROWS[1]])
         if case > 1:
             products = chance.sample(PRODUCTS[: 9 + case], 6 + case)
