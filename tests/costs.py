@@ -90,7 +90,7 @@ class Costs:
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
     ) -> Generator[None, object, object]:
-        """A fixture that several tests share; one that is made for each test is part of the test."""
+        """A fixture that several tests share; one that each test makes is part of the test."""
         start, processes, before = self._clock(), self._processes, self._fixtures
         try:
             return (yield)
