@@ -87,7 +87,7 @@ class House:
         return self.client.request(method, f"/v1{path}", headers=headers, json=body or None)
 
     def submit(self, who: str, suite: Path, value: int) -> str:
-        """Submits finished workbooks, the golds with one cell of one case changed, and judges them."""
+        """Submits finished workbooks and judges them: golds with one cell of one case changed."""
         submission = new_id("sub")
         sha256 = hashlib.sha256(f"{who}{value}".encode()).hexdigest()
         outputs = self.server.folder.unpacked(sha256)

@@ -54,7 +54,7 @@ def opened() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def sandbox(opened: Sandbox, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Options for a real sandbox that stays open: otherwise, each of thirty commands would open one."""
+    """Options for a real sandbox that stays open; otherwise, each command would open one."""
 
     class KeptOpen:
         def __getattr__(self, name: str) -> object:

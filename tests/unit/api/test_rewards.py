@@ -180,7 +180,7 @@ def test_batches_keep_their_order_and_loops_are_not_held_up(
 
 @pytest.mark.bubblewrap
 def test_rewards_are_what_judge_score_says(suite: Suite, tmp_path: Path) -> None:
-    """Replies whose programs really run: two are right, each of the others is wrong in another way."""
+    """Replies whose programs really run: two are right, the others are wrong in different ways."""
     chosen = {("1001", 0), ("1001", 2), ("1002", 4), ("1003", 4), ("1005", 4), ("1003", 2)}
     records = [
         record

@@ -99,7 +99,7 @@ def make_suite_again(folder: Path) -> Any:
 
 @pytest.fixture(autouse=True)
 def sandbox(monkeypatch: pytest.MonkeyPatch) -> ScriptedSandbox:
-    """A sandbox in which programs print, and engines compute, text that would control a terminal."""
+    """A sandbox in which programs print, and engines compute, text to control a terminal."""
     said = ATTACK.replace("\udc9b", "").encode()
     failed = RunResult(
         RunStatus.ERROR if hasattr(RunStatus, "ERROR") else RunStatus.OK,
