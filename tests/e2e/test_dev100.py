@@ -207,7 +207,7 @@ def test_a_run_that_was_killed_and_interrupted_ends_like_one_that_was_left_alone
         return cases.read_bytes().count(b"\n") if cases.exists() else 0
 
     def signalled(number: signal.Signals, *, more: int) -> tuple[int, str]:
-        """Starts or continues the run, and sends a signal once that many more cases are on record."""
+        """Starts or continues the run; sends one signal when that many more cases are on record."""
         wanted = count() + more
         process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, start_new_session=True

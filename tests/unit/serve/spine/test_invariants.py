@@ -257,7 +257,7 @@ def test_6_the_log_only_grows(world: World) -> None:
 
 
 def test_7_keys_and_quota_at_once(world: World) -> None:
-    """Thirty requests with ten keys and a quota of four: four submissions, each with its own key."""
+    """Thirty requests with ten keys and a quota of four: four submissions with different keys."""
     change(world, sa.update(t.phase).values(per_day=4))
     client, headers = world.client(), {**world.headers("contestant"), **LINES}
 
