@@ -28,7 +28,7 @@ from judge.workbook.dependency import Search
 _NUMBER = re.compile(r"\d+")
 MAX_UPSTREAM = 3_000
 MAX_ALIKE = 10
-"""As how many cells formulas of one kind in one file count at most."""
+"""However many cells of a file hold formulas of one kind, they count as at most this many cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def samples_of(
 
 
 def _at_most(right: int, total: int) -> tuple[int, int]:
-    """Scales to few cells with the same share; a mistake among many cells is still one."""
+    """Scales down to few cells with the same share; a mistake among many cells is never lost."""
     cells = min(total, MAX_ALIKE)
     some = round(right / total * cells)
     return (cells - 1 if right < total and some == cells > 1 else some), cells

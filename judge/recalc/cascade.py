@@ -771,7 +771,7 @@ class _Inquiry:
     def _with_the_last(
         self, cell: CellRef, results: Mapping[str, CellValue], missing: frozenset[str]
     ) -> _Choice | _Open | None:
-        """The choice if only the last engine is left, which needs another one that agrees."""
+        """Decides with the last engine, ``formulas``, which needs another engine that agrees."""
         if cell in self._question.intersecting:
             return None
         if FORMULAS in missing:

@@ -234,7 +234,7 @@ def _passed_on(
 
 
 class _FreeCells:
-    """The cells that are known not to be marked, while a walk is repeated step by step.
+    """Records which cells are known not to be marked while a walk is repeated step by step.
 
     A formula cell that is not free when a later step reads it is marked already, or is part of a
     circular reference and will be marked. So each rectangle is searched only once.

@@ -1,4 +1,4 @@
-"""The published format of InfiAgent-DABench, on a suite of our own."""
+"""The published format of InfiAgent-DABench, with a suite made here."""
 
 from __future__ import annotations
 
