@@ -461,7 +461,7 @@ def read_saved(package: Package) -> dt.date | None:
 
 
 def _stated(package: Package, part: str, names: frozenset[str]) -> dict[str, str]:
-    """Texts of some elements of a part with properties; none if the part is missing or damaged."""
+    """Strings in some elements of a part with properties; none if it is missing or damaged."""
     if part not in package:
         return {}
     stated: dict[str, str] = {}

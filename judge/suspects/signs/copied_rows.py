@@ -81,7 +81,7 @@ class CopiedRows:
             Certainty.LIKELY,
             f"the gold's rows from {address_in(case.gold, cells[0])} repeat {counted(rows, 'row')} "
             "that the input already shows above them",
-            "a program that adds what is missing, or writes the answer anew, has these rows once",
+            "a program that adds what is missing, or writes the whole answer again, has these rows once",
             gold_evidence(case, cells),
         )
 

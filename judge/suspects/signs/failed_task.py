@@ -47,7 +47,7 @@ class FailedTask:
         ),
         (
             "it is also only possible if more than a third of the answer differs and neither the "
-            "question's words nor another sign speak against the gold"
+            "question's words nor another sign support the run"
         ),
         "tasks with one case, and outputs that contain errors, are not reported",
     )
