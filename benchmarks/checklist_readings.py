@@ -211,7 +211,7 @@ def print_engines(data: Path) -> None:
     for engine, computed in values.items():
         known = sum(isinstance(value, int | float) for value in computed)
         right = sum(cell.is_right(value) for cell, value in zip(cells, computed, strict=True))
-        name = "rule of belief" if engine == "auto" else engine
+        name = "weighted vote" if engine == "auto" else engine
         print(f"{name:16}{right} right, {known - right} wrong numbers, {len(cells) - known} others")
     for number, cell in enumerate(cells):
         by_engine = {engine: computed[number] for engine, computed in values.items()}

@@ -161,16 +161,16 @@ def record(measured: Iterable[Measured], engines: Sequence[Engine]) -> tuple[lis
     samples: list[Sample] = []
     alone: Counts = Counter()
     for item in measured:
-        heard = recalculator.hear(
+        answers = recalculator.votes(
             open_workbook(item.package), item.gold.ranges, origin=Origin.SOLUTION
         )
-        samples += samples_of(item.gold, heard, item.source, item.accepts)
+        samples += samples_of(item.gold, answers, item.source, item.accepts)
         for ref in item.counted:
-            words = heard[ref].typed if ref in heard else {}
-            right = [name for name, word in words.items() if item.accepts(ref, word)]
+            votes = answers[ref].typed if ref in answers else {}
+            right = [name for name, vote in votes.items() if item.accepts(ref, vote)]
             for name in (*right, *(["any"] if right else []), "cells"):
                 alone[item.source, name] += 1
-        print(f"{item.source}: {len(heard)} cells", file=sys.stderr, flush=True)
+        print(f"{item.source}: {len(answers)} cells", file=sys.stderr, flush=True)
     return samples, alone
 
 

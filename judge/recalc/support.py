@@ -67,7 +67,7 @@ class Support:
         self._spilled: AbstractSet[CellRef] | None = None
 
     def sure(self) -> AbstractSet[CellRef]:
-        """The cells in which the pair is believed if it agrees.
+        """The cells in which the pair's value is taken if the two engines agree.
 
         Everything that such a cell depends on is known: only functions for which the pair was
         always right when it agreed, without names, arrays and text beyond ASCII.

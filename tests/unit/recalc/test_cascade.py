@@ -369,7 +369,7 @@ def test_without_libreoffice_two_must_agree_or_one_be_good() -> None:
     assert ask("=TRIM(A2)", ironcalc=1, formualizer=1)[0] == 1
     assert ask("=DAY(A2)", ironcalc=4, formualizer=5)[0] == 5
     value, outcome, _ = ask("=BAHTTEXT(A2)", ironcalc=4, formualizer=5)
-    unheard = "the value depends on what libreoffice, not available here, would say"
+    unheard = "the value depends on what libreoffice, not available here, would compute"
     assert value == f"ironcalc says 4; formualizer says 5; {unheard} (BAHTTEXT)"
     assert outcome.values == {}
     assert outcome.complete  # it will not be otherwise in the next run
@@ -723,7 +723,7 @@ def test_nothing_is_kept_where_an_engine_used_up_all_the_time_there_is(
 def test_libreoffice_does_not_stand_in_for_a_pair_that_ran_out_of_time() -> None:
     outcome, _ = of_sums(1)
     assert outcome.values == {}
-    assert "depends on what formualizer and ironcalc would say" in outcome.failed[ref(1)]
+    assert "depends on what formualizer and ironcalc would compute" in outcome.failed[ref(1)]
     assert not outcome.complete
 
 
@@ -794,7 +794,7 @@ def test_a_late_answer_counts_and_a_missing_one_leaves_the_cell_open() -> None:
     outcome = timed("=SUM(A2)", words, "ironcalc", 61.0)
     assert outcome.failed == {
         ref(1): "formualizer says 5; ironcalc: took longer than 60 s; libreoffice says 9; "
-        "the value depends on what ironcalc would say (SUM)"
+        "the value depends on what ironcalc would compute (SUM)"
     }
     outcome = timed("=SUM(A2)", words | {"libreoffice": 5}, "ironcalc", 61.0)
     assert outcome.values == {ref(1): 5}

@@ -15,9 +15,11 @@ import sqlalchemy as sa
 import uvicorn
 from uvicorn.server import ServerState
 
+from judge.errors import UsageError
 from judge.serve.access.accounts import create_account
 from judge.serve.options import PlaceOptions
 from judge.serve.running import _PromptHeads, opened
+from judge.serve.store.database import Actor
 from tests.postgresql import new_database
 
 MAKING = "judge.serve.running.create_account"
@@ -102,6 +104,33 @@ def test_a_server_and_a_dispatcher_that_start_at_once_make_one_operator(
         start()
         second.join()
     assert [code is None for code in codes].count(False) == 1
+
+
+def test_one_name_that_two_administrators_take_in_the_same_moment(
+    tmp_path: Path, postgresql_url: str
+) -> None:
+    """The second sees no account of the name, waits for the first, and gets a readable error."""
+    errors: list[str] = []
+    with new_database("postgresql", tmp_path, postgresql_url) as database:
+        database.migrate()
+
+        def make() -> None:
+            try:
+                with database.writing(Actor("second")) as transaction:
+                    create_account(transaction, "ann")
+            except UsageError as error:
+                errors.append(error.message)
+
+        second = threading.Thread(target=make)
+        with database.writing(Actor("first")) as transaction:
+            create_account(transaction, "ann")
+            second.start()
+            with database.reading() as connection:
+                while second.is_alive() and not connection.scalar(_WAITS):
+                    connection.rollback()
+                    time.sleep(0.01)
+        second.join()
+    assert errors == ["there is an account 'ann' already"]
 
 
 def test_nobody_else_reads_the_data_folder(tmp_path: Path) -> None:
