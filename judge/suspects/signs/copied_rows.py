@@ -81,7 +81,7 @@ class CopiedRows:
             Certainty.LIKELY,
             f"the gold's rows from {address_in(case.gold, cells[0])} repeat {counted(rows, 'row')} "
             "that the input already shows above them",
-            "a program that adds what is missing, or writes the whole answer again, has these rows once",
+            "a program that adds what is missing, or writes the whole answer again, has them once",
             gold_evidence(case, cells),
         )
 
@@ -153,11 +153,11 @@ def _altered(case: CaseMaterial, area: CellRange) -> list[CellAddress]:
         if (origin := _origin(row, held)) is not None
     }
     columns: dict[int, list[CellAddress]] = defaultdict(list)
-    for number, origin in origins.items():
+    for number, own in origins.items():
         for column, value in gold[number].items():
             cell = CellAddress(area.sheet, cell_key(number, column))
             if (
-                origin.get(column) is not None
+                own.get(column) is not None
                 and repr(value) not in in_column[column]
                 and case.gold.formula(cell) is None
             ):

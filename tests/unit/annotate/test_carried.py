@@ -276,7 +276,11 @@ def smallest(request: RunRequest) -> RunResult:
     """A program that takes the smallest amount of the name, wherever its rows are."""
     (data,) = request.files.values()
     cells = values(data)
-    amounts = [cells[row, 2] for row in range(2, 8) if cells.get((row, 1)) == cells.get((2, 4))]
+    amounts = [
+        amount
+        for row in range(2, 8)
+        if cells.get((row, 1)) == cells.get((2, 4)) and isinstance(amount := cells[row, 2], int)
+    ]
     return wrote(with_answer(AMOUNT, data, {ref(2, 5): min(amounts, default=None)}))
 
 

@@ -578,11 +578,9 @@ def test_another_sign_supports_a_task_that_a_run_fails(tmp_path: Path) -> None:
     _, gold = doubling(6, 2, 3, 4)
     task = task_of(tmp_path, "B2:B5", doubling(1, 2, 3, 4), (given, gold))
     outputs = outputs_of(tmp_path, "one", *(book(HEAD, (0, 11)) for _ in task.cases))
-    for signs, certainty in (
-        ([FAILED], Certainty.POSSIBLE),
-        ([FAILED, CONTRADICTED], Certainty.LIKELY),
-    ):
-        suspects = findings_of(signs, task, outputs=outputs, strength=0.9).suspects
+    others: tuple[Sign, ...]
+    for others, certainty in (((), Certainty.POSSIBLE), ((CONTRADICTED,), Certainty.LIKELY)):
+        suspects = findings_of([FAILED, *others], task, outputs=outputs, strength=0.9).suspects
         failed = [suspect for suspect in suspects if suspect.sign == FAILED.name]
         assert [suspect.certainty for suspect in failed] == [certainty, certainty]
     assert failed[0].why.endswith("another sign of the task is contradicted-input")
