@@ -229,7 +229,8 @@ def report(recorded: list[Compared], own: list[Compared]) -> str:
         f"Of {len(recorded):,} recorded verdicts ({levels['value']:,} on values, "
         f"{levels['reply']:,} on replies), `official` reproduces {reproduced:,}. "
         f"`standard` differs in {len(differing):,}: it accepts {accepts:,} that the "
-        f"published script rejects, and rejects {len(differing) - accepts:,} that it accepts. Written by\n"
+        f"published script rejects, and rejects {len(differing) - accepts:,} that it accepts. "
+        "Written by\n"
         "`python benchmarks/typed_disagreements.py DATA --out docs/typed-disagreements.md`."
     )
     lines = [
