@@ -27,7 +27,10 @@ def task_record(task_id: int | str = 101, **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The test's own cache folder."""
+    """The test's own cache folder, which hides the sandbox's root too.
+
+    A test that runs programs belongs in tests/e2e.
+    """
     folder = tmp_path / "cache"
     monkeypatch.setenv("JUDGE_CACHE", str(folder))
     return folder
