@@ -153,7 +153,7 @@ def test_a_remark_is_next_to_the_table() -> None:
     assert not ideas("remark-column", material(answer=CellRange("Sheet", 2, 4, 7, 4)))
 
 
-def test_swapped_records_take_their_answers_along() -> None:
+def test_swapped_records_keep_their_answers() -> None:
     (idea,) = ideas("swapped-records", material())
     assert contents(idea)[2, 1] == "Dora"
     assert contents(idea)[7, 3] == 10

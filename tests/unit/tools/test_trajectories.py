@@ -353,7 +353,7 @@ def test_a_traj_of_swe_agent() -> None:
     assert found.opening == (("system", "engineer"), ("user", "the task"))
 
 
-def test_a_file_that_is_no_trajectory_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_trajectory_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     for text in ("[]", "{", '{"steps": 3}', "[" * 100_000):
         path.write_text(text)
