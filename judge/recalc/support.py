@@ -234,7 +234,7 @@ def _passed_on(
 
 
 class _FreeCells:
-    """The cells that are known not to be marked, while a walk is repeated step by step.
+    """Records which cells are known not to be marked while a walk is repeated step by step.
 
     A formula cell that is not free when a later step reads it is marked already, or is part of a
     circular reference and will be marked. So each rectangle is searched only once.
@@ -249,7 +249,7 @@ class _FreeCells:
 
     def add(self, ref: CellRef) -> None:
         """Records that a cell is free."""
-        place = self._index.place(ref)
+        place = self._index.index_in_column(ref)
         if place is not None:
             self._free[ref.sheet, ref.column][place] = place + 1
 

@@ -21,7 +21,7 @@ from judge.core.task import CheckerSpec, Task, TaskQuestion, TestCase
 from judge.errors import SuiteError
 from judge.files.documents import MalformedError, dump_json, parse_json, read_regular
 from judge.suites.fields import Fields, shown
-from judge.suites.folders import Boundary
+from judge.suites.folders import Boundary, inner_path
 from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths, SuiteFormat
 
 
@@ -176,10 +176,9 @@ def _folder(fields: Fields, raw_id: int | str | None) -> PurePosixPath | None:
     text = _optional_text(fields, "spreadsheet_path")
     if text is None:
         return PurePosixPath("spreadsheet", str(raw_id))
-    path = PurePosixPath(text.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts or "\0" in text:
+    path = inner_path(text.replace("\\", "/"))
+    if path is None:
         fields.fault("spreadsheet_path", f"leaves the suite: {text!r}")
-        return None
     return path
 
 

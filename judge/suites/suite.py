@@ -320,7 +320,8 @@ def locate_suite(source: Path | str) -> Located:
         # A folder called "sample" that is not a suite: the user means the shipped suite.
         if str(source) in SHIPPED and format_of_folder(path) is None:
             return _in_folder(data_folder() / str(source), str(source))
-        # A folder of definitions leads to its suite, whatever other suites are in the same folder.
+        # A definition may be a folder. Naming it selects its suite, even if its parent folder is a
+        # suite of another format too.
         for row in format_rows():
             root = _root_of(path, row.definition)
             if root is not None:
@@ -548,8 +549,8 @@ def load_suite(source: Path | str, *, ids: Collection[str] = ()) -> Suite:
         source: a folder, a ``.tar.gz`` (unpacked once into the cache), the file that defines the
             suite (``dataset.json``, ``suite.json``), ``sample`` for the embedded suite, or the
             name of a fetched suite.
-        ids: the tasks that will be used; if none of them has a fault, the faults of other tasks
-            become notes, and those tasks are left out. None or empty for all tasks.
+        ids: the tasks that will be used; empty for all. If none of them has a fault, the faults of
+            other tasks become notes, and those tasks are left out.
 
     Raises:
         SuiteError: there is no suite, or it is broken; ``faults`` names each fault with its file.
