@@ -39,9 +39,9 @@ from judge.tools.episodes import (
 from judge.tools.trajectories import (
     Trajectory,
     is_trajectory,
-    keep_trajectory,
     of_inspect,
     read_trajectory,
+    write_trajectory,
 )
 
 _TALKS = "conversations/"
@@ -110,7 +110,7 @@ def _keep(
     *,
     changed: bool,
 ) -> Path:
-    return keep_trajectory(
+    return write_trajectory(
         store.path,
         trajectory,
         task_id=task.written_id,

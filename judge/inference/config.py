@@ -183,7 +183,7 @@ def _nothing() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A chat model and where it is served.
+    """A chat model, and the server that offers it.
 
     Attributes:
         name: the name that the user gave it, for records and names of folders.
@@ -362,7 +362,7 @@ def check_key(spec: ModelSpec, models: Iterable[ModelSpec]) -> None:
         raise UsageError(
             f"the key in {spec.key_env} belongs to {', '.join(sorted(owners))}: it is not sent "
             f"to {public_url(spec.base_url)}",
-            hint="Keep the key of the other server in a variable of its own; or, to send this one "
+            hint="Keep the other server's key in a different variable; or, to send this key "
             "there, say both on the command line: --base-url URL --api-key-env NAME.",
         )
 

@@ -24,7 +24,7 @@ from judge.inference.tools.setting import ToolMode
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """Additions to the question in prompts: the plan of an expert, and quotations from documents.
+    """Additions to a question in prompts: an expert's plan, and quotations from documents.
 
     Attributes:
         oracle_plan: whether prompts give the steps of an expert, if the suite has them.
@@ -166,7 +166,7 @@ _SOMETIMES = (
     *("typed", "desktop", "tools", "execution_feedback", "oracle_plan", "plans_sha256"),
     *("documents", "documents_sha256", "background_sha256"),
 )
-"""Fields of the identity that not every run has; two runs also differ if only one has a field."""
+"""Fields of the identity that a run may lack; a run that has one differs from a run without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +360,7 @@ class InferencePlan:
         if different:
             raise StoreError(
                 f"{path}: holds a run with other settings ({'; '.join(different)})",
-                hint="Give another --out, or leave those options away: a run remembers them.",
+                hint="Give another --out, or leave out those options: a run remembers them.",
             )
 
 

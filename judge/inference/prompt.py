@@ -100,7 +100,7 @@ def _read_template(name: str, path: Path) -> Template:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """The wording of messages between rounds, by occasion."""
+    """The wording of the messages between rounds, one for each occasion."""
 
     texts: Mapping[str, str]
 

@@ -383,7 +383,7 @@ class _Runner:
         if plan.tools is not None:
             hands_in = plan.tools.answer == "program"
             paths = tool_paths(question, question.inputs[0]) if hands_in else None
-        # A repeated episode is shown something different, so that its earlier replies are lost.
+        # A repeated episode shows something different, so its earlier replies cannot be used again.
         lost = client.lost() if self._episodes is not None else []
         for note in conversation.notes:
             if note not in self._summary.notes and len(self._summary.notes) < MAX_NOTES:

@@ -88,7 +88,7 @@ class Solver:
     async def solve(
         self, assignment: Assignment, conversation: Conversation, client: TaskClient
     ) -> None:
-        """Holds the conversation about one task, which may end without a solution.
+        """Carries on the conversation about one task, which may end without a solution.
 
         Args:
             assignment: the task.
@@ -152,7 +152,7 @@ class Solver:
     async def _solve_typed(
         self, way: TypedMode, assignment: Assignment, conversation: Conversation, client: TaskClient
     ) -> None:
-        """Holds a conversation until the model gives a typed answer."""
+        """Carries on a conversation until the model gives a typed answer."""
         tools, setting = self._picture_tools, way.setting
         rules = TypedRules(setting, way.feedback, lambda drawn: keep_drawn(drawn, setting, tools))
 
@@ -301,7 +301,7 @@ class Solver:
 
 
 def _has_preview(question: TaskQuestion, case: CaseInput) -> bool:
-    """Whether the first input can be previewed; tasks over files may have one that cannot."""
+    """Whether the first input can be previewed; some inputs of tasks over files cannot."""
     if question.answer is not AnswerForm.FILES:
         return True
     return bool(case.files) and case.files[0].kind is FileKind.WORKBOOK

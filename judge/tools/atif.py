@@ -1,6 +1,6 @@
 """Writes episodes of tools as ATIF documents, which :mod:`judge.tools.trajectories` reads back.
 
-Reading a document back gives the same turns: facts for which ATIF has no field are in ``extra``.
+Reading a document back gives the same turns: facts for which ATIF has no field go into ``extra``.
 Source: harbor 0.25.0, ``harbor/models/trajectories`` (ATIF-v1.8).
 """
 
@@ -35,7 +35,7 @@ def to_atif(
         episode: the episode.
         definitions: its tools, in the format of chat completions; None if they are unknown.
         system: the system message; empty if there is none.
-        facts: further facts, such as the verdict; never a cause that quotes a gold.
+        facts: further facts, such as the verdict; they must not quote a gold.
         picture: finds the files of pictures; if None, pictures are left out.
     """
     head, end = episode.head, episode.end

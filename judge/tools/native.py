@@ -1,4 +1,4 @@
-"""The judge's own tools of an episode: those that run inside, and those that read workbooks."""
+"""The judge's own tools for an episode: some run in the sandbox, others read its workbooks."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _there(context: NativeContext | None) -> NativeContext:
     return context
 
 
-# -- what runs inside -----------------------------------------------------------------------------
+# -- tools that run inside ------------------------------------------------------------------------
 
 
 def _python(context: NativeContext, arguments: Mapping[str, Any]) -> ToolOutcome:
@@ -329,7 +329,7 @@ def area_of(text: str) -> tuple[str, str]:
     return sheet, cells.strip().replace("$", "")
 
 
-# -- what reads workbooks from there --------------------------------------------------------------
+# -- tools that read workbooks from the sandbox ---------------------------------------------------
 
 
 def _of_workbooks(context: NativeContext | None) -> Iterator[Tool]:
@@ -345,7 +345,7 @@ def _of_workbooks(context: NativeContext | None) -> Iterator[Tool]:
 
 
 def _no_boxes() -> Boxes:
-    return Boxes(_NOWHERE, {})
+    return Boxes(_NO_SANDBOX, {})
 
 
 def _with_paths(tool: Tool, context: NativeContext | None) -> Tool:
@@ -370,8 +370,8 @@ def _with_paths(tool: Tool, context: NativeContext | None) -> Tool:
     return replace(tool, properties=properties, required=required, run=run)
 
 
-class _Nowhere:
-    """Takes the place of a sandbox if tools are only described."""
+class _NoSandbox:
+    """Replaces the sandbox where tools are only described, and not called."""
 
 
-_NOWHERE: Any = _Nowhere()
+_NO_SANDBOX: Any = _NoSandbox()

@@ -220,7 +220,7 @@ class BatchClient:
             self._take(queue, batch, state)
 
     def _take(self, queue: RequestQueue, batch: OpenBatch, state: BatchState | None) -> None:
-        """Adds a batch to those that are waited for, and reserves its cost in the budget."""
+        """Adds a batch to the open ones, and reserves its cost in the budget."""
         if state is not None:
             self._book.created(batch, state.batch_id)
         held = contextlib.ExitStack()
@@ -353,12 +353,12 @@ class BatchClient:
 
 
 def _errors_of(batch: OpenBatch, state: BatchState) -> dict[str, AttemptError]:
-    """Returns why requests failed that are missing from the files of results, by custom id."""
+    """Returns the error, by custom id, of each request that is missing from the results' files."""
     reasons = "; ".join(dict.fromkeys(message for _, message in state.errors if message))
     message, retry = {
         "failed": (f"the batch failed: {reasons or 'the server does not say why'}", True),
-        "expired": ("the batch expired before it was asked", True),
-        "cancelled": ("the batch was cancelled before it was asked", False),
+        "expired": ("the batch expired before the request was answered", True),
+        "cancelled": ("the batch was cancelled before the request was answered", False),
     }.get(state.status, ("the batch is complete without a result of this request", True))
     errors = {request: AttemptError(message[:500], retry=retry) for request in batch.requests}
     order = list(batch.requests)
@@ -370,7 +370,7 @@ def _errors_of(batch: OpenBatch, state: BatchState) -> dict[str, AttemptError]:
 
 
 WINDOW = "24h"
-"""The time within which a batch is to be answered; most servers accept no other value."""
+"""The time within which the server has to answer a batch; most servers accept no other value."""
 
 LABEL = "judge"
 """The name of the metadata field that holds the judge's name for a batch."""
@@ -521,7 +521,7 @@ class BatchEndpoint:
 def _id_in(document: dict[str, Any], what: str) -> str:
     new_id = document.get("id")
     if not is_id(new_id):
-        message = f"the server returned no valid id of the new {what}, but {str(new_id)[:80]!r}"
+        message = f"the server's id of the new {what} is not valid: {str(new_id)[:80]!r}"
         raise CallError("gave-up", message, attempts=1)
     return str(new_id)
 

@@ -52,7 +52,7 @@ from judge.inference.prompt import Feedback
 
 
 class Window:
-    """A conversation of which each request sends only the beginning and the latest turns.
+    """A conversation in which a request repeats only the first message and the latest turns.
 
     A message is the same in all requests that contain it. So the conversation stores each message
     once, and a request is a list of numbers of messages.
@@ -229,7 +229,7 @@ class DesktopEnvironment(Environment):
         return done
 
     def _feedback_on(self, problem: str, done: list[Done]) -> str:
-        """Returns feedback on the reply and its actions for the next message; empty for none."""
+        """Returns the next message's feedback on the reply and its actions; empty for none."""
         words = self._way.words
         if problem:
             return words.say("no_action", problem=problem)
@@ -416,7 +416,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
         # Not on a thread of the run, since all of these may be waiting for desktops that hang.
         await asyncio.shield(asyncio.to_thread(desktop.close))
 
-    # -- what is on record -------------------------------------------------------------------------
+    # -- recorded episodes -------------------------------------------------------------------------
 
     def recorded(
         self,

@@ -139,7 +139,7 @@ class ToolEnvironment(Environment):
         """Seconds that the episode has taken so far."""
         return self._clock() - self._started
 
-    # -- what is sent -----------------------------------------------------------------------------
+    # -- requests ---------------------------------------------------------------------------------
 
     def _add(self, message: Message) -> int:
         self.conversation.messages.append(message)
@@ -287,7 +287,7 @@ class ToolEnvironment(Environment):
         return lines, ended
 
     async def _one(self, call: ReadCall) -> tuple[tuple[ToolOutcome, ToolCallLine], str | None]:
-        """Executes one call; returns outcome and record, and why the episode ends, or None."""
+        """Executes one call; returns outcome and record, and why the episode ends (None: not)."""
         began = self._clock()
         repairs: list[str] = []
         arguments = call.arguments
@@ -297,8 +297,8 @@ class ToolEnvironment(Environment):
         else:
             if not call.call.arguments.strip():
                 repairs.append("empty arguments")
-            arguments, mended = self._tools.mended(call.call.name, arguments)
-            repairs += mended
+            arguments, made = self._tools.repaired_arguments(call.call.name, arguments)
+            repairs += made
             outcome = await self.blocking(partial(self._tools.call, call.call.name, arguments))
             if call.call.name == SUBMIT and not outcome.error:
                 outcome, ended = await self._submit(arguments)
@@ -314,7 +314,10 @@ class ToolEnvironment(Environment):
         return (outcome, line), ended
 
     async def _submit(self, arguments: Mapping[str, Any]) -> tuple[ToolOutcome, str | None]:
-        """Submits the answer, which ends the episode; a program must write a workbook alone."""
+        """Submits the answer, which ends the episode; a program is run, and must write a workbook.
+
+        If the program writes none, the episode continues.
+        """
         if self._program is None:
             return ToolOutcome("Handed in."), "submitted"
         file = await self.blocking(partial(self._tools.read, str(arguments["path"])))
@@ -388,7 +391,7 @@ class ToolEnvironment(Environment):
         self._live = [number for number in self._live if number not in self._temporary]
         self._temporary.clear()
 
-    # -- records, and what is sent back -----------------------------------------------------------
+    # -- records, and messages with results -------------------------------------------------------
 
     def _answer(
         self,

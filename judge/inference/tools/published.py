@@ -55,7 +55,7 @@ def why_refused(
         calls: the calls of the reply.
         way: how the model works.
         tools: checks arguments and the shell's grammar.
-        published: names of the departures that are as published.
+        published: names of the :data:`~judge.inference.tools.setting.DEPARTURES` that are kept.
         cut: whether the reply was cut off.
     """
     words = way.preset.words

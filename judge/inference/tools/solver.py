@@ -30,7 +30,7 @@ from judge.inference.prompt import Template
 from judge.inference.tools.episode import ToolEnvironment
 from judge.inference.tools.setting import ToolMode, ToolTask, tool_paths, tool_task
 from judge.sandbox.contract import Sandbox
-from judge.tools.episodes import ToolEpisodeWriter, keep_definitions, read_tool_episode
+from judge.tools.episodes import ToolEpisodeWriter, read_tool_episode, write_definitions
 from judge.tools.sets import EpisodeTools, SharedCalculator
 
 _TIMES = 3
@@ -207,7 +207,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
     def _kept_definitions(self) -> str:
         if not self._definitions:
             definitions = self._way.tools.definitions
-            self._definitions = keep_definitions(self._store.path, definitions)
+            self._definitions = write_definitions(self._store.path, definitions)
         return self._definitions
 
     def _program(
