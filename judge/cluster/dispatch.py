@@ -88,7 +88,8 @@ class Cluster(Protocol):
     def is_next(self, address: str, key: str) -> bool:
         """Returns whether no earlier task of another run is still waiting at this worker.
 
-        If a worker is gone or silent, the task that it worked on is at fault, not a waiting one.
+        If a worker is gone or silent, the task that it worked on is at fault, and not those that
+        were waiting.
         """
         ...
 
@@ -144,7 +145,7 @@ Outcome = JudgedCase | CaseCheck | Lost
 
 
 def is_result(judged: JudgedCase, reply: Reply) -> bool:
-    """Returns whether a case has a result, and not just the error that the sandbox was lost."""
+    """Returns whether a case has a result other than the error that the sandbox was lost."""
     return not (reply.gone and judged.result.verdict is Verdict.JE)
 
 
@@ -171,8 +172,8 @@ def lean(work: Job | Check) -> Job | Check:
 
 
 CHUNK_S = 2.0
-"""How long a chunk should take, in seconds: any task costs client, scheduler and worker together a
-few hundredths of a second."""
+"""How long a chunk should take, in seconds. Sending it costs client, scheduler and worker together
+a few hundredths of a second."""
 
 DEPTH = 2
 """How many chunks a worker has: the one that it works on, and the next."""
@@ -228,7 +229,7 @@ class _WorkerState:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a run, which all its workers get, and with which they must agree.
+    """What all workers of a run are sent, and what they must have in common with this judge.
 
     Attributes:
         recipe: from this, workers open sandbox and engines.
@@ -418,7 +419,7 @@ class Dispatcher:
         return ClusterError(f"no worker is left, and {waited}{''.join(reasons[:1])}")
 
     def _fill(self, source: Iterator[Piece]) -> None:
-        """Sends work to workers with room; a suspect piece is sent alone, to an idle worker."""
+        """Sends work to workers that have room; a suspect piece is sent alone, to an idle one."""
         workers = sorted(self._workers.items(), key=lambda item: len(item[1].chunks))
         while self._suspects and workers and not workers[0][1].chunks:
             address, worker = workers.pop(0)
@@ -429,7 +430,7 @@ class Dispatcher:
                 self._send(address, worker, chunk)
 
     def _chunk(self, source: Iterator[Piece]) -> tuple[Piece, ...]:
-        """Takes the next pieces that together take about as long as a chunk should."""
+        """Takes the next pieces from the queue: together, they last about as long as a chunk."""
         pieces: list[Piece] = []
         expected_s, size = 0.0, 0
         while expected_s < CHUNK_S and len(pieces) < MAX_WORK and size < MAX_BYTES:

@@ -118,8 +118,8 @@ class Reply:
         seconds: how long it took.
         judged: position of the work -> position of the case in its job -> the judged case.
         checks: position of the work -> the finished check.
-        gone: why the sandbox of this worker can no longer be used; empty if it can.
-        error: why the worker could not work at all; empty if it could.
+        gone: why the sandbox of this worker can no longer be used; empty if it can be.
+        error: why the worker could not do any work; empty if it could.
     """
 
     seconds: float = 0.0
@@ -275,7 +275,7 @@ class Identity:
         return Identity(image=image, engines=tuple(settings.rules.engines), suite=suite)
 
     def difference(self, other: Identity) -> str | None:
-        """Describes the first property in which a worker differs; None if there is none."""
+        """Describes the first property in which a worker differs; None if it does not differ."""
         for what, mine, its in (
             ("the judge", self.judge, other.judge),
             ("the grader", self.grader, other.grader),

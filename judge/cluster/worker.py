@@ -35,7 +35,7 @@ from judge.version import __version__
 
 RETURN_S = 30.0
 """After this many seconds, a worker begins no further case: it returns the finished cases, and the
-others are requested again. So the client can tell a stuck worker from a busy one."""
+client requests the others again. So the client can tell a stuck worker from a busy one."""
 
 _clock = time.monotonic
 

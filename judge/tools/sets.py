@@ -568,7 +568,7 @@ class EpisodeTools(Closable):
             return None
 
     def collect(self) -> BoxFile:
-        """Reads the collected workbook; if the sandbox broke, returns the last state that was read."""
+        """Reads the collected workbook; if the sandbox broke, returns the last state read."""
         try:
             file = self._boxes.latest.read(self.collected)
         except SandboxError as error:

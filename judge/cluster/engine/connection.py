@@ -234,12 +234,12 @@ class Connection:
         return self._turns.is_first(address, key)
 
     def _find_stranded(self) -> None:
-        """Ends tasks whose end the scheduler knows about but never reported.
+        """Notices tasks that have ended, although no report of the scheduler said so.
 
         The scheduler packs several reports into one message. If one worker makes a message too long
         or unreadable, the client drops it together with the reports on other workers, whose answers
-        are then fetched without a report. It proves nothing that no worker has a task: a new worker
-        gets none before it has imported the judge.
+        are then fetched without a report. A task that no worker has need not have ended: a new
+        worker gets no task before it has imported the judge.
         """
         pending = [key for key, future in self._futures.items() if future.status == "pending"]
         if not pending:

@@ -1,4 +1,4 @@
-"""Makes sure that messages from a cluster run no code, and limits their size before reading them.
+"""Ensures that messages from a cluster cannot run code, and limits their size before reading.
 
 ``distributed`` unpickles in many places: results, exceptions, the type of a result, warnings,
 events. Each of them can come from a worker. A pickle can run code only through the classes and
@@ -32,13 +32,13 @@ from judge.cluster.messages import MAX_ANSWER_BYTES
 from judge.files.documents import MIB
 
 _HARMLESS = frozenset({("builtins", "bytes")})
-"""The names in the pickles that Dask makes for every answer, which is always bytes."""
+"""The names in the pickles that Dask makes for an answer of our workers, which is always bytes."""
 
 MAX_MESSAGE_BYTES = MAX_ANSWER_BYTES + 16 * MIB
 """Longest message that is read; answers that would exceed it together are fetched one by one."""
 
 MAX_STRUCTURE_BYTES = 8 * MIB
-"""Longest description of a message's structure; for a thousand workers, it has a tenth of this."""
+"""Longest description of a message's structure; with a thousand workers, a tenth of it is used."""
 
 _MAX_PARTS = 100_000
 _MAX_HEAD_BYTES = 64 * 1024

@@ -29,14 +29,14 @@ from judge.serve.api.limits import (
     required_version,
     who,
 )
+from judge.serve.boards.disclosure import is_bounded_for, shown_rows
 from judge.serve.boards.feedback import slot
 from judge.serve.boards.results import scored
-from judge.serve.boards.telling import is_bounded_for, shown_rows
 from judge.serve.boards.versions import boards_of
 from judge.serve.context import Caller, Server, ThisServer, viewer_of
 from judge.serve.intake import place_in_queue
 from judge.serve.problems import Problem, not_found
-from judge.serve.queue.conditions import suite_place
+from judge.serve.queue.conditions import suite_path
 from judge.serve.queue.leases import cancel
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, Transaction, all_rows, first_row
@@ -109,7 +109,7 @@ async def get_submission(
     if wait and matches(if_none_match, _tag(view)) and not is_finished(view):
         waker = waker_of(server)
         deadline = time.monotonic() + wait
-        with waker.seat(who(caller)), waker.listening(submission) as event:
+        with waker.waiting_place(who(caller)), waker.listening(submission) as event:
             while matches(if_none_match, _tag(view)):
                 left = deadline - time.monotonic()
                 if left <= 0 or await request.is_disconnected():
@@ -206,7 +206,7 @@ def _changed(
     if_match: str | None,
     act: Callable[[Server, Transaction, dict[str, Any]], None],
 ) -> Response:
-    """Changes the caller's submission if its version is the one they saw; answers with the next."""
+    """Changes the caller's submission if its version is the one they saw; returns the new one."""
     require(caller, Scope.SUBMIT)
     expected = required_version(if_match)
     with server.database.writing(caller.actor()) as transaction:
@@ -263,8 +263,8 @@ def event_stream(
     """
     table, of = about
     waker = waker_of(server)
-    seat = waker.seat(who(caller))
-    seat.__enter__()
+    waiting_place = waker.waiting_place(who(caller))
+    waiting_place.__enter__()
     last = last_event_id or ""
     after = min(int(last), _LAST_EVENT) if last.isdecimal() else 0
 
@@ -298,7 +298,7 @@ def event_stream(
             async for line in lines():
                 yield line
         finally:
-            seat.__exit__(None, None, None)
+            waiting_place.__exit__(None, None, None)
 
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(seated(), media_type="text/event-stream", headers=headers)
@@ -330,7 +330,7 @@ def own_row(
 def _news_of(
     server: Server, viewer: Viewer, table: sa.Table, of: str, after: int
 ) -> list[dict[str, Any]]:
-    """Events about an object and its first judging; other judgings may not have been applied.
+    """Events about an object and its first judging, but not later ones: they may be unapplied.
 
     Raises:
         Problem: 404, the viewer does not see the object.
@@ -380,7 +380,7 @@ def own_results(
 def results_of(
     connection: sa.Connection, server: Server, judging: str, level: Level
 ) -> tuple[Path, Path]:
-    """The results directory of a judging and its suite, for a viewer who sees them at a level.
+    """The results directory of a judging and its suite, for a viewer at this feedback level.
 
     Raises:
         Problem: 403 if the level shows no cells; 409 if it has not been judged; 404 if files are
@@ -399,7 +399,7 @@ def results_of(
     )
     assert revision is not None, "conditions name a revision"
     try:
-        return server.folder.results(judging), suite_place(server.folder, revision)
+        return server.folder.results(judging), suite_path(server.folder, revision)
     except JudgeError as error:
         raise not_found() from error
 
@@ -493,7 +493,7 @@ def shown_scores(
     """The scores of a judging, as far as a level shows them.
 
     At the level ``score``, the ladder decides: the score is shown if it is better by a point than
-    the last one; otherwise only that it is not.
+    the one shown last; otherwise, only the fact that it is not.
     """
     if judging["state"] != JudgingState.DONE or level is Level.NONE:
         return None
@@ -547,7 +547,7 @@ def verdicts_view(
 
 
 def is_finished(view: dict[str, Any]) -> bool:
-    """Whether the judging of a submission has ended, according to its view."""
+    """Whether the judging of a submission has ended, according to what the viewer sees."""
     return view["state"] in FINISHED
 
 
@@ -578,11 +578,11 @@ class Waker:
         self._counts: defaultdict[str, int] = defaultdict(int)
 
     @contextlib.contextmanager
-    def seat(self, who: str) -> Iterator[None]:
-        """Takes one of the places for waiting requests, and frees it at the end of the block.
+    def waiting_place(self, who: str) -> Iterator[None]:
+        """Counts a waiting request until the end of the block.
 
         Raises:
-            Problem: 429, no place is left for this caller or at all.
+            Problem: 429, too many requests are waiting, of this caller or of all callers.
         """
         if self._counts[who] >= MAX_WAITS_OF_ONE or sum(self._counts.values()) >= MAX_WAITS:
             raise Problem(
@@ -600,7 +600,7 @@ class Waker:
 
     @contextlib.contextmanager
     def listening(self, key: str) -> Iterator[asyncio.Event]:
-        """An event that is set on each change of an object; read the object after making it.
+        """An event that is set on each change of an object; read the object after this call.
 
         Args:
             key: id of the object.

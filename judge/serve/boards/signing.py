@@ -89,7 +89,7 @@ class SigningKeys:
 
         Args:
             body: the canonical document.
-            now: time in ISO form; if a key has to be made, it is valid from then on.
+            now: time in ISO form; if a key has to be made, it is valid from this time on.
         """
         key = self._current(now)
         private = Ed25519PrivateKey.from_private_bytes(_unbase64(key["d"]))
@@ -161,7 +161,7 @@ def envelope_of(
     Args:
         body: the canonical document.
         signature: its signature.
-        openings: what opens the body's commitments, once that may be shown.
+        openings: salts and values for the body's commitments, once they may be shown.
     """
     envelope: dict[str, Any] = {
         "payloadType": PAYLOAD_TYPE,

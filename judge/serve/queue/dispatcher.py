@@ -45,7 +45,7 @@ from judge.grading.store import HeldRunError
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.serve.access.rights import phase_state, split_level
-from judge.serve.boards.telling import note_judged
+from judge.serve.boards.disclosure import record_shown
 from judge.serve.queue.conditions import (
     ENVIRONMENT,
     digest_of,
@@ -88,8 +88,8 @@ from judge.serve.store.words import Lane, Level, PhaseState
 MAINTENANCE = "maintenance"
 """Name of the setting with the notice shown during maintenance; its value is null otherwise."""
 
-TELLING_S = 30.0
-"""Below the feedback level ``verdicts``, judgings end at whole multiples of this many seconds."""
+END_TICK_S = 30.0
+"""Below the feedback level ``verdicts``, ends are recorded at whole multiples of these seconds."""
 
 _LOOK_S = 0.1
 _LOOK_ANYWAY_S = 1.0
@@ -104,7 +104,7 @@ _OF_MACHINE = frozenset(
 )
 _SPARE_DESCRIPTORS = 16
 MIN_FREE_TEMPORARY_BYTES = 32 << 20
-"""With less free space for temporary files than this, no judging is started."""
+"""No judging is started if less than this is free for temporary files, in bytes."""
 
 
 class OnJudged(Protocol):
@@ -137,7 +137,7 @@ class DispatchOptions:
         insecure_cluster: whether the workers may be reached without TLS.
         lease_s: a lease is lost after this many seconds without a heartbeat.
         beat_s: seconds between two heartbeats.
-        telling_s: see :data:`TELLING_S`.
+        end_tick_s: see :data:`END_TICK_S`.
     """
 
     name: str = "main"
@@ -148,7 +148,7 @@ class DispatchOptions:
     insecure_cluster: bool = False
     lease_s: float = LEASE_S
     beat_s: float = BEAT_S
-    telling_s: float = TELLING_S
+    end_tick_s: float = END_TICK_S
 
 
 _WAITS = (  # and no maintenance; JSON's null is no SQL NULL
@@ -173,7 +173,7 @@ class _Running:
 
 
 class Dispatcher:
-    """Claims and runs judgings; see the text of this module.
+    """Claims and runs judgings; see the docstring of this module.
 
     Args:
         database: an open database with the current schema.
@@ -181,7 +181,7 @@ class Dispatcher:
         options: the options of the dispatcher.
         on_judged: called in the transaction that ends a judging, see :class:`OnJudged`.
         on_case: called with each case that is judged or copied from earlier records.
-        on_fenced: called when a judging ended whose lease had been lost.
+        on_fenced: called when a judging ends whose lease was lost.
 
     Raises:
         UsageError: another dispatcher with this name is running.
@@ -193,7 +193,7 @@ class Dispatcher:
         folder: DataFolder,
         options: DispatchOptions,
         *,
-        on_judged: OnJudged = note_judged,
+        on_judged: OnJudged = record_shown,
         on_case: Callable[[Event], None] = lambda _: None,
         on_fenced: Callable[[], None] = lambda: None,
     ) -> None:
@@ -245,7 +245,7 @@ class Dispatcher:
                 threading.Thread(target=self._slot, args=(scorers,), name=f"judge-slot-{number}")
                 for number in range(self._options.slots)
             ]
-            self._threads.append(threading.Thread(target=self._tell_ends, name="judge-telling"))
+            self._threads.append(threading.Thread(target=self._record_ends, name="judge-ends"))
             for thread in self._threads:
                 thread.daemon = True
                 thread.start()
@@ -392,7 +392,7 @@ class Dispatcher:
         return None
 
     def _wait_for_news(self, seconds: float) -> bool:
-        """Waits for a commit or a free slot, at most this long; returns whether to stop."""
+        """Waits this long at most for a commit or a free slot; returns whether to stop."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self._stopping.is_set():
             with contextlib.suppress(DatabaseGoneError):  # the next query reports it
@@ -435,7 +435,7 @@ class Dispatcher:
         return None
 
     def _held_elsewhere(self) -> list[str]:
-        """The judgings whose results directory was locked a moment ago; others come first."""
+        """The judgings whose results directory was locked a moment ago; they are tried later."""
         now = time.monotonic()
         self._held = {judging: until for judging, until in self._held.items() if until > now}
         return list(self._held)
@@ -538,9 +538,9 @@ class Dispatcher:
         else:
             running.ended = end
 
-    def _tell_ends(self) -> None:
+    def _record_ends(self) -> None:
         """Records at each tick the judgings that have ended since the last tick."""
-        every = self._options.telling_s
+        every = self._options.end_tick_s
         while not self._stopping.wait(every - time.monotonic() % every):
             with self._work:
                 ended = [one for one in self._running.values() if one.ended is not None]
@@ -668,7 +668,7 @@ def _lack_of(folder: DataFolder) -> str | None:
 
 
 def _is_of_machine(error: BaseException | None) -> bool:
-    """Whether the system has refused a resource that it may grant later."""
+    """Whether an error means that the system refused a resource, which it may grant later."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _OF_MACHINE:
             return True
