@@ -58,9 +58,10 @@ def main() -> int:
         trial.expect(options.expected)
         for name in options.only or ROUNDS:
             for number in range(options.rounds if name == "workers" else 1):
-                held, told = ROUNDS[name](trial)
-                print(f"{name} {number + 1}: {'held' if held else 'FAILED'}: {told}", flush=True)
-                good = good and held
+                passed, summary = ROUNDS[name](trial)
+                outcome = "held" if passed else "FAILED"
+                print(f"{name} {number + 1}: {outcome}: {summary}", flush=True)
+                good = good and passed
     return 0 if good else 1
 
 
@@ -119,9 +120,9 @@ class Trial:
         twice = sum(count > 1 for count in Counter(each[:3] for each in records).values())
         errors = sum(each[3] == "JE" for each in records)
         same = (out / "report.json").read_bytes() == self.report
-        told = f"{len({each[:3] for each in records})} of {self.cases} cases on record, "
-        told += f"{twice} twice, {errors} JE, report {'identical' if same else 'DIFFERENT'}"
-        return same and not twice and not errors and len(records) == self.cases, told
+        summary = f"{len({each[:3] for each in records})} of {self.cases} cases on record, "
+        summary += f"{twice} twice, {errors} JE, report {'identical' if same else 'DIFFERENT'}"
+        return same and not twice and not errors and len(records) == self.cases, summary
 
 
 def killed_workers(trial: Trial) -> tuple[bool, str]:
@@ -140,9 +141,9 @@ def killed_workers(trial: Trial) -> tuple[bool, str]:
             os.kill(trial.chance.choice(workers), signal.SIGKILL)
             killed += 1
     code = process.wait()
-    held, told = trial.whole(out)
+    passed, summary = trial.whole(out)
     where = ", ".join(f"{moment:.0%}" for moment in moments)
-    return held and killed == 3, f"{killed} killed at {where}, exit code {code}, {told}"
+    return passed and killed == 3, f"{killed} killed at {where}, exit code {code}, {summary}"
 
 
 def killed_scheduler(trial: Trial) -> tuple[bool, str]:
@@ -154,9 +155,9 @@ def killed_scheduler(trial: Trial) -> tuple[bool, str]:
     code = process.wait()
     before = len(trial.recorded(out))
     again = trial.start(out).wait()
-    held, told = trial.whole(out)
-    told = f"exit code {code} after {before} cases, then {again}, {told}"
-    return held and code == 11, told
+    passed, summary = trial.whole(out)
+    summary = f"exit code {code} after {before} cases, then {again}, {summary}"
+    return passed and code == 11, summary
 
 
 def ended_client(number: signal.Signals) -> Callable[[Trial], tuple[bool, str]]:
@@ -176,15 +177,15 @@ def ended_client(number: signal.Signals) -> Callable[[Trial], tuple[bool, str]]:
             left = alive(family)
         took = time.monotonic() - began
         process.wait()
-        told = f"{len(family)} processes, {len(left)} alive after {took:.1f} s"
-        return not left and len(family) > trial.workers, told
+        summary = f"{len(family)} processes, {len(left)} alive after {took:.1f} s"
+        return not left and len(family) > trial.workers, summary
 
     return trial_of
 
 
 def processes() -> dict[int, tuple[int, str, str]]:
     """Maps the id of every process, except zombies, to parent, start time and command line."""
-    found = {}
+    processes_by_id = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -194,8 +195,8 @@ def processes() -> dict[int, tuple[int, str, str]]:
         except OSError:
             continue
         if fields[0] != "Z":
-            found[int(entry.name)] = (int(fields[1]), fields[19], line)
-    return found
+            processes_by_id[int(entry.name)] = (int(fields[1]), fields[19], line)
+    return processes_by_id
 
 
 def descendants(pid: int) -> list[int]:
@@ -245,10 +246,10 @@ def joining_worker(trial: Trial) -> tuple[bool, str]:
         with (folder / name).open("wb") as log:
             process = subprocess.Popen([*COMMAND, "cluster", *arguments], stdout=log)
         started.append(process)
-        while " at " not in (said := (folder / name).read_text()):
+        while " at " not in (printed := (folder / name).read_text()):
             assert process.poll() is None
             time.sleep(0.02)
-        return said.split()[-1]
+        return printed.split()[-1]
 
     try:
         address = start("scheduler", "scheduler", "--listen", "tls://127.0.0.1:0")

@@ -1,4 +1,4 @@
-"""Runs misbehaving MCP servers: how long they take, whose fault is reported, what they leave.
+"""Runs misbehaving MCP servers; reports how long they take, whose fault it is, what they leave.
 
     python -m benchmarks.hostile_servers [--sandbox bubblewrap] [--call-s 3] [MODE ...]
 
@@ -39,14 +39,14 @@ OWN = f"of-run-{os.getpid()}"
 def modes() -> list[str]:
     """Returns all modes of the server, in the order of its source text."""
     text = SERVER.read_text(encoding="utf-8")
-    found = re.findall(r'MODE == "(\w+)"', text)
+    modes = re.findall(r'MODE == "(\w+)"', text)
     for several in re.findall(r"MODE in \{([^}]*)\}", text):
-        found += re.findall(r'"(\w+)"', several)
+        modes += re.findall(r'"(\w+)"', several)
     for table in ("RAW", "GREETINGS"):
         listed = re.search(rf"^{table} = \{{(.*?)^\}}", text, re.MULTILINE | re.DOTALL)
         assert listed is not None
-        found += re.findall(r'^    "(\w+)": ', listed[1], re.MULTILINE)
-    return list(dict.fromkeys(["polite", *found]))
+        modes += re.findall(r'^    "(\w+)": ', listed[1], re.MULTILINE)
+    return list(dict.fromkeys(["polite", *modes]))
 
 
 def build(kind: str) -> None:

@@ -56,14 +56,14 @@ def mock_model(samples: Iterable[Sample], submissions: dict[str, Submission]) ->
 
 def verdicts_of_log(log: EvalLog) -> dict[tuple[str, int], str]:
     """Reads the verdict on each case."""
-    found = {}
+    verdicts = {}
     for sample in log.samples or []:
         assert sample.scores is not None
         metadata = sample.scores["judge_verdict"].metadata
         assert metadata is not None
         for number, verdict in enumerate(metadata["verdicts"], start=1):
-            found[str(sample.id), number] = verdict
-    return found
+            verdicts[str(sample.id), number] = verdict
+    return verdicts
 
 
 def print_scores(log: EvalLog) -> None:
@@ -100,13 +100,13 @@ def values_of(workbook: Path) -> set[str]:
     return {value for value in cells if len(value) >= LONG_ENOUGH}
 
 
-def told_golds(text: str, suite: Suite, said: str) -> tuple[int, list[str]]:
+def golds_in_log(text: str, suite: Suite, messages: str) -> tuple[int, list[str]]:
     """Searches a log for values and bytes of golds.
 
     Args:
         text: the content of the log.
         suite: the suite.
-        said: prompts and replies, which are not secret.
+        messages: prompts and replies, which are not secret.
 
     Returns:
         How many values were searched for, and those that were found, with their tasks.
@@ -120,7 +120,7 @@ def told_golds(text: str, suite: Suite, said: str) -> tuple[int, list[str]]:
                 found.append(f"{task.id}/{case.number}: bytes of the gold")
             own = values_of(case.gold_path) - values_of(case.input_path)
             for value in own:
-                if value in said:
+                if value in messages:
                     continue
                 searched += 1
                 if value in (text if " " in value else words):
@@ -164,8 +164,10 @@ def main() -> None:
     print(f"{len(theirs)} cases, {len(differing)} differ {differing[:5]}")
 
     path = Path(log.location)
-    said = "\n".join(message.text for sample in log.samples or [] for message in sample.messages)
-    searched, found = told_golds(text_of(path), suite, said)
+    messages = "\n".join(
+        message.text for sample in log.samples or [] for message in sample.messages
+    )
+    searched, found = golds_in_log(text_of(path), suite, messages)
     print(f"golds in the log: {len(found)} of {searched} values {found[:5]}")
 
     again = inspect_ai.score(log, judge_verdict(profile="official"), action="overwrite")

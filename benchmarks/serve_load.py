@@ -88,7 +88,7 @@ def milliseconds(seconds: float) -> float:
 def processor(kind: str) -> dict[str, Any]:
     """Measures processor time for submissions of one task, and of more than 100 cases."""
     lines = quick_lines()
-    one = [[lines[place % len(lines)]] for place in range(40)]
+    one = [[lines[number % len(lines)]] for number in range(40)]
     large = [lines[:36] for _ in range(2)]
     return {
         "one task": _beyond(kind, one),
@@ -144,13 +144,13 @@ def _hand_in(
     rig: Rig, folder: Path, submissions: Sequence[Sequence[dict[str, Any]]], word: str
 ) -> None:
     with httpx.Client(base_url=rig.url, timeout=120) as client:
-        for place, lines in enumerate(submissions):
+        for number, lines in enumerate(submissions):
             body = written(folder / "one.jsonl", _as_samples(lines)).read_bytes()
             while True:
                 answer = client.post(
                     "/v1/submissions",
-                    params={"phase": "open", "note": f"{word} {place}"},
-                    headers=_headers(rig.tokens[place % len(rig.tokens)]),
+                    params={"phase": "open", "note": f"{word} {number}"},
+                    headers=_headers(rig.tokens[number % len(rig.tokens)]),
                     content=body,
                 )
                 if answer.status_code != 429:
@@ -214,8 +214,8 @@ def busy(kind: str, queued: int = 500, clients: int = 50) -> dict[str, Any]:
         ended = threading.Event()
         polls: list[int] = []
         threads = [
-            threading.Thread(target=_poll, args=(rig.url, *addresses[-1 - place], ended, polls))
-            for place in range(clients)
+            threading.Thread(target=_poll, args=(rig.url, *addresses[-1 - client], ended, polls))
+            for client in range(clients)
         ]
         for thread in threads:
             thread.start()
@@ -263,8 +263,8 @@ def _reads(rig: Rig) -> float:
 def _accounts(rig: Rig, number: int, word: str = "many") -> list[str]:
     tokens = []
     with rig.server.database.writing(ACTOR) as transaction:
-        for place in range(number):
-            account = create_account(transaction, f"{word}-{place}")
+        for index in range(number):
+            account = create_account(transaction, f"{word}-{index}")
             for part in range(4):  # 4 waiting requests and 30 submissions a minute per token
                 scopes = [Scope.SUBMIT, Scope.READ]
                 tokens.append(create_token(transaction, account, f"t{part}", scopes)[1])
@@ -283,8 +283,8 @@ def _posts(
     """Measures the seconds of each `POST`, in sequence with a pause or 20 at a time; and errors."""
     with httpx.Client(base_url=rig.url, timeout=120) as client:
 
-        def post(place: int) -> tuple[float, int, str, str]:
-            token = tokens[place % len(tokens)]
+        def post(number: int) -> tuple[float, int, str, str]:
+            token = tokens[number % len(tokens)]
             began = time.perf_counter()
             answer = client.post(
                 "/v1/submissions", params={"phase": "open"}, headers=_headers(token), content=body
@@ -355,7 +355,7 @@ def _without_dispatcher(rig: Rig) -> None:
 
 def _ids(rig: Rig, number: int, word: str = "queue") -> list[str]:
     with rig.server.database.writing(ACTOR) as transaction:
-        return [create_account(transaction, f"{word}-{place}") for place in range(number)]
+        return [create_account(transaction, f"{word}-{index}") for index in range(number)]
 
 
 def _set(rig: Rig, accounts: Sequence[str], **values: int) -> None:
@@ -407,7 +407,7 @@ def _claims(rig: Rig, accounts: Sequence[str], queued: int) -> float:
     _set(rig, accounts, concurrency=10_000)
     for _ in range(0, queued - rig.count("queued"), 500):
         missing = min(500, queued - rig.count("queued"))
-        _queue(rig, [accounts[place % len(accounts)] for place in range(missing)])
+        _queue(rig, [accounts[number % len(accounts)] for number in range(missing)])
     if rig.postgresql is not None:
         with rig.server.database.writing(ACTOR) as transaction:
             transaction.connection.exec_driver_sql("ANALYZE")
@@ -513,7 +513,7 @@ def memory(kind: str) -> dict[str, Any]:
             tokens = _accounts(rig, 50)  # an account may listen four times
             accounts = _ids(rig, 20)
             for _ in range(20):
-                _queue(rig, [accounts[place % 20] for place in range(500)])
+                _queue(rig, [accounts[number % 20] for number in range(500)])
             with rig.server.database.reading() as connection:
                 query = sa.select(t.account.c.id).where(t.account.c.name.like("many-%"))
                 owners = list(connection.scalars(query))
@@ -551,9 +551,9 @@ def _streams(rig: Rig, tokens: Sequence[str], number: int) -> Iterator[int]:
             httpx.Client(base_url=rig.url, timeout=60, limits=httpx.Limits(max_connections=number))
         )
         opened = 0
-        for place in range(number):
-            token = tokens[place % len(tokens)]
-            path = f"/v1/submissions/{own[f'many-{place % len(tokens) // 4}']}/events"
+        for index in range(number):
+            token = tokens[index % len(tokens)]
+            path = f"/v1/submissions/{own[f'many-{index % len(tokens) // 4}']}/events"
             answer = stack.enter_context(client.stream("GET", path, headers=_headers(token)))
             opened += answer.status_code == 200
         time.sleep(2)
@@ -571,8 +571,8 @@ def rejudging(kind: str, tasks: int = 60, submissions: int = 50) -> dict[str, An
         database = stack.enter_context(new_database(kind, folder, url))
         suite = _suite_of(folder / "small", tasks)
         house = House(database, folder / "data", suite)
-        for place in range(submissions):
-            house.submit(("one", "two")[place % 2], suite, place)
+        for index in range(submissions):
+            house.submit(("one", "two")[index % 2], suite, index)
         disputed = house.scalar(sa.select(t.submission.c.id))
         claim_of = {"task": TASK, "case": 1, "kind": "gold", "claim": "it is not"}
         made = house.call("one", "POST", "/disputes", submission=disputed, **claim_of).json()

@@ -72,11 +72,11 @@ def infer(options: argparse.Namespace, tasks: dict[str, Task], out: Path, last: 
             os._exit(9)
 
     ToolEpisodeWriter.append = counted  # type: ignore[method-assign, assignment]
-    asked = InferOptions(
+    infer_options = InferOptions(
         model="scripted", base_url="http://scripted/v1", dataset=options.suite, mode="tools",
         tools=options.tools, ids=tuple(tasks), out=out, sandbox=options.sandbox,
     )  # fmt: skip
-    plan = make_plan(resume(asked)).plan
+    plan = make_plan(resume(infer_options)).plan
     with contextlib.ExitStack() as stack:
         sandbox = stack.enter_context(contextlib.closing(open_sandbox(options.sandbox, jobs=1)))
         calculator = stack.enter_context(SharedCalculator(options.sandbox))

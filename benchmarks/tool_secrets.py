@@ -203,11 +203,11 @@ class Searching:
             self.remembered |= golds_among_objects()
         prompt = str(request.messages[1]["content"])
         for task in self._tasks.values():
-            for case, asked in zip(task.cases, task.question.inputs, strict=True):
-                if f"{HOME}/in/{asked.path.name}" in prompt:
+            for case, input_file in zip(task.cases, task.question.inputs, strict=True):
+                if f"{HOME}/in/{input_file.path.name}" in prompt:
                     gold = case.golds[0].path
                     assert gold is not None
-                    calls = list(self._calls(asked.path.name, gold))
+                    calls = list(self._calls(input_file.path.name, gold))
                     turn = sum(message["role"] == "assistant" for message in request.messages)
                     name, arguments = calls[turn]
                     call = ToolCall(f"c{turn}", name, json.dumps(arguments))
@@ -279,14 +279,14 @@ def marks_in(folder: Path) -> set[str]:
     return seen
 
 
-def searched(options: argparse.Namespace, asked: str, suite: Path, out: Path) -> tuple[str, bool]:
+def searched(options: argparse.Namespace, tools: str, suite: Path, out: Path) -> tuple[str, bool]:
     """Makes the line about one set of tools; returns also whether no forbidden mark was found."""
     tasks = {task.id: task for task in load_suite(str(suite)).tasks}
     planned = make_plan(
         resume(
             InferOptions(
                 model="scripted", base_url="http://scripted/v1", dataset=str(suite),
-                mode="tools", tools=asked, out=out, sandbox=options.sandbox, rounds=1_000,
+                mode="tools", tools=tools, out=out, sandbox=options.sandbox, rounds=1_000,
             )
         )
     )  # fmt: skip
@@ -325,7 +325,7 @@ def searched(options: argparse.Namespace, asked: str, suite: Path, out: Path) ->
     if not own:
         wrong.add("no tool sees the case's own input")
     return (
-        f"{asked} | {episodes} | {calls} | {totals['files']:,} | {totals['bytes'] / 1e6:,.0f} | "
+        f"{tools} | {episodes} | {calls} | {totals['files']:,} | {totals['bytes'] / 1e6:,.0f} | "
         f"{totals['processes']} | {totals['descriptors']} | {own} | {sorted(wrong) or 'none'}"
     ), not wrong
 
@@ -359,8 +359,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "seen that must not be"
         )
         clean = True
-        for number, asked in enumerate(options.tools or ["native", "ssb2", f"mcp:{SEARCHING}"]):
-            line, fine = searched(options, asked, suite, Path(folder, f"run{number}"))
+        for number, tools in enumerate(options.tools or ["native", "ssb2", f"mcp:{SEARCHING}"]):
+            line, fine = searched(options, tools, suite, Path(folder, f"run{number}"))
             print(line, flush=True)
             clean = clean and fine
     sys.exit(not clean)

@@ -244,14 +244,14 @@ def chosen(source: str, count: int) -> dict[str, Task]:
     return tasks
 
 
-def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) -> str:
+def measure(options: argparse.Namespace, selection: str, tasks: Mapping[str, Task]) -> str:
     """Makes the line about one set of tools."""
-    out = Path(options.out, f"{options.sandbox}-{asked.replace(':', '-').replace(',', '-')}")
+    out = Path(options.out, f"{options.sandbox}-{selection.replace(':', '-').replace(',', '-')}")
     planned = make_plan(
         resume(
             InferOptions(
                 model="scripted", base_url="http://scripted/v1", dataset=options.suite,
-                mode="tools", tools=asked, ids=tuple(tasks), out=out, sandbox=options.sandbox,
+                mode="tools", tools=selection, ids=tuple(tasks), out=out, sandbox=options.sandbox,
             )
         )
     )  # fmt: skip
@@ -287,7 +287,7 @@ def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     solved = (report["overall"]["hard_restriction"] or 0) * len(tasks)
     return (
-        f"{asked} | {solved:.0f} of {len(tasks)} | "
+        f"{selection} | {solved:.0f} of {len(tasks)} | "
         f"{dict(Counter(end['ended'] for end in ends))} | {sum(end['calls'] for end in ends)} | "
         f"{dict(errors)} | {start:.2f} | {work:.2f} | {seconds / max(len(ends), 1):.2f} | "
         f"{memory / 1e6:.0f} | {plan.tool_tokens:,} | {peak:.0f}"
@@ -311,8 +311,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "tools | solved | ends | calls | errors | start s | calls s | episode s | server MB | "
             "tokens of definitions | judge's peak MB"
         )
-        for asked in options.tools or ["native", "ssb2"]:
-            print(measure(options, asked, tasks), flush=True)
+        for selection in options.tools or ["native", "ssb2"]:
+            print(measure(options, selection, tasks), flush=True)
 
 
 if __name__ == "__main__":

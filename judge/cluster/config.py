@@ -147,8 +147,8 @@ def at_address(
         if certificates is None:
             raise UsageError(
                 f"{address}: there is no certificate, and TLS needs one on both sides",
-                hint=f"Set {CERTIFICATES_VARIABLE} to the folder that the scheduler has as well "
-                "(`judge cluster certificates FOLDER` makes one), or give a .yaml file with "
+                hint=f"Set {CERTIFICATES_VARIABLE} to a folder with the scheduler's certificates "
+                "(`judge cluster certificates FOLDER` makes them), or give a .yaml file with "
                 "`certificates`.",
             )
         return ClusterSpec(

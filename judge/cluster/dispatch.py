@@ -120,7 +120,7 @@ class Piece:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of answers must be sent with the piece."""
+        """How many bytes of finished answers, which are files, are sent with the piece."""
         if isinstance(self.work, Check):
             return 0
         answers = (case.outcome.answer for case in self.work.cases if case.outcome is not None)
@@ -165,7 +165,7 @@ def split(work: Job | Check) -> list[Job | Check]:
 
 
 def lean(work: Job | Check) -> Job | Check:
-    """Copies only what a worker needs of the work: not the conversation that led to the program."""
+    """Copies the work without what a worker does not need, such as the model's conversation."""
     if isinstance(work, Check) or work.submission is None:
         return work
     return replace(work, submission=replace(work.submission, provenance={}))
@@ -551,7 +551,7 @@ class Dispatcher:
             self._suspects.append(replace(piece, worker_deaths=piece.worker_deaths + 1))
 
     def _given_up(self) -> Iterator[Lost]:
-        """Splits pieces from which too many workers died; gives up such single cases."""
+        """Splits pieces of which too many workers died into cases; gives up cases tried alone."""
         waiting, self._suspects = self._suspects, deque()
         for piece in waiting:
             if piece.worker_deaths >= DEATHS and not piece.single:

@@ -46,7 +46,7 @@ RETURN_BYTES = 64 * MIB
 worker has this much, it answers immediately; the rest of the work is requested again."""
 
 RETURN_RECORD_BYTES = 2 * MIB
-"""The same limit for records. They have at most half as many values, of at least 2 bytes each."""
+"""The same limit for records. A JSON value takes at least 2 bytes, so half as many values fit."""
 
 MAX_ANSWER_BYTES = 2 * RETURN_BYTES + RETURN_RECORD_BYTES + MAX_LINE_BYTES + MIB
 """Longest answer of an honest worker, which stops once it has exceeded one of these limits."""
@@ -76,7 +76,7 @@ class ReplyHead(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A test case that is checked against itself."""
+    """A test case whose golds are checked by comparing them with themselves."""
 
     task: Task
     case: TestCase

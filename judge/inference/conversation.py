@@ -9,8 +9,8 @@ environment acts on the reply, until one of them ends the conversation. A mode i
 * :class:`AnswerEnvironment`: the model gives a typed answer, and may run programs before.
 * :class:`judge.inference.desktop.episode.DesktopEnvironment`: the model works on a desktop.
 
-Budget, pacing, records of calls and resuming are the same for all modes; the client that the loop
-uses to ask the model has them (:class:`judge.inference.calls.TaskClient`).
+Budget, pacing, records of calls and resuming are the same for all modes. They are the task of the
+client that the loop uses to ask the model (:class:`judge.inference.calls.TaskClient`).
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Pacer:
         Args:
             estimate: the value passed to :meth:`admit`.
             prompt_tokens: tokens of the prompt as the server counted them; None if it did not.
-            completion_tokens: tokens of the reply; None likewise.
+            completion_tokens: tokens of the reply; None if the server did not count them.
         """
         if completion_tokens is None:
             return

@@ -180,7 +180,7 @@ class InferencePlan:
         model_name: the server's name for it.
         setting: the setting of the mode, with the options applied; the one for typed answers if
             all tasks ask for typed answers.
-        template: the prompt, likewise.
+        template: the prompt; the one for typed answers if all tasks ask for typed answers.
         feedback: the wording between rounds.
         content: limits on what the prompt shows of a workbook.
         typed: how the model is asked about tasks with a typed answer; None if there are none.

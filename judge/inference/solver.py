@@ -308,7 +308,7 @@ def _has_preview(question: TaskQuestion, case: CaseInput) -> bool:
 
 
 def _distinct(question: TaskQuestion) -> Iterator[tuple[str, CaseInput]]:
-    """Yields the cases with distinct input workbooks, each after the SHA-256 of its workbook."""
+    """Yields, for each distinct input workbook, its SHA-256 and the first case that has it."""
     digests: set[str] = set()
     for case in question.inputs:
         if (digest := file_digest(case.path)) not in digests:

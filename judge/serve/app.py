@@ -183,9 +183,10 @@ class _EachRequest:
                 problem = Problem("malformed", "No such host here.")
                 await problem.response(named)(scope, receive, answer)
             elif {"content-length", "transfer-encoding"} <= set(request.headers):
-                # A proxy in front may use the length that this server does not use.
+                # A proxy in front could use the one of the two that this server does not use.
                 headers = {"Connection": "close"}
-                problem = Problem("malformed", "The body has two lengths.", headers=headers)
+                detail = "The request has both Content-Length and Transfer-Encoding."
+                problem = Problem("malformed", detail, headers=headers)
                 await problem.response(named)(scope, receive, answer)
             else:
                 await self._app(scope, receive, answer)

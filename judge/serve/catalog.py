@@ -418,7 +418,9 @@ def _verified(source: str, corrections: Path | None) -> list[CaseCheck]:
     try:
         return api.verify(source, corrections=corrections)
     except SandboxError:
-        print_label("note:", "cyan", f"no sandbox here: formulas of {source} count as saved")
+        print_label(
+            "note:", "cyan", f"no sandbox here: formulas of {source} have their saved values"
+        )
         return api.verify(source, corrections=corrections, recalc="never")
 
 

@@ -74,7 +74,7 @@ class ServerError(Exception):
 
 @contextlib.contextmanager
 def _within(late: str) -> Iterator[None]:
-    """Replaces the message of a timeout by ``late``."""
+    """Gives a timeout within the block the message ``late``."""
     try:
         yield
     except ServerError as error:

@@ -32,7 +32,7 @@ from judge.cluster.messages import MAX_ANSWER_BYTES
 from judge.files.documents import MIB
 
 _HARMLESS = frozenset({("builtins", "bytes")})
-"""The names in the pickles that Dask makes for an answer of our workers, which is always bytes."""
+"""The only names that a pickle may contain: Dask writes them when a worker answers with bytes."""
 
 MAX_MESSAGE_BYTES = MAX_ANSWER_BYTES + 16 * MIB
 """Longest message that is read; answers that would exceed it together are fetched one by one."""

@@ -392,7 +392,7 @@ class BatchState:
             ``expired``, ``cancelling`` or ``cancelled``.
         answered: how many requests are done, failures included.
         total: how many requests the batch has; 0 while the server does not report it.
-        files: ids of the files with results, as far as they exist.
+        files: ids of the files with results that exist so far.
         errors: why the batch failed as a whole: the 1-based number of the line at fault (None if
             no line is named), and the message.
     """

@@ -51,7 +51,7 @@ MAX_KEPT = 60
 """How many states of the collected workbook are kept for an episode."""
 
 _NO_PARSER = (
-    "the replies hold calls as text, which the server did not cut out: vLLM needs "
+    "the replies contain calls as text, which the server did not parse: vLLM needs "
     "--enable-auto-tool-choice --tool-call-parser NAME; --text-calls reads them"
 )
 _MAX_RAW_CHARS = 20_000

@@ -265,8 +265,8 @@ def departures_of(
     for name in (*as_published, *corrected):
         if name not in DEPARTURES:
             raise UsageError(
-                f"{name[:80]!r} is not a departure of the published agent",
-                hint=f"Departures: {', '.join(DEPARTURES)}. Its network is never offered.",
+                f"{name[:80]!r} names no behaviour of the published agent",
+                hint=f"Give one of: {', '.join(DEPARTURES)}. Its network is never offered.",
             )
     return (USUALLY_PUBLISHED | frozenset(as_published)) - frozenset(corrected)
 

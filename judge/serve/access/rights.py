@@ -63,7 +63,7 @@ class Viewer:
 
     @property
     def is_operator(self) -> bool:
-        """Whether both the account and this token give the right to operate the server."""
+        """Whether they are an operator of the server, and the token has the scope ``operate``."""
         return Role.OPERATOR in self.roles and Scope.OPERATE in self.scopes
 
     @property
@@ -76,11 +76,11 @@ class Viewer:
         return Actor(self.account or "visitor", self.request, self.address)
 
     def authors(self, suite: str) -> bool:
-        """Whether they are an author of a suite, and the token gives the rights of one."""
+        """Whether they are an author of a suite, and the token has the scope ``author``."""
         return suite in self.authored and Scope.AUTHOR in self.scopes
 
     def reviews(self, suite: str) -> bool:
-        """Whether a suite names them as a reviewer, and the token gives the rights of one."""
+        """Whether a suite names them as a reviewer, and the token has the scope ``review``."""
         return suite in self.reviewed and Scope.REVIEW in self.scopes
 
 

@@ -116,7 +116,7 @@ def make_token(token: NewToken, caller: Caller, server: ThisServer) -> dict[str,
     """
     account = require(caller, token.scopes[0])
     if not caller.scopes.issuperset(token.scopes):
-        raise Problem("forbidden", "A token can give no scope that it does not have.")
+        raise Problem("forbidden", "A token cannot give a new token a scope that it lacks.")
     with server.database.writing(caller.actor()) as transaction:
         lock_account(transaction, account)
         valid = sa.and_(

@@ -158,7 +158,7 @@ def get_entry_tasks(
     caller: Caller,
     server: ThisServer,
 ) -> dict[str, Any]:
-    """The evidence for an entry, task by task, as far as the feedback level allows it."""
+    """The evidence for an entry, task by task, limited by the feedback level."""
     with server.database.reading() as connection:
         row = find(connection, caller, t.board, board)
         return entry_tasks(connection, caller, row, entry)
@@ -297,7 +297,7 @@ def _attachment(data: bytes, name: str) -> Response:
 def shown_version(
     connection: sa.Connection, viewer: Viewer, board: Mapping[str, Any], number: int | None = None
 ) -> dict[str, Any]:
-    """A version of a board, as far as the viewer may see it.
+    """A version of a board that the viewer may see.
 
     Raises:
         Problem: 404, there is no such version that they may see.

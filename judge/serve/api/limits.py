@@ -188,7 +188,7 @@ def rates_of(server: Server) -> Rates:
 
 
 def rate(kind: str) -> Any:
-    """A dependency that counts the requests to a route as a kind of :data:`RATES`."""
+    """A FastAPI dependency that counts requests to a route under this kind of :data:`RATES`."""
 
     def take(request: Request, caller: Caller) -> None:
         taken = rates_of(server_of(request)).take(kind, who(caller))

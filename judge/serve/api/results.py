@@ -1,4 +1,4 @@
-"""Submissions as far as their feedback level allows: list, wait, verdicts, cancel, events."""
+"""Submissions, limited by their feedback level: list, wait, verdicts, cancel, events."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ async def get_submission(
 
 @router.get("/submissions/{submission}/verdicts", dependencies=[rate("read")])
 def get_verdicts(submission: SubmissionId, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The verdicts of a submission, as far as the feedback level shows them."""
+    """The verdicts of a submission that its feedback level shows."""
     require(caller, Scope.READ)
     with server.database.reading() as connection:
         row = find(connection, caller, t.submission, submission)
@@ -189,7 +189,7 @@ def withdraw_submission(
 
 def _withdraw(server: Server, transaction: Transaction, row: dict[str, Any]) -> None:
     if row["withdrawn"] is not None:
-        raise Problem("conflict", "It is withdrawn already.")
+        raise Problem("conflict", "It has already been withdrawn.")
     transaction.execute(
         sa.update(t.submission)
         .where(t.submission.c.id == row["id"])
@@ -490,7 +490,7 @@ def shown_scores(
     judging: dict[str, Any],
     level: Level,
 ) -> dict[str, Any] | None:
-    """The scores of a judging, as far as a level shows them.
+    """The scores of a judging that a feedback level shows.
 
     At the level ``score``, the ladder decides: the score is shown if it is better by a point than
     the one shown last; otherwise, only the fact that it is not.
@@ -519,7 +519,7 @@ def shown_scores(
 def verdicts_view(
     connection: sa.Connection, judging: dict[str, Any], level: Level, *, bounded: bool
 ) -> list[dict[str, Any]]:
-    """The verdicts of a finished judging, as far as a level shows them; none below ``tasks``.
+    """The verdicts of a finished judging that a level shows; none below ``tasks``.
 
     Args:
         connection: a connection.

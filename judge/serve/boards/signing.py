@@ -231,9 +231,9 @@ def _check_validity(key: Mapping[str, Any], document: Mapping[str, Any]) -> None
     if key.get("revoked_from") and signed >= key["revoked_from"]:
         raise NotSignedError(f"the key was revoked from {key['revoked_from']} on")
     if signed < str(key.get("valid_from")):
-        raise NotSignedError("its date of signing is before its key was valid")
+        raise NotSignedError("it was signed before its key became valid")
     if key.get("valid_until") and signed > key["valid_until"]:
-        raise NotSignedError("its date of signing is after its key's validity")
+        raise NotSignedError("it was signed after its key had ceased to be valid")
 
 
 def _new_key(now: str) -> _Key:

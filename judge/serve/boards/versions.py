@@ -587,7 +587,7 @@ def _entry(entry: Entry, setting: Setting) -> dict[str, Any]:
 
 
 def _figures(row: Mapping[str, Any], setting: Setting) -> Mapping[str, Any]:
-    """The two figures next to the score, from the report of a judging of exactly these tasks.
+    """The figures ``collateral`` and ``dynamic``, from the report of a judging of these tasks.
 
     They count all of its tasks, so they are withheld while the budget limits the shown verdicts.
     """

@@ -162,7 +162,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
 
 
 def _score_text(entry: Mapping[str, Any], metric: str) -> str:
-    """The score by which a board ranks, in the form of its table."""
+    """The score by which a board ranks, as its table shows it."""
     score = entry.get("scores", {}).get(metric) or entry.get("shown_score") or {}
     value = score.get("value")
     return "none" if value is None else f"{100 * value:.2f}"
@@ -240,7 +240,7 @@ def _matrix(tasks: Sequence[Sequence[Mapping[str, Any]]]) -> list[MatrixRow]:
 def entry_page(
     request: Request, entry: str, server: ThisServer, page_viewer: PageViewer
 ) -> Response:
-    """An entry, from the first board that shows it, with its tasks as far as the level allows."""
+    """An entry, from the first board that shows it, with the tasks that the level shows."""
     with server.database.reading() as connection:
         board = _board_of(connection, page_viewer, entry)
         setting, document = entry_of(connection, page_viewer, board, entry)
@@ -441,7 +441,7 @@ A case has ``cause``, ``cells`` (see :class:`judge.report.pairing.MatrixCell`) a
 
 
 def evidence_of(server: Server, judging: str, task: str) -> Evidence:
-    """The evidence of a task of a judging; empty if its files are missing."""
+    """What a judging recorded about a task, by sample; empty if its files are missing."""
     try:
         with server.database.reading() as connection:
             where = results_of(connection, server, judging, Level.CELLS)

@@ -172,7 +172,7 @@ def list_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respons
 def submission_page(
     request: Request, submission: str, server: ThisServer, viewer: SignedIn
 ) -> Response:
-    """A submission: its state, and its scores and verdicts as far as the level shows them."""
+    """A submission: its state, and the scores and verdicts that the level shows."""
     request.state.page_viewer = viewer
     with server.database.reading() as connection:
         row = find(connection, viewer, t.submission, submission)

@@ -335,7 +335,7 @@ def judge(
 
 
 def _figures(report: ReportDocument) -> dict[str, ShareReport]:
-    """The two figures besides the score, if the conditions include their measurement."""
+    """The figures ``collateral`` and ``dynamic``, if the conditions include their measurement."""
     scope = report.get("scope") or {}
     figures: dict[str, ShareReport] = {}
     if (collateral := scope.get("collateral")) is not None:

@@ -464,7 +464,7 @@ def apply(
         _move(transaction, row, RejudgingState.RUNNING)
         return late
     if not progress_of(transaction.connection, rejudging).is_complete:
-        raise Problem("conflict", "Members of the rejudging are not judged.")
+        raise Problem("conflict", "Some members of the rejudging have not been judged.")
     if applying.another_person and applying.account in _correctors(transaction, row):
         raise Problem(
             "conflict",
