@@ -140,7 +140,7 @@ def compare_packages(old: bytes, new: bytes, workbook: Workbook, saving: Saving)
         names = first.namelist()
         saving.parts = len(names)
         if [each for each in names if each in second.namelist()] != second.namelist():
-            saving.unexplained.append("parts are in another order, or new")
+            saving.unexplained.append("parts have a different order, or are new")
         sheets = {workbook.sheet(name).part for name in workbook.sheet_names}
         for name in names:
             if name not in second.namelist():
@@ -186,10 +186,10 @@ def compare_cells(
             first, second = before.get(place), after.get(place)
             if ref in changed:
                 if first is not None and second is not None and first.style != second.style:
-                    saving.unexplained.append(f"{ref} has another format")
+                    saving.unexplained.append(f"{ref} has a different format")
             elif ref in stale and first is not None and second is not None:
                 if (first.style, first.formula) != (second.style, second.formula):
-                    saving.unexplained.append(f"{ref} has another format or formula")
+                    saving.unexplained.append(f"{ref} has a different format or formula")
             elif first != second:
                 saving.unexplained.append(f"{ref}: {first} became {second}")
 
@@ -199,13 +199,13 @@ def report(savings: list[Saving]) -> None:
     parts = sum(each.parts for each in done)
     same = sum(each.same for each in done)
     kinds = Counter(kind for each in done for kind in each.differing.values())
-    print(f"workbooks: {len(savings)}, saved and held against the old package: {len(done)}")
+    print(f"workbooks: {len(savings)}, saved and compared with the old package: {len(done)}")
     print(f"parts: {parts}, the same byte for byte: {same}, different: {parts - same}")
     print(f"different: worksheets in which cells changed: {kinds['cells']}")
-    print(f"           calculation chains: {kinds['entries']}, taken out: {kinds['gone']}")
+    print(f"           calculation chains: {kinds['entries']}, removed: {kinds['gone']}")
     print(f"           anything else: {kinds['other']}")
     rest, empty = sum(each.dependents for each in done), sum(each.emptied for each in done)
-    print(f"formulas that rest on the changed cells: {rest}, without a value now: {empty}")
+    print(f"formulas that depend on the changed cells: {rest}, now without a value: {empty}")
     print(f"workbooks with an unexplained difference: {sum(bool(e.unexplained) for e in done)}")
     for each in savings:
         for line in each.unexplained[:3]:

@@ -137,7 +137,7 @@ def wrong_mutants(rows: list[Row], profile: str) -> tuple[Counter[str], list[str
         for mutant in mutants(row.gold.read_bytes()):
             noticed = mutant.is_noticed(row.board, published=profile == "official")
             accepted = verdict(judged(row, mutant.data, profile))
-            counts[f"{mutant.kind}, {'asked' if noticed else 'not asked'}"] += 1
+            counts[f"{mutant.kind}, {'checked' if noticed else 'not checked'}"] += 1
             if accepted is noticed:
                 wrong.append(f"{row.name}, sheet {mutant.sheet}: {mutant.kind}")
     return counts, wrong
@@ -185,7 +185,7 @@ def main() -> None:
     parser.add_argument("--resave", action="append", choices=["openpyxl", "libreoffice"])
     arguments = parser.parse_args()
     rows, absent = recorded(arguments.data)
-    print(f"{len(rows)} golds with boards; the workbooks of {absent} more rows are not there")
+    print(f"{len(rows)} golds with boards; the workbooks of {absent} more rows are missing")
     if arguments.resave:
         with Engines(recalc="auto", engine="auto", lenient_names=False, sandbox="auto") as engines:
             for program in arguments.resave:

@@ -1,4 +1,4 @@
-"""Where ``standard`` differs from ``official`` on recorded outputs of checklist suites, by fault.
+"""Counts by fault where ``standard`` differs from ``official`` on outputs of checklist suites.
 
     python -m benchmarks.checklist_readings DATA [--suite NAME] [--list FAULT] [--engines]
 
@@ -211,7 +211,7 @@ def print_engines(data: Path) -> None:
     for engine, computed in values.items():
         known = sum(isinstance(value, int | float) for value in computed)
         right = sum(cell.is_right(value) for cell, value in zip(cells, computed, strict=True))
-        name = "rule of belief" if engine == "auto" else engine
+        name = "weighted vote" if engine == "auto" else engine
         print(f"{name:16}{right} right, {known - right} wrong numbers, {len(cells) - known} others")
     for number, cell in enumerate(cells):
         by_engine = {engine: computed[number] for engine, computed in values.items()}
@@ -236,7 +236,9 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--suite", choices=sorted(SUITES), action="append")
     parser.add_argument("--list", metavar="FAULT", dest="listed")
-    parser.add_argument("--engines", action="store_true", help="formulas without values instead")
+    parser.add_argument(
+        "--engines", action="store_true", help="compute formulas without values instead"
+    )
     arguments = parser.parse_args()
     if arguments.engines:
         print_engines(arguments.data)
@@ -249,7 +251,7 @@ def main() -> int:
         if suite == "ib-bench":
             print_points(published_points(arguments.data, compute))
         unnumbered += sum(not entry.fault and entry.turn == WRONG for entry in found)
-    print(f"{unnumbered:,} published passes turn wrong without a fault's number")
+    print(f"{unnumbered:,} published passes fail under standard without the number of a fault")
     return 1 if unnumbered else 0
 
 

@@ -8,8 +8,8 @@ Each round begins in a new results directory; its report is compared with the re
   as a judge error, and report.json must be the same, byte for byte.
 * ``scheduler``: the process with the scheduler is killed; the command must end with exit code 11,
   and the same command again must give the same report.
-* ``joins``: a worker that starts while the others judge must be at work 5 s after the scheduler
-  knows about it, with a judged program among its descendants.
+* ``joins``: a worker that starts while the others judge must be at work 5 s after it registers with
+  the scheduler, with a judged program among its descendants.
 * ``interrupt`` and ``client``: the client is ended by Ctrl-C or SIGKILL; 3 s later, no process of
   the run may be alive.
 

@@ -151,9 +151,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Measures and prints the figures, and whether the goals are reached."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder with the published suites")
-    parser.add_argument("--limit", type=int, help="only so many golds")
+    parser.add_argument("--limit", type=int, help="compare only the first N golds")
     parser.add_argument("--plots", type=Path, help="folder for the SVG plots")
-    parser.add_argument("--json", type=Path, help="write every single cost here")
+    parser.add_argument("--json", type=Path, help="file for the cost of each comparison")
     options = parser.parse_args(arguments)
     cases = [
         (path.resolve(), position, sheet)

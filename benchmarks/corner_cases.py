@@ -66,14 +66,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0, help="of the suggestions")
     parser.add_argument("--ids", default="", help="only these tasks, separated by commas")
-    parser.add_argument("--limit", type=int, help="only so many tasks")
+    parser.add_argument("--limit", type=int, help="search only the first N tasks")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sandbox", default="auto", help="docker or bubblewrap")
     parser.add_argument("--show", action="store_true", help="print every suggestion that kills")
     parser.add_argument(
         "--wrong", action="store_true", help="the programs that readers found wrong"
     )
-    parser.add_argument("--check", action="store_true", help="run these on the readers' inputs")
+    parser.add_argument(
+        "--check", action="store_true", help="first run these programs on the readers' inputs"
+    )
     options = parser.parse_args()
     readings = read_yaml(WRONG, SuiteError) if options.wrong else []
     meter = Meter()

@@ -80,7 +80,7 @@ def main() -> int:
     parser.add_argument("suite", help="the tasks of Spider2-V, with their workbooks")
     parser.add_argument("--sandbox", nargs="+", default=["bubblewrap"])
     parser.add_argument("--task", help="only tasks whose id begins like this", default="")
-    parser.add_argument("--out", type=Path, help="keep the episodes in folders of this one")
+    parser.add_argument("--out", type=Path, help="folder below which the episodes are kept")
     arguments = parser.parse_args()
     chosen = {
         task: steps for task, steps in read_lists().items() if task.startswith(arguments.task)

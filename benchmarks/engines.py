@@ -273,11 +273,13 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("run", type=Path, help="a results directory")
-    parser.add_argument("--dataset", type=Path, help="the suite, where it is not where it was")
+    parser.add_argument("--dataset", type=Path, help="the suite's folder, if it has moved")
     parser.add_argument("--profile", default="standard")
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT_S)
-    parser.add_argument("--slow-timeout", type=float, default=10.0, help="the same for formulas")
+    parser.add_argument(
+        "--slow-timeout", type=float, default=10.0, help="--timeout for the engine formulas"
+    )
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--json", type=Path)
     return parser.parse_args()

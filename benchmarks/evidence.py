@@ -19,16 +19,16 @@ from judge.formulas.references import references
 from judge.formulas.shapes import Call, fallback
 from judge.formulas.traits import traits
 from judge.recalc.agreement import SURE_ERRORS, same_value
-from judge.recalc.belief import is_error
-from judge.recalc.cascade import Heard
+from judge.recalc.cascade import CellVotes
 from judge.recalc.trust import PAIR, PAIR_ENGINES
+from judge.recalc.voting import is_error
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Search
 
 _NUMBER = re.compile(r"\d+")
 MAX_UPSTREAM = 3_000
 MAX_ALIKE = 10
-"""As how many cells formulas of one kind in one file count at most."""
+"""However many cells of a file hold formulas of one kind, they count as at most this many cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def fold_of(source: str, folds: int) -> int:
 
 def samples_of(
     gold: Gold,
-    heard: Mapping[CellRef, Heard],
+    answers: Mapping[CellRef, CellVotes],
     source: str,
     accepts: Callable[[CellRef, CellValue], bool],
 ) -> list[Sample]:
@@ -67,13 +67,13 @@ def samples_of(
 
     Args:
         gold: the workbook.
-        heard: the answers of the engines for its cells.
+        answers: the answers of the engines for its cells.
         source: see :class:`Sample`.
         accepts: returns whether a value of a cell is Excel's.
     """
     right = {
-        ref: {engine: accepts(ref, word) for engine, word in said.typed.items()}
-        for ref, said in heard.items()
+        ref: {engine: accepts(ref, vote) for engine, vote in said.typed.items()}
+        for ref, said in answers.items()
         if ref in gold.expected
     }
     counts: dict[tuple[str, tuple[Call, ...], str, bool], list[int]] = defaultdict(lambda: [0, 0])
@@ -84,16 +84,16 @@ def samples_of(
             continue
         clean = _clean(gold, ref, formula, right) if "[" not in formula else set(good)
         kind = _NUMBER.sub("#", formula)
-        words = heard[ref].words
+        votes = answers[ref].votes
         outcomes = {engine: good[engine] for engine in clean & good.keys()}
         plain = not (said.array_sensitive or said.opaque or gold.cells[ref].array_range)
-        agreed = pair_word(*(words.get(engine) for engine in PAIR_ENGINES))
+        agreed = pair_word(*(votes.get(engine) for engine in PAIR_ENGINES))
         if plain and agreed is not None and clean.issuperset(PAIR_ENGINES):
             outcomes[PAIR] = good[PAIR_ENGINES[0]]
         for engine, is_right in outcomes.items():
-            word = words[PAIR_ENGINES[0] if engine == PAIR else engine]
-            error = is_error(word, fallback(heard[ref].formula))
-            count = counts[kind, heard[ref].calls, engine, error]
+            vote = votes[PAIR_ENGINES[0] if engine == PAIR else engine]
+            error = is_error(vote, fallback(answers[ref].formula))
+            count = counts[kind, answers[ref].calls, engine, error]
             count[0] += is_right
             count[1] += 1
     return [
@@ -103,7 +103,7 @@ def samples_of(
 
 
 def _at_most(right: int, total: int) -> tuple[int, int]:
-    """Scales to few cells with the same share; a mistake among many cells is still one."""
+    """Scales down to few cells with the same share; a mistake among many cells is never lost."""
     cells = min(total, MAX_ALIKE)
     some = round(right / total * cells)
     return (cells - 1 if right < total and some == cells > 1 else some), cells

@@ -34,7 +34,7 @@ as at most ten cells, and a mistake counts against the call that makes it
 
 "Agree" counts the cells on which IronCalc and formualizer agree. "For arrays" means a call that
 gets a computed array, or several values where it expects one. Faults are shapes of arguments,
-with the letters of [recalculation](recalculation.md#the-rule-of-belief), for which an engine is
+with the letters of [recalculation](recalculation.md#the-weighted-vote), for which an engine is
 right in fewer than nine of ten cells. Only the worst are shown; `judge engines FUNCTION` prints
 all of them.
 

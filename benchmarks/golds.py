@@ -55,7 +55,7 @@ def golds(suite: Path, limit: int | None = None, every: int = 1) -> Iterator[Gol
     Args:
         suite: the suite's folder.
         limit: how many golds to read; None for all.
-        every: reads only every so-many-th gold.
+        every: reads only one gold out of this many.
     """
     looked_at = 0
     for task in load_suite(suite).tasks:

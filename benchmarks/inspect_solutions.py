@@ -180,7 +180,7 @@ def main() -> None:
     judge.score(out / "imported", judge.ScoreOptions())
     pair = judge.compare_runs(out / "imported", out / "scored").pairs[0]
     print(
-        f"imported beside judge score: {pair.tasks} tasks, won {pair.won}, lost {pair.lost}, ",
+        f"import compared with judge score: {pair.tasks} tasks, won {pair.won}, lost {pair.lost}, ",
         end="",
     )
     print(f"hard {pair.hard_difference.difference}, better {pair.better}, worse {pair.worse}")

@@ -179,7 +179,7 @@ def of_run(suite: Path, run: Path) -> None:
         f"{len(touched & lost.found)} of the {len(lost.found)} with losses"
     )
     print(
-        f"constants where a formula is asked for: {asked['constants']} of {asked['asked']} cases, "
+        f"constants where a formula is requested: {asked['constants']} of {asked['asked']} cases, "
         f"{asked['accepted constants']} of them accepted"
     )
     print("\n".join(listed))

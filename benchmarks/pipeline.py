@@ -74,7 +74,7 @@ class PlainTools:
 
     @classmethod
     def find(cls) -> PlainTools:
-        """Takes the packages and LibreOffice of the bubblewrap roots, so both ways have the same.
+        """Uses packages and LibreOffice of the bubblewrap roots, so both ways have the same ones.
 
         LibreOffice is started through ``bwrap`` only because it is installed nowhere but in that
         root; nothing is isolated, and the start of ``bwrap`` itself takes milliseconds.

@@ -172,7 +172,7 @@ def kept_cells(gold: Gold, stale: dict[str, str]) -> list[CellRef]:
 def measure_cascade(
     known: Sequence[Gold], recalculator: Recalculator, converter: Converter | None, every: int
 ) -> tuple[Standing, list[float]]:
-    """Measures the cascade on all golds, and in between the plain way on every so-many-th gold.
+    """Measures the cascade on all golds, and in between the plain way on one gold out of several.
 
     The two take turns, so that a busy machine affects both equally.
     """
@@ -291,23 +291,24 @@ def print_report(report: dict[str, Any]) -> None:
         print(
             f"one soffice --convert-to each: median {ms['median']:.0f} ms, p95 {ms['p95']:.0f} ms"
         )
-    print(f"set apart: {report['volatile_cells']} volatile cells, stale {report['stale_golds']}")
+    print(
+        f"listed separately: {report['volatile_cells']} volatile cells, "
+        f"stale {report['stale_golds']}"
+    )
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("suite", type=Path, nargs="?")
     parser.add_argument("--sandbox", default="auto")
-    parser.add_argument("--engines", help="only these, with commas between")
-    parser.add_argument("--limit", type=int, help="look at the first N golds only")
+    parser.add_argument("--engines", help="only these engines, separated by commas")
+    parser.add_argument("--limit", type=int, help="measure only the first N golds")
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds for one workbook")
     parser.add_argument("--convert", type=int, default=60, help="golds to convert one by one")
     parser.add_argument(
-        "--slow-every", type=int, default=6, help="ask formulas, which is slow, every so many golds"
+        "--slow-every", type=int, default=6, help="measure the slow engine on one gold out of N"
     )
-    parser.add_argument(
-        "--cascade-only", action="store_true", help="no engine alone; the table as it is"
-    )
+    parser.add_argument("--cascade-only", action="store_true", help="measure no engine alone")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 

@@ -92,7 +92,7 @@ def _plain(text: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("report", type=Path, help="what --json of benchmarks.recalc wrote")
-    parser.add_argument("--battery", type=Path, help="write the table of the battery there")
+    parser.add_argument("--battery", type=Path, help="file for the table of the battery")
     arguments = parser.parse_args()
     report = json.loads(arguments.report.read_text(encoding="utf-8"))
     if arguments.battery:

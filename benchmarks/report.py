@@ -51,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path)
     parser.add_argument("--tasks", type=int, default=912)
-    parser.add_argument("--keep", type=Path, help="keep the report here")
+    parser.add_argument("--keep", type=Path, help="file in which the report is kept")
     arguments = parser.parse_args()
     run = enlarged(load_run(arguments.run), arguments.tasks)
     cases = sum(len(each.cases) for each in run.submissions)

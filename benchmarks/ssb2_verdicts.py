@@ -309,18 +309,18 @@ def main(arguments: list[str] | None = None) -> None:
     if options.score:
         with TemporaryDirectory() as folder:
             others = score_rows(rows, Path(folder))
-        print(f"judge score: {len(rows) - len(others):,} of {len(rows):,} rows are given again")
+        print(f"judge score: {len(rows) - len(others):,} of {len(rows):,} rows are reproduced")
         print(*others, sep="\n", end="\n" if others else "")
         return
     again = sum(row.is_given_again() for row in rows)
-    print(f"ssb2-official: {again:,} of {len(rows):,} rows are given again")
+    print(f"ssb2-official: {again:,} of {len(rows):,} rows are reproduced")
     values = list(recorded_values(options.data))
     agreeing = sum(values_agree(gold, output) is told for gold, output, told in values)
-    print(f"ssb2-official: {agreeing} of {len(values)} pairs of values")
+    print(f"ssb2-official: {agreeing} of {len(values)} pairs of values are reproduced")
     print(f"processor time: {time.process_time() - started:.1f} s")
     agree = comparator(get_profile("ssb2"))
     shared = sum(agree(gold, output) is told for gold, output, told in values)
-    print(f"ssb2: {shared} of {len(values)} pairs of values")
+    print(f"ssb2: {shared} of {len(values)} pairs of values get the same result")
     found = [each for row in rows for each in disagreements(row)]
     text = document(found, len(rows))
     if options.out is None:

@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--victims", type=int, default=VICTIMS, help="wrong programs per task")
     parser.add_argument("--again", action="store_true", help="search tasks without a kill again")
     parser.add_argument("--all-mutators", action="store_true")
-    parser.add_argument("--limit", type=int, help="only so many tasks with survivors")
+    parser.add_argument("--limit", type=int, help="search only N tasks with survivors")
     options = parser.parse_args()
     suite = load_suite(options.suite)
     given = load_submissions(options.solutions, suite)
@@ -371,7 +371,7 @@ def report(path: Path) -> None:
     print("  kills by mutator:", ", ".join(f"{name} {n}" for name, n in mutators.most_common()))
     print("  tasks:", ", ".join(str(each["task"]) for each in found))
     differing = [each["task"] for each in records if each.get("disagreements")]
-    print(f"tasks where the accepted solution and the gold's formulas part ways: {len(differing)}")
+    print(f"tasks where the accepted solution and the gold's formulas disagree: {len(differing)}")
     print("  tasks:", ", ".join(map(str, differing)))
 
 

@@ -3,8 +3,8 @@
     python -m benchmarks.subsets SUITE
 
 The paper's shares are of the whole benchmark with 912 tasks; the shares of a part of it differ by
-chance, which the intervals show. The first case of a task decides about its subset; how many tasks
-have cases in different subsets is also counted.
+chance, which the intervals show. The first case of a task decides to which subset the task belongs;
+tasks with cases in different subsets are counted.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ KINDS = {
     "judge.recalc.service:ServicePool.close": "ending engines",
     "judge.recalc.policy:Recalculator.fill": "recalculation, what to compute",
     "judge.recalc.policy:Recalculator._prepared": "recalculation, the question",
-    "judge.recalc.cascade:Cascade.compute": "recalculation, whom to believe",
+    "judge.recalc.cascade:Cascade.compute": "recalculation, weighted vote",
     "judge.recalc.cache:ResultCache.put": "recalculation, cache",
     "judge.grading.case:CaseJudge.conclude": "comparison",
     "judge.workbook.reader:Workbook.__init__": "opening workbooks",

@@ -200,7 +200,7 @@ def _output(results: _Results, key: tuple[str, int], store: RunDirectory) -> byt
 
 
 def draw(results: _Results, seed: int) -> list[tuple[str, str, int]]:
-    """Draws verdicts to be read, in an order that tells nothing: group, task and case of each."""
+    """Draws verdicts to be read, in an order that reveals nothing: group, task and case of each."""
     groups: dict[str, list[tuple[str, int]]] = {name: [] for name in DRAWN}
     for (task, case), result in sorted(results.items()):
         dynamic = result.comparison.get("dynamic")

@@ -242,7 +242,7 @@ def report(found: list[Compared], own: list[Compared]) -> str:
         "its text. For these, the verdict of `official` is used as that of the script."
     )
     lines += [
-        "## Answers of our own",
+        "## Answers made for this page",
         "",
         said_of_own,
         "",

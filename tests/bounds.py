@@ -1,4 +1,4 @@
-"""Bounds for a process that a test forked: what it may cost beyond what its parent cost already."""
+"""Limits for a process that a test forked, on top of what its parent has already used."""
 
 from __future__ import annotations
 

@@ -35,10 +35,12 @@ MAX_VALUES = 200_000
 """Largest array that is computed here, in values."""
 
 COST = 20
-"""How many cells one value of an array counts as, towards the limit of cells to compare."""
+"""Each value of a computed array counts as this many cells towards the limit on compared cells."""
 
 CHOOSING = frozenset(("IF", "IFERROR", "CHOOSE"))
-"""Functions that compute arrays only in an array formula, even inside a function of arrays."""
+"""Functions that compute arrays only in an array formula, even inside a function of arrays.
+
+In a plain formula, they take one value of a range even if, say, SUMPRODUCT gets their result."""
 
 
 def array_of(evaluation: Evaluation, node: Node) -> Cells:
@@ -208,7 +210,7 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
     parts = [array_of(evaluation, node.arguments[number]) for number in lifted]
     if all(part.size == 1 for part in parts) and name not in CHOOSING:
         return single(function(evaluation, node.arguments))
-    # Where a function expects a single value, engines take one of several values, or none.
+    # Given several values where a function expects one, engines use one of them, or fail.
     evaluation.converted = True
 
     def result(values: list[Scalar]) -> Scalar:
@@ -495,7 +497,7 @@ def _transpose(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 
 def _line_of(*, rows: bool) -> ArrayFunction:
-    """Makes TOROW or TOCOL. Arrays in which a blank stays are left to engines: Excel shows 0."""
+    """Returns TOROW or TOCOL; arrays that keep a blank are left to engines, as Excel shows 0."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
         if not 1 <= len(arguments) <= 3:

@@ -23,7 +23,6 @@ from judge.formulas.traits import traits
 from judge.formulas.tree import Call, Node, tree
 from judge.recalc.agreement import same_value
 from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
-from judge.recalc.belief import Overruled
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
 from judge.recalc.criteria import Cells, Scalar
@@ -31,6 +30,7 @@ from judge.recalc.dates_and_units import ADD_IN, DATE_AND_UNIT_FUNCTIONS
 from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.names import JUDGE
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
+from judge.recalc.voting import Overruled
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
@@ -129,18 +129,18 @@ class OwnValues:
     Args:
         workbook: an open workbook. If it counts days from 1904, no functions of dates are computed.
         index: its formulas.
-        believed: formula cell -> the value that is already known, such as an engine's.
+        taken: formula cell -> the value that is already known, such as an engine's.
     """
 
     def __init__(
         self,
         workbook: Workbook,
         index: FormulaIndex,
-        believed: Mapping[CellRef, CellValue] | None = None,
+        taken: Mapping[CellRef, CellValue] | None = None,
     ) -> None:
         self._workbook = workbook
         self._index = index
-        self._believed = believed or {}
+        self._taken = taken or {}
         self._computed: dict[CellRef, tuple[Scalar, bool] | None] = {}
         self._arrays: dict[CellRef, tuple[Cells, bool] | None] = {}
         self._areas: dict[CellRange, Cells | None] = {}
@@ -240,8 +240,8 @@ class OwnValues:
         """The value of any cell; raises UnsureError if the value is not known."""
         if ref in self._corrected:
             return self._corrected[ref]
-        if ref in self._believed:
-            value = plain_scalar(self._believed[ref])
+        if ref in self._taken:
+            value = plain_scalar(self._taken[ref])
             return "" if value is None else value  # the result of a formula is never blank
         stored, key = self._stored_in(ref.sheet), cell_key(ref.row, ref.column)
         if self._sheet(ref.sheet).raw_formula(key) is not None:
@@ -432,7 +432,7 @@ class _Values:
 
 
 def _between(rows: Sequence[int], first: int, last: int) -> Sequence[int]:
-    """The rows, out of sorted ones, from one to another."""
+    """The rows from ``first`` to ``last``, both included, out of sorted rows."""
     return rows[bisect.bisect_left(rows, first) : bisect.bisect_right(rows, last)]
 
 
@@ -464,7 +464,7 @@ def hidden_rows(workbook: Workbook, sheet: str) -> tuple[Sequence[int], Abstract
     Raises:
         UnsureError: the file does not say which rows are hidden, or by what.
     """
-    from judge.workbook.facts.book import BookFacts  # noqa: PLC0415  seldom
+    from judge.workbook.facts.book import BookFacts  # noqa: PLC0415  rarely needed
     from judge.workbook.facts.sheets import filter_of  # noqa: PLC0415
     from judge.workbook.tree import is_on  # noqa: PLC0415
 
@@ -534,7 +534,7 @@ def own_values(
     workbook: Workbook,
     index: FormulaIndex,
     cells: Mapping[CellRef, Cell],
-    believed: Mapping[CellRef, CellValue] | None = None,
+    taken: Mapping[CellRef, CellValue] | None = None,
     *,
     suspects: Callable[[CellRef], bool] = lambda _: False,
 ) -> dict[CellRef, CellValue]:
@@ -544,13 +544,13 @@ def own_values(
         workbook: an open workbook.
         index: its formulas.
         cells: formula cells.
-        believed: formula cell -> the value that is already known, such as an engine's.
+        taken: formula cell -> the value that is already known, such as an engine's.
         suspects: whether a cell is tried even if none of its functions converts anything.
 
     Returns:
         Cell -> value, dates and times as serial numbers.
     """
-    own = OwnValues(workbook, index, believed)
+    own = OwnValues(workbook, index, taken)
     values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():
         if not _may_convert(cell.formula or "") and not suspects(ref):
@@ -566,13 +566,13 @@ def corrected_values(
     workbook: Workbook,
     index: FormulaIndex,
     cells: Mapping[CellRef, Cell],
-    believed: Mapping[CellRef, CellValue],
+    taken: Mapping[CellRef, CellValue],
     walk: Walk | None,
     *,
     suspects: Callable[[CellRef], bool],
     rounded: AbstractSet[CellRef],
 ) -> tuple[dict[CellRef, CellValue], frozenset[CellRef]]:
-    """Finds the cells whose believed value is wrong, and computes the right one.
+    """Finds the cells for which a wrong value was taken, and computes the right one.
 
     Cells that read such a cell are computed here as well, whatever their formula is.
 
@@ -580,7 +580,7 @@ def corrected_values(
         workbook: an open workbook.
         index: its formulas.
         cells: formula cells.
-        believed: formula cell -> the value that is already known, such as an engine's.
+        taken: formula cell -> the value that is already known, such as an engine's.
         walk: all formula cells that these depend on; None if they are not known.
         suspects: whether a cell is tried even if none of its functions converts anything.
         rounded: cells of which only the last digits are in doubt.
@@ -588,17 +588,17 @@ def corrected_values(
     Returns:
         Cell -> the right value, and the cells that read one of these but cannot be computed here.
     """
-    tried = own_values(workbook, index, cells, believed, suspects=suspects)
-    corrected = {ref: value for ref, value in tried.items() if _is_other(believed.get(ref), value)}
-    own = OwnValues(workbook, index, believed)
+    tried = own_values(workbook, index, cells, taken, suspects=suspects)
+    corrected = {ref: value for ref, value in tried.items() if _is_other(taken.get(ref), value)}
+    own = OwnValues(workbook, index, taken)
     for ref in sorted(rounded - corrected.keys()):
         with contextlib.suppress(UnsureError, WorkbookError):
             exact = own.any_value(ref, cells[ref])
-            if same_value(believed[ref], exact) and _is_other(believed[ref], exact):
+            if same_value(taken[ref], exact) and _is_other(taken[ref], exact):
                 corrected[ref] = exact
     if not corrected or walk is None:
         return corrected, frozenset()
-    corrections = _Corrections(OwnValues(workbook, index, believed), believed)
+    corrections = _Corrections(OwnValues(workbook, index, taken), taken)
     for ref, value in corrected.items():
         corrections.add(ref, value)
     for step in walk.steps:
@@ -612,16 +612,16 @@ class _Corrections:
 
     Args:
         own: computes cells here.
-        believed: formula cell -> the value that is already known, such as an engine's.
+        taken: formula cell -> the value that is already known, such as an engine's.
 
     Attributes:
         values: corrected cell -> its value.
         stale: cells that read a corrected cell but cannot be computed here.
     """
 
-    def __init__(self, own: OwnValues, believed: Mapping[CellRef, CellValue]) -> None:
+    def __init__(self, own: OwnValues, taken: Mapping[CellRef, CellValue]) -> None:
         self._own = own
-        self._believed = believed
+        self._taken = taken
         self._changed = Overruled()
         self.values: dict[CellRef, CellValue] = {}
         self.stale: set[CellRef] = set()
@@ -630,7 +630,7 @@ class _Corrections:
         """Records the corrected value of a cell."""
         self.values[ref] = value
         self._own.correct(ref, plain_scalar(value))
-        before = self._believed.get(ref)
+        before = self._taken.get(ref)
         only_digits = before is not None and same_value(before, value)
         self._changed.add(_DIGITS if only_digits else JUDGE, ref)
 
@@ -654,12 +654,12 @@ class _Corrections:
                     self.stale.add(step.ref)
                     self._changed.add(JUDGE, step.ref)
                 return
-            if _is_other(self._believed.get(step.ref), value):
+            if _is_other(self._taken.get(step.ref), value):
                 self.add(step.ref, value)
 
 
 _DIGITS = "digits"
-"""Used in place of an engine, for cells whose believed value differs only in its last digits."""
+"""Used like the name of an engine, for cells whose value was wrong only in its last digits."""
 
 
 def _is_other(before: CellValue, value: CellValue) -> bool:

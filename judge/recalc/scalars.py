@@ -676,7 +676,7 @@ def _limited(text: str) -> str:
 
 
 def _beside_separator(*, before: bool) -> Function:
-    """Makes TEXTBEFORE or TEXTAFTER, for one separator and without their further options."""
+    """Returns TEXTBEFORE or TEXTAFTER, for one separator and without their other options."""
 
     def plain(evaluation: Evaluation, value: Scalar, mark: Scalar, nth: Scalar = 1) -> Scalar:
         text, separator = evaluation.text(value), evaluation.text(mark)

@@ -1,4 +1,4 @@
-"""Whatever ends, and whoever is killed: a desktop leaves no process, group, container or file."""
+"""Whatever ends or is killed: a desktop leaves no process, group, container or file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every sandbox must do, whatever it is made of: one file, run for each backend.
+"""What every sandbox must do, however it works: one file, run for each backend.
 
 What a further way of a backend does otherwise is run there too; see ``tests/conformance/ways.py``.
 """

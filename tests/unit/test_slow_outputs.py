@@ -42,7 +42,7 @@ def book(*cells: str, styles: str = STYLES) -> bytes:
 
 
 def formulas(text: str, count: int = 1) -> bytes:
-    """Formulas in a column, each another text."""
+    """Formulas in a column, each with a different text."""
     return book(*(cell(f"A{row}", formula=f"{row}+{text}") for row in range(1, count + 1)))
 
 
@@ -155,7 +155,7 @@ SLOW: dict[str, tuple[Callable[[], bytes], Verdict, str]] = {
 
 
 def judged(output: bytes) -> tuple[str, str]:
-    """Verdict and cause, in this process."""
+    """Returns verdict and cause, computed in this process."""
     case = TestCase(1, (), (Gold(data=book(cell("A1", 1))),))
     task = Task(
         id="slow",
@@ -218,7 +218,7 @@ def test_formulas_are_counted_once_for_each_cell() -> None:
 def test_what_is_done_with_an_output_ends_with_its_processor_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A clock of our own, which goes a second whenever it is asked."""
+    """The test's own clock, which advances a second each time it is read."""
     seconds = iter(range(10_000))
     monkeypatch.setattr("time.thread_time", lambda: float(next(seconds)))
     budget = Budget(ReadLimits(work_seconds=10))

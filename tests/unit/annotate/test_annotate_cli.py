@@ -1,4 +1,4 @@
-"""The commands, in a real sandbox, on a suite of one task."""
+"""The commands in a real sandbox, on a suite of one task."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ONE, OTHER = RIGHT.format(twice="2 * number"), RIGHT.format(twice="number + numb
 WRONG = RIGHT.format(twice="2 * abs(number)")
 
 JOBS = 8
-"""More than a command works on at one time."""
+"""More than a command works on at a time."""
 
 
 def run(*arguments: object, code: int = 0) -> Result:
@@ -54,7 +54,7 @@ def opened() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def sandbox(opened: Sandbox, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Options for a real sandbox that stays open: thirty commands would each open one."""
+    """Options for a real sandbox that stays open; otherwise, each command would open one."""
 
     class KeptOpen:
         def __getattr__(self, name: str) -> object:

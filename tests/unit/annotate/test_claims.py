@@ -1,4 +1,4 @@
-"""A suite of a stranger: nothing in its ``annotations`` is believed, and nothing of it hangs."""
+"""A stranger's suite: nothing in its ``annotations`` is trusted, and nothing in it hangs."""
 
 from __future__ import annotations
 

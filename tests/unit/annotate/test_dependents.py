@@ -1,4 +1,4 @@
-"""Which formulas rest on a change, in workbooks of any size."""
+"""Finds the formulas that depend on a change, in workbooks of any size."""
 
 from __future__ import annotations
 

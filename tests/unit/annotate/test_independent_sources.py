@@ -1,4 +1,4 @@
-"""Sources that repeat each other have one derivation, and the vote is shown."""
+"""Sources that repeat each other count as one derivation, and the vote is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an answer comes from: by the gold's formulas, and by what programs read."""
+"""The cells on which an answer depends: by the gold's formulas, and by what programs read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A suite as a dataset folder: its card, its index, and no gold in it."""
+"""A suite as a dataset folder with its card and its index, but without golds."""
 
 from __future__ import annotations
 

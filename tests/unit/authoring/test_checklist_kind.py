@@ -1,4 +1,4 @@
-"""Tasks with a checklist: items proposed from a gold and an instruction, or stated in a file."""
+"""Tasks with a checklist: items proposed from a gold and an instruction, or given in a file."""
 
 from __future__ import annotations
 

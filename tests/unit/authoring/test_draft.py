@@ -208,7 +208,7 @@ def test_the_same_suite_gives_the_same_archive(
 
 
 def test_a_published_suite_is_exported_under_regular_names(tmp_path: Path, sample: Suite) -> None:
-    """A suite that was not written here has no authors on record; Verified names become regular."""
+    """A suite that was not written here has no recorded authors; those in Verified are regular."""
     folder = tmp_path / "verified"
     place = folder / "spreadsheet" / "7"
     place.mkdir(parents=True)

@@ -61,13 +61,13 @@ def suite(run: Run, tmp_path: Path) -> Path:
 
 
 def refused(done: Result) -> str:
-    """What a command that failed said."""
+    """Returns the message of a command that failed."""
     assert isinstance(done.exception, UsageError | SuiteError), done.output
     return " ".join([done.exception.message, *getattr(done.exception, "faults", ())])
 
 
 def files(gold: str, question: str = "base") -> tuple[str | Path, ...]:
-    """The options of a first case."""
+    """Returns the options of a first case."""
     return ("--from", CORPUS / f"{gold}.xlsx", "--input", CORPUS / f"{question}.xlsx")
 
 
@@ -234,7 +234,7 @@ def test_a_suite_can_have_questions_with_typed_answers_too(run: Run, suite: Path
 
 
 class Boards(RulesChecker):
-    """A checker of somebody's own, with a definition that each gold completes."""
+    """A user's own checker, with a definition that each gold completes."""
 
     name = "boards_of_mine"
 

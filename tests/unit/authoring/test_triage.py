@@ -239,7 +239,7 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.data
 def test_the_rules_turn_down_no_question_that_was_published(judge_data: Path) -> None:
-    """Every published question was selected by people; the rules may be unsure of some."""
+    """People selected every published question; the rules may be unsure about some of them."""
     tasks = load_suite(judge_data / "spreadsheetbench_912_dev300").tasks
     proposals = [
         propose(apply_rules(post(title="", body=task.instruction)))

@@ -1,4 +1,4 @@
-"""Whoever reads our output may stop reading, or never have begun."""
+"""The reader of our output may stop reading, or may never have started."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_reader_of_errors_that_has_gone(arguments: list[str]) -> None:
 def test_output_that_was_closed_is_dropped(
     closed: tuple[int, ...], output: dict[str, object], code: int, tmp_path: Path
 ) -> None:
-    """As with ``cmp``, ``>&-`` asks for the exit code alone."""
+    """As with ``cmp``, ``>&-`` requests only the exit code."""
     (tmp_path / "gold.xlsx").write_bytes(simple({"A1": 1}))
     (tmp_path / "output.xlsx").write_bytes(simple(output))
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}

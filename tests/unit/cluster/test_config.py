@@ -1,4 +1,4 @@
-"""What ``--cluster`` may say, and what would not be safe."""
+"""The values that ``--cluster`` accepts, and those that would not be safe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Causes that may be shared: what they say of a case, and that they do not quote its gold."""
+"""Causes that may be shared: what they reveal about a case, and that they do not quote its gold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""computer_13: what each kind of action does, and what is no action."""
+"""computer_13: what each kind of action does, and what is not an action."""
 
 from __future__ import annotations
 

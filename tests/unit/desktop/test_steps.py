@@ -1,4 +1,4 @@
-"""Step lists: what they may say, and the actions that they become."""
+"""Step lists: their syntax, and the actions that they become."""
 
 from __future__ import annotations
 

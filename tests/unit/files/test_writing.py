@@ -1,4 +1,4 @@
-"""Files and folders are there as a whole or not at all."""
+"""Files and folders are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_folder_is_gone_unless_it_was_moved(tmp_path: Path) -> None:
 def test_what_is_told_is_why_the_file_could_not_be_put_in_place(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not that the attempt could not be removed, if that fails as well."""
+    """Reports the original error even if the incomplete file cannot be removed either."""
     path = tmp_path / "report.json"
     path.write_text("old")
 

@@ -1,4 +1,4 @@
-"""Tokens of formulas, and that whatever reads them reads the same formula."""
+"""Tokens of formulas; everything that uses them reads a formula in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rectangles that formulas name: what is read once for many formulas is what each of them says."""
+"""Rectangles that formulas name; what is read once for many formulas is right for each of them."""
 
 from __future__ import annotations
 

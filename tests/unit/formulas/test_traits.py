@@ -1,4 +1,4 @@
-"""What a formula's text says of how it must be computed."""
+"""Traits of a formula's text that decide how it must be computed."""
 
 import pytest
 from hypothesis import given

@@ -98,7 +98,7 @@ def task_of(example: Example, folder: Path) -> Task:
 
 
 def right(task: Task) -> Answer:
-    """An answer that is right, whatever becomes of the golds."""
+    """An answer that is right, even if the golds are changed later."""
     if task.checker.name in {"typed_answer", "unjudged"}:
         return Answer(Origin.SOLUTION, values={"total": 7})
     if task.checker.name == "metrics":
@@ -174,7 +174,7 @@ FAULTS = {
 
 
 def spoil(gold: Path, fault: str) -> Gold:
-    """Makes a gold one that cannot be opened."""
+    """Makes a gold unreadable."""
     gold.unlink()
     if fault == "a folder":
         gold.mkdir()

@@ -1,4 +1,4 @@
-"""Reuse keys: what is on record of a run stays good for as long as nothing has changed."""
+"""Reuse keys: the records of a run stay valid as long as nothing has changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judge.grading.keys import FileDigests, comparison_key, run_key
 from judge.suites.spreadsheetbench_records import InstructionType
 
 RUN_KEY = "c9378308055e45f94abeb48520df082774c340552d0ea67ad9363c13d0e183cb"
-"""The key under which results directories hold the run of :data:`SUBMISSION`."""
+"""The key under which results directories store the run of :data:`SUBMISSION`."""
 
 SUBMISSION = Submission(
     "59196",

@@ -100,7 +100,7 @@ def test_two_writers_do_not_share_a_directory(tmp_path: Path) -> None:
 
 
 class _FullDisk:
-    """``os.write`` on a disk that takes ``room`` more bytes."""
+    """``os.write`` on a disk with space for ``room`` more bytes."""
 
     def __init__(self, room: int) -> None:
         self._write, self._room = os.write, room

@@ -1,4 +1,4 @@
-"""What a server may cost that sends too much, too slowly, tightly packed, or points elsewhere.
+"""The cost of a server that sends too much, too slowly, compressed, or redirects.
 
 Nothing here is timed: a server without end counts what the client took of it before it hung up.
 """
@@ -34,10 +34,10 @@ REQUEST = ChatRequest("m", ({"role": "user", "content": "hello"},))
 KEY = "sk-of-this-server-alone"
 ONCE = RetryPolicy(attempts=1, first_wait_s=0.01, call_timeout_s=30.0)
 OFFERED = 200_000_000
-"""Bytes that a server without end would send."""
+"""How many bytes an endless server would send."""
 
 BUFFERED = 16_000_000
-"""Bytes that sockets may hold beside what the client read."""
+"""How many bytes sockets may hold in addition to what the client read."""
 
 GOOD = json.dumps({"choices": [{"message": {"content": "right"}}], "data": [{"id": "m-1"}]})
 Ask = Callable[[OpenAIChatModel], object]
@@ -102,7 +102,7 @@ def test_nothing_without_end_is_read_whole(name: str, ask: Callable[[str], objec
 
 @functools.cache
 def packed(size: int, window: int) -> bytes:
-    """So many zeros, packed about a thousand times smaller."""
+    """A number of zeros, compressed about a thousand times."""
     packer = zlib.compressobj(9, zlib.DEFLATED, window)
     return b"".join(packer.compress(b"\0" * 1_000_000) for _ in range(size // 1_000_000)) + (
         packer.flush()
@@ -178,7 +178,7 @@ def test_an_error_is_what_its_status_says_before_its_last_byte_is_there() -> Non
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_said_and_not_followed(status: int) -> None:
-    """Neither to another host, which would get the prompt, nor in circles."""
+    """Neither to another host, which would receive the prompt, nor in circles."""
     with raw_server(answering(200, GOOD.encode())) as other:
         location = f"Location: {other.url.replace('http://', 'http://me:pw@')}/chat?x=1"
         with raw_server(answering(status, b"", location)) as server:
@@ -230,7 +230,7 @@ def said_to(server: RawServer) -> set[str]:
 
 
 def test_variables_of_openai_are_for_openai(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SDK would send them to every server that it is pointed at."""
+    """The SDK would send them to every server to which it is pointed."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-openai")
     monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-secret-admin")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-secret")
@@ -254,7 +254,7 @@ def test_waits_that_are_no_numbers(name: str, value: str) -> None:
 
 
 def test_dates_to_wait_for_count_from_the_servers_clock() -> None:
-    """Whatever our own clock says: it may be wrong, and it may be set while a run goes on."""
+    """Independent of our own clock, which may be wrong or be set during a run."""
     headers = {"date": "Mon, 03 Jan 2000 10:00:00 GMT"}
     later = headers | {"retry-after": "Mon, 03 Jan 2000 10:01:30 GMT"}
     assert read_retry_after(later) == 90.0

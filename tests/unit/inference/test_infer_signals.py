@@ -1,4 +1,4 @@
-"""`judge infer` ended by a signal: what is on record is whole, and the same command goes on."""
+"""`judge infer` is ended by a signal: its records are complete, and the same command continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge's conversations through Inspect's generate, which plays; no evaluation is run."""
+"""The judge's conversations through a scripted version of Inspect's generate."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LOADED = {
 
 @pytest.fixture(scope="module", autouse=True)
 def framework() -> None:
-    """Every worker collects these tests, and one runs them: the framework is loaded there."""
+    """Every worker collects these tests, but only one runs them and loads the framework."""
     for module, names in LOADED.items():
         loaded = importlib.import_module(module)
         globals().update({name: getattr(loaded, name) for name in names.split()})
@@ -64,7 +64,7 @@ def state_of(sample_id: str = "1001", epoch: int = 1, **more: Any) -> TaskState:
 
 
 class Playing:
-    """Inspect's generate: says one line after the other."""
+    """Replaces Inspect's generate: replies with one line after the other."""
 
     def __init__(self, *lines: Line) -> None:
         self._lines = iter(lines)
@@ -216,7 +216,7 @@ def test_how_to_judge_is_checked_before_anything_is_asked(
 
 
 def test_desktops_are_not_inspects() -> None:
-    """What no conversation can hold is refused before anything is asked."""
+    """Options that no conversation supports are refused before the first request."""
     for mode in ("desktop", "", "multi-row"):
         with pytest.raises(UsageError, match="not one of single, text, multi"):
             asking_of("sample", mode, {})

@@ -1,4 +1,4 @@
-"""What a browser says becomes input for a desktop, and input becomes actions of computer_13."""
+"""A browser's events become input for a desktop, and input becomes actions of computer_13."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read(*given: Given) -> list[tuple[str, str]]:
 
 
 def calls(*given: Given, between_s: float = 0.1) -> list[list[dict[str, object]]]:
-    """The calls of each gesture."""
+    """Returns the calls of each gesture."""
     gestures, now, found = Gestures(), 0.0, []
     for event in BrowserEvents(800, 600).read(list(given)):
         found += gestures.take(event, now)

@@ -1,4 +1,4 @@
-"""The truth of conditions: what the engines are asked, and what they say."""
+"""The truth of conditions: the formulas that the engines get, and their results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def book(cells: Mapping[str, Any]) -> bytes:
 
 
 class ReadingEngine:
-    """Gives each formula cell what a function makes of its text."""
+    """Gives each formula cell the result of a function of its text."""
 
     name = "libreoffice"
     version = "1"

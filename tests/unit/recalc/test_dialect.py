@@ -1,4 +1,4 @@
-"""Formulas in LibreOffice's words."""
+"""Formulas rewritten for LibreOffice."""
 
 import io
 import re
@@ -191,7 +191,7 @@ def test_only_formulas_that_hold_a_trigger_are_rewritten() -> None:
 
 
 def test_an_engine_gets_the_parts_that_we_saw_and_nothing_else() -> None:
-    """Packed anew even where no formula changes: what stands between the parts is gone."""
+    """Packed again even if no formula changes, so that bytes between the parts are dropped."""
     package = _package(xl__a=b"<x/>", other=b"<y/>")
     hidden = b"PK\x03\x04" + b"something that another reader could find"
     ready = prepare(hidden + package, {})

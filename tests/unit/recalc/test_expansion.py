@@ -1,4 +1,4 @@
-"""Names that are LAMBDAs and spilled ranges, written out for the engines."""
+"""Calls of named LAMBDAs and spilled ranges are expanded for the engines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def book(**formulas: str | ArrayFormula) -> bytes:
 
 
 def written_out(**formulas: str | ArrayFormula) -> dict[str, str | None]:
-    """Address -> formula of the expanded workbook."""
+    """Maps addresses to formulas of the expanded workbook."""
     data = book(**formulas)
     source = open_workbook(data)
     index = FormulaIndex(source.sheet_names, functools.partial(sheet_formulas, source))

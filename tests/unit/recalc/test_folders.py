@@ -1,4 +1,4 @@
-"""Folders for one calculation: gone when it has ended, whatever ended it."""
+"""Folders for a single calculation are removed when it has ended, whatever ended it."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_folder_that_is_full_or_missing_is_found_before_anything_begins(
 
 @pytest.fixture
 def free(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Free mebibytes, as the system says; the last one counts."""
+    """Free mebibytes as reported by the system; the last number is repeated."""
     said = [1000]
 
     class Facts:

@@ -1,4 +1,4 @@
-"""What is done to a package before an engine gets it: no name of a formula is overlooked."""
+"""How a package is changed before an engine gets it: no name in a formula is overlooked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHEET = '<?xml version="1.0"?><worksheet><sheetData><row><c>{}</c></row></sheetD
 
 
 def renamed(formula: str) -> str:
-    """A cell of a sheet after its functions were renamed."""
+    """Returns a cell of a sheet after its functions were renamed."""
     sheet = SHEET.format(formula).encode()
     edited = edit_formulas(only_elements(sheet), [renaming(NAMES)]).decode()
     before, after = SHEET.split("{}")

@@ -1,4 +1,4 @@
-"""What is computed, what is trusted, what stays without a value."""
+"""Which cells are computed, which are trusted, which stay without a value."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def office(**values: CellValue) -> ScriptedEngine:
 
 
 def as_saved_by(application: str, version: str, data: bytes, *, full: bool = False) -> Workbook:
-    """The same workbook with other facts."""
+    """Returns the same workbook with other facts."""
     source, target = zipfile.ZipFile(io.BytesIO(data)), io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:
         for name in source.namelist():

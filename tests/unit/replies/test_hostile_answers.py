@@ -1,4 +1,4 @@
-"""Hostile typed answers: a verdict in bounded time and memory, and nothing of them is executed."""
+"""Hostile typed answers get a verdict in bounded time and memory; nothing in them is executed."""
 
 from __future__ import annotations
 

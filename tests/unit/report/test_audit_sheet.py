@@ -1,4 +1,4 @@
-"""Sheets of an audit that came back from strangers: marks, or an error that names the row."""
+"""Audit sheets returned by strangers: marks, or an error that names the row."""
 
 from __future__ import annotations
 

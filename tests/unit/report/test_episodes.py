@@ -1,4 +1,4 @@
-"""Desktop episodes in a report: what is counted, in which forms, and what a page holds of them."""
+"""Desktop episodes in a report: what is counted, in which formats, and what a page shows."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ def test_compared_runs_say_what_episodes_took(tmp_path: Path, run: Path, suite: 
 
 
 def asked(history: int, **more: Any) -> dict[str, Any]:
-    """What run.json has of asking a model on a desktop."""
+    """The entries in run.json about running a model on a desktop."""
     setting = {"history": history, "rounds": 15, "minutes": 30.0, "tree_tokens": 10_000}
     return {"params": {"temperature": 1.0}, "desktop": {"setting": setting}, **more}
 

@@ -1,4 +1,4 @@
-"""Results that somebody else wrote: whatever stands in them, it is named, and nothing hangs."""
+"""Results that someone else wrote: whatever they contain, faults are named and nothing hangs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ COMPARED = {
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that has everything that a run can have."""
+    """A run with everything that a run can have."""
     folder = tmp_path_factory.mktemp("sound")
     suite = make_suite(folder / "suite", [TaskSpec("1", cases=2), TaskSpec("2", cases=1)])
     solutions = [
@@ -142,7 +142,7 @@ def changed(document: Any, place: tuple[Any, ...], value: object) -> Any:
     ids=lambda value: repr(value)[:8],
 )
 def test_fields_of_another_type(run: Path, name: str, value: object) -> None:
-    """Each field of each file in turn: it is named, or it does not matter; it is no traceback."""
+    """Each field of each file in turn: a fault is named or has no effect, without a traceback."""
     lines = (run / name).read_text().splitlines()
     documents = (
         [json.loads("".join(lines))] if name.endswith(".json") else list(map(json.loads, lines))
@@ -198,7 +198,7 @@ PLACES = {
 
 
 def in_child(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Runs code with little processor time and memory, where waiting and growing end it."""
+    """Runs code with little processor time and memory, which ends waiting and growth."""
 
     def bound() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
@@ -219,7 +219,7 @@ JUDGE = "import sys; from judge.cli.main import main; main(sys.argv[1:])"
 
 @pytest.mark.parametrize("kind", ["FIFO", "device", "folder", "sparse"])
 def test_only_regular_files_are_read(run: Path, kind: str) -> None:
-    """A FIFO would be waited for for ever, a device or a hole of a terabyte read into memory."""
+    """Reading a FIFO would wait without end; a device or a hole of a terabyte would fill memory."""
     path = run / CASES_FILE
     path.unlink()
     if kind == "FIFO":

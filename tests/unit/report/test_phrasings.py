@@ -25,7 +25,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
 
 
 def solutions(abstract: str, verbose: str) -> list[Solution]:
-    """One letter for each task: a for accepted, w for wrong, - for none."""
+    """One letter for each task: a for accepted, w for wrong, - for no task."""
     verdicts = {"a": ["AC"], "w": ["WA"]}
     given = [(f"p{n}", each) for n, each in enumerate(abstract, 1)]
     given += [(f"p{n}-verbose", each) for n, each in enumerate(verbose, 1)]

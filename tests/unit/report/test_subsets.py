@@ -13,7 +13,7 @@ from judge.suites import load_suite
 
 
 def place(division_key: str, **facts: object) -> str | None:
-    """The part that a task of these facts is in."""
+    """Returns the subset of a task with these facts."""
     task = TaskFacts("Cell-Level Manipulation", **facts)  # type: ignore[arg-type]
     (division,) = (
         each for each in divisions_for([task], of_paper=True) if each.key == division_key

@@ -1,4 +1,4 @@
-"""Scores with and without suspects, and suspects at their verdicts, in every form of a report."""
+"""Scores with and without suspects, and suspects next to verdicts, in every report format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Episodes of tools in reports, comparisons and on pages."""
+"""Tool episodes in reports, in comparisons and on pages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def suite(tmp_path: Path) -> Any:
 def tool_run(
     tmp_path: Path, suite: Any, name: str, *, second: str = "WA", asked: str = "native"
 ) -> Path:
-    """A run of two tasks: one looks at its change before it submits, the other does not."""
+    """A run of two tasks: one episode checks its change before it submits, the other does not."""
     solutions = [Solution("101", ["AC"]), Solution("102", [second])]
     inference = {
         "tools": {

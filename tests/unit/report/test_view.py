@@ -1,4 +1,4 @@
-"""``judge view``: what it gives to whom, and how much work one request can make."""
+"""``judge view``: what it shows to whom, and how much work one request can cause."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def page(results: Path) -> Iterator[LocalPage]:
     ],
 )
 def test_nothing_is_given_to_one_without_the_token(page: LocalPage, path: str) -> None:
-    """Neither to another user of the machine nor to a website that has a browser ask."""
+    """Neither to another user of the machine nor to a website whose page sends requests."""
     joined = f"{path}{'&' if '?' in path else '?'}token="
     for given in (path, f"{joined}guess"):
         status, _, body = answer_of(begin(page, "GET", given))

@@ -1,4 +1,4 @@
-"""What of the Docker backend needs no daemon."""
+"""Those functions of the Docker backend that need no daemon."""
 
 from __future__ import annotations
 

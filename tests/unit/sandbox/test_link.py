@@ -1,4 +1,4 @@
-"""The judge's side of the protocol, against a stream that plays a warden."""
+"""The judge's side of the protocol, with a stream that plays a warden."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Place:
 
 
 class Maker:
-    """Makes numbered places; waits for ``gate``, fails as often as ``failures`` says."""
+    """Makes numbered objects; waits for ``gate``, and fails as often as ``failures`` says."""
 
     def __init__(self) -> None:
         self.made: list[Place] = []

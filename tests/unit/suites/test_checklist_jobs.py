@@ -1,4 +1,4 @@
-"""Other outputs through ``benchmarks/checklists.py``: what is odd is named, and not raised."""
+"""Other outputs through ``benchmarks/checklists.py``: faults are named, not raised."""
 
 from __future__ import annotations
 

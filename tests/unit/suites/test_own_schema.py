@@ -1,4 +1,4 @@
-"""``suite.json``: everything that a task can have, and every fault with its field."""
+"""``suite.json``: everything that a task can have, and every fault, with its field."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CELLS = {
 
 
 def task_record(**changes: Any) -> dict[str, Any]:
-    """A good task; a change to ``...`` takes a field out."""
+    """Returns a good task with changes; a change to ``...`` removes a field."""
     record: dict[str, Any] = {
         "id": "q1",
         "instruction": "Sum column A.",

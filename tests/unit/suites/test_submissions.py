@@ -87,7 +87,7 @@ def test_a_log_of_the_benchmark(tmp_path: Path, suite: Suite) -> None:
 
 
 def test_a_file_without_the_field_is_an_error_that_names_it(tmp_path: Path, suite: Suite) -> None:
-    """Not zero per cent: nobody would have answered in that way."""
+    """Not zero per cent: it means that nobody answered in that way."""
     lines = [{"id": task, "program": "x = 1"} for task in (101, "7-1")]
     error = error_of(write(tmp_path, *lines), suite)
     assert error.exit_code == 4

@@ -1,4 +1,4 @@
-"""What reviewers decided about suspects, and what that sets aside."""
+"""Reviewers' decisions about suspects, and which suspects they set aside."""
 
 from __future__ import annotations
 

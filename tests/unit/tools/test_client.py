@@ -1,4 +1,4 @@
-"""The client of MCP servers, with servers that are a script: eras, bounds, and odd messages."""
+"""The client of MCP servers, with scripted servers: protocol versions, limits, odd messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GREETING = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "s"}, "instr
 
 
 class Scripted:
-    """A server that answers each line by a function; seconds pass only while nothing comes."""
+    """A server that answers each line with a function; seconds pass only while nothing arrives."""
 
     def __init__(self, answer: Callable[[Message], list[Any]]) -> None:
         self.answer = answer

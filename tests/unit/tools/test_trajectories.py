@@ -1,4 +1,4 @@
-"""Trajectories in and out: the same turns again, and nothing that a file does not say."""
+"""Trajectories written and read: the same turns again, and nothing that a file does not say."""
 
 from __future__ import annotations
 
@@ -368,7 +368,7 @@ def test_a_file_that_is_no_trajectory_is_named(tmp_path: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What an agent left for one task of two: workbooks of both cases, and a trajectory."""
+    """What an agent left for one of two tasks: workbooks of both cases, and a trajectory."""
     make_suite(tmp_path / "suite", [TaskSpec("101", cases=2), TaskSpec("102", cases=1)])
     left = tmp_path / "left"
     for case in (1, 2):

@@ -1,4 +1,4 @@
-"""The one door of all local pages: who comes in, and how much of it at once."""
+"""All local pages share one entry: who is let in, and how many requests at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WAIT_S = 30
 
 
 class Scripted(LocalPage):
-    """A page whose work waits until it is let go, and notes what became of it."""
+    """A page whose work waits until it is released, and records its end."""
 
     def __init__(self, *, only_reads: bool = True) -> None:
         super().__init__("judge test", "default-src 'none'", only_reads=only_reads)
@@ -134,13 +134,13 @@ def test_requests_of_other_pages_are_refused(
 def test_a_link_to_a_document_may_be_anywhere(
     page: Scripted, mode: str, dest: str, status: int
 ) -> None:
-    """The file that sends the browser on is one; a frame or a picture is not."""
+    """The file that redirects the browser counts as one; a frame or a picture does not."""
     given = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
     assert answer_of(begin(page, "GET", f"/?token={page.token}", given))[0] == status
 
 
 def test_a_stranger_is_sent_away_before_anything_is_read(page: Scripted) -> None:
-    """The body that it announced never comes."""
+    """The announced body never arrives."""
     for headers in ({}, {"X-Judge-Token": "guess"}):
         connection = begin(page, "POST", "/api/slow", {**headers, "Content-Length": "1000"})
         assert answer_of(connection)[0] == 403

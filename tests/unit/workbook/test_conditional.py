@@ -1,4 +1,4 @@
-"""Conditional formats that do not read alike are compared by what they show in each cell.
+"""Conditional formats that are written differently are compared by what they show in each cell.
 
 The truth of a condition comes from a table here; that the engines give the same is tested with them
 (`tests/unit/recalc/test_conditions.py`).

@@ -1,4 +1,4 @@
-"""Dates, number formats and shared formulas against openpyxl, whose rules they are."""
+"""Dates, number formats and shared formulas, compared with openpyxl, whose rules they follow."""
 
 from __future__ import annotations
 

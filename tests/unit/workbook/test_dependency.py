@@ -1,4 +1,4 @@
-"""Which formulas a cell rests on."""
+"""Which formulas a cell depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions: each irregularity of the published suites, and no crash on any text."""
+"""Positions: each irregularity of the published suites; no text causes a crash."""
 
 from __future__ import annotations
 

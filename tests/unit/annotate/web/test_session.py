@@ -34,7 +34,7 @@ AGREEING = {"references": [program("a"), program("b")]}
 
 
 def results(*numbers: object, base: tuple[object, ...] = (1, 2, 3, 4)) -> list[Any]:
-    """Two right references on the changed input, and then on the case as it was."""
+    """Two right references on the changed input, then on the original case."""
     return [gold(*numbers), gold(*numbers), gold(*base), gold(*base)]
 
 

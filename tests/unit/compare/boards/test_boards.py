@@ -1,4 +1,4 @@
-"""Boards: each property turns the verdict where a board asks for it, and nowhere else."""
+"""Boards: changing a property changes the verdict if, and only if, the board checks it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVERYTHING = [
 
 
 def board(*asked: tuple[int, str]) -> dict[str, Any]:
-    """A board as the published files write it."""
+    """Returns a board as the published files write it."""
     sheets: dict[str, dict[str, dict[str, bool]]] = {}
     for number in ("1", "2"):
         sheets[number] = {

@@ -36,10 +36,10 @@ CHANGES: dict[str, Any] = {
     "formulas": True,
     "accept": "groups",
 }
-"""Every option of a comparison, with a value that changes a verdict or what is reported."""
+"""Every option of a comparison, with a value that changes the verdict or the report."""
 
 OF_THE_SCRIPT = {"formulas", "accept"}
-"""What the published functions of SpreadsheetBench 2 can be asked for."""
+"""The options that the published functions of SpreadsheetBench 2 support."""
 
 FLAGS: dict[str, list[str]] = {
     name: [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]

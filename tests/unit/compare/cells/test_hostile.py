@@ -44,7 +44,7 @@ READABLE = {
 
 
 def judge_compare(gold: Path, output: Path, folder: Path) -> tuple[int, str]:
-    """Runs the command in a process of its own; returns exit code and what it says."""
+    """Runs the command in a separate process; returns exit code and output."""
     said = folder / "said.txt"
     child = os.fork()
     if child == 0:
@@ -74,7 +74,7 @@ def _in_child(said: Path, arguments: list[str]) -> NoReturn:
 
 @pytest.fixture(scope="module", autouse=True)
 def imported() -> None:
-    """What the command imports is imported here once, rather than in every process again."""
+    """The command's imports are loaded here once, instead of in every process."""
     with pytest.raises(SystemExit):
         main(["compare", "--help"])
     importlib.import_module("judge.api")
@@ -144,7 +144,7 @@ def test_what_is_left_alone_is_noted(kind: str, note: str) -> None:
 def test_a_bomb_is_given_up_before_it_has_grown(
     kind: str, most_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Work counted in bytes that were inflated, which no busy machine changes."""
+    """Work counted in inflated bytes, which do not depend on how busy the machine is."""
     counted = 0
     count = Budget.take_bytes
 
@@ -161,7 +161,7 @@ def test_a_bomb_is_given_up_before_it_has_grown(
 
 
 def test_a_range_at_the_top_costs_the_rows_above_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A million rows below the range are inflated, but no cell of them is kept."""
+    """A million rows below the range are inflated, but none of their cells is kept."""
     kept: list[int] = []
     take = Budget.take_cells
 
@@ -228,7 +228,7 @@ FRAGMENTS = [
 
 
 def survives(data: bytes) -> None:
-    """Comparing ends with an answer or one of our errors, with values and with looks."""
+    """Comparing values and looks ends with a result or with one of our own errors."""
     for style in ((), ("fill", "hyperlink", "number_format")):
         with contextlib.suppress(JudgeError):
             compare_files(GOLD, data, "A1:C4,B:B", style=style, limits=SMALL)

@@ -1,4 +1,4 @@
-"""Options of the comparison on their way from a suite or a command to the verdict of a case."""
+"""Options of the comparison on their way from a suite or a command to a case's verdict."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BROKEN = Book({"Sheet1": sheet_data(cell("A1", 1))}, styles=BROKEN_LOOKS).to_byt
 
 
 def write_suite(folder: Path, **task: object) -> Path:
-    """A suite of one task with one case, whose answer is B1."""
+    """A suite of one task with one case, whose answer is in B1."""
     record = {
         "id": 1,
         "instruction": "Write 2 into B1.",
@@ -133,7 +133,7 @@ def test_whose_looks_cannot_be_read_gets_the_blame(
 def score(
     folder: Path, suite: Path, output: Mapping[str, object], **options: Any
 ) -> dict[str, Any]:
-    """The report on one finished output."""
+    """Returns the report on one finished output."""
     outputs = folder / "outputs"
     outputs.mkdir(exist_ok=True)
     (outputs / "1_1_output.xlsx").write_bytes(simple(output))
@@ -238,7 +238,7 @@ def with_merge(values: Mapping[str, object], merge: str = "D1:E1") -> bytes:
 
 
 def write_merged_suite(folder: Path, **options: str) -> Path:
-    """A suite whose input and gold have a merged range, and whose question asks for a formula."""
+    """A suite whose input and gold have a merged range, and whose question requests a formula."""
     checker = {"name": "cell_range", **options} if options else None
     suite = write_suite(
         folder,

@@ -127,7 +127,7 @@ def test_styles_and_touched_cells_in_a_line() -> None:
 
 
 def touched(**changes: object) -> str:
-    """The line on a cell outside the answer range."""
+    """Returns the line about a cell outside the answer range."""
     difference = Difference(DifferenceClass.TOUCHED, "S", "B1", detail="outside", **changes)  # type: ignore[arg-type]
     record = comparison_to_json(comparison(differences=(difference,)))
     return difference_lines(record, 1)[0]

@@ -1,4 +1,4 @@
-"""Collateral damage, and answers that follow if an input is changed: each class by a workbook."""
+"""Collateral damage, and answers that follow changed inputs: a workbook for each class."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_looks_are_counted_apart() -> None:
 
 
 def test_cells_that_a_merged_range_hides_have_no_look() -> None:
-    """openpyxl stores them without the look that Excel gave them."""
+    """openpyxl saves them without the look that Excel gave them."""
 
     def merged(bold: Sequence[str], window: str = "A1:B1") -> Workbook:
         made = openpyxl.load_workbook(io.BytesIO(book(GOLD).data))

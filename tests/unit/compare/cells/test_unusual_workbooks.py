@@ -1,4 +1,4 @@
-"""The two figures on unusual workbooks: a workbook of its own for every edge case."""
+"""The two figures on unusual workbooks: one workbook for each edge case."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def measured(
 
 
 def everywhere(change: Callable[[openpyxl.Workbook], None], gold: Cells = GOLD) -> DynamicFinding:
-    """The gold as the answer, where a change was made in all three workbooks."""
+    """The gold as the answer, after a change in all three workbooks."""
     return measured(changed(BEFORE, change), changed(gold, change), changed(gold, change))
 
 
@@ -359,7 +359,7 @@ def test_a_number_in_brackets_that_is_a_column_is_no_other_workbook() -> None:
 
 
 class Given(Arithmetic):
-    """Computes formulas with names by what they stand for here."""
+    """Computes formulas with names, with values that are given here for the names."""
 
     def __init__(self, meaning: dict[str, str]) -> None:
         self._meaning = meaning
@@ -435,7 +435,7 @@ def test_a_spilled_result_belongs_to_its_formula_also_where_that_is_outside_the_
 
 def test_a_gold_whose_ties_fall_otherwise_when_it_is_computed_again_says_nothing() -> None:
     class Restless(Arithmetic):
-        """Breaks a tie otherwise once a change was undone."""
+        """Breaks a tie differently after a change was undone."""
 
         asked = 0
 

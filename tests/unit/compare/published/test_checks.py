@@ -1,4 +1,4 @@
-"""Checks of checklist suites: what the published code does with odd answers, and what bounds it."""
+"""Checks of checklist suites: what the published code does with odd answers, and its limits."""
 
 from __future__ import annotations
 

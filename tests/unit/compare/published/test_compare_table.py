@@ -42,7 +42,7 @@ def recorded(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def verdict(result: Path | None, gold: Path | None, rules: Any, evaluator: str) -> object:
-    """What the published function gives, as it is on record."""
+    """Returns the recorded result of the published function."""
     options = RuleOptions.of({"rules": rules, "evaluator": evaluator})
     try:
         answer = book(result, Side.ANSWER) if result is not None else None

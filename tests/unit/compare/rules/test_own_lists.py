@@ -1,4 +1,4 @@
-"""Rule lists that somebody writes: how they are checked, and what only they can ask."""
+"""Rule lists that users write: how they are checked, and options that only they can have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ladder, the budget of each gold, and what levels tell."""
+"""The ladder, the budget of each gold, and what levels reveal."""
 
 from __future__ import annotations
 

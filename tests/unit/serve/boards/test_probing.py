@@ -1,4 +1,4 @@
-"""What a report of probing lists, and what it leaves alone."""
+"""What a report on probing lists, and what it does not list."""
 
 from __future__ import annotations
 

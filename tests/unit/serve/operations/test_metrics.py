@@ -34,7 +34,7 @@ NAMES = {
     "judge_dispatcher_slots", "judge_judge_errors_total", "judge_webhook_deliveries_total",
     "judge_rejudgings", "judge_disputes", "judge_data_free_bytes", "judge_build_info",
 }  # fmt: skip
-"""Section 6 of the design."""
+"""The metrics of section 6 of the design."""
 
 
 def test_every_metric_has_its_name(server: Server) -> None:

@@ -1,4 +1,4 @@
-"""Webhooks: signatures, retries, and where they are not sent."""
+"""Webhooks: signatures, retries, and addresses to which they are not sent."""
 
 from __future__ import annotations
 
