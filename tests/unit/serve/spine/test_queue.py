@@ -431,7 +431,7 @@ def test_when_a_program_ended_is_seen_on_a_slow_clock_alone(
     claimed = dispatcher._claim()
     assert claimed is not None
     begun = client.get(made["links"]["self"], headers=headers)
-    monkeypatch.setattr("judge.serve.api.suites.TELLING_S", 1e12)  # no tick while the test looks
+    monkeypatch.setattr("judge.serve.api.suites.END_TICK_S", 1e12)  # no tick while the test looks
     busy = client.get("/v1/status").json()
     client.post("/v1/submissions?phase=open", headers={**headers, **LINES}, content=typed_lines())
     events = len(small_world.rows(t.event))
