@@ -245,7 +245,7 @@ class TypedSetting(Setting):
             is not run) or ``run`` (the answer is taken only from a reply without a program).
         pictures: one of :data:`judge.inference.choices.PICTURE_FORMS`, for the pictures of the
             question.
-        max_pictures: most pictures that one message shows; of further ones, only the names.
+        max_pictures: most pictures that one message shows; further ones are only named.
         picture_side: longest side in pixels; larger pictures are shrunk. None for no limit.
         picture_bytes: most bytes of a picture; larger ones are shrunk. None for no limit.
         picture_types: some of :data:`judge.inference.choices.PICTURE_TYPES`; pictures of other

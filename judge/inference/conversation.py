@@ -262,7 +262,7 @@ class _TextEnvironment(Environment):
             return None
         return await self.blocking(partial(runner.execute, program.code))
 
-    def _say(self, content: Content, number: int) -> None:
+    def _send_feedback(self, content: Content, number: int) -> None:
         """Records feedback on a round, and sends it to the model if there is another round."""
         self.conversation.rounds[-1]["feedback"] = content
         if number < self.rounds:
@@ -358,7 +358,9 @@ class ProgramEnvironment(_TextEnvironment):
             return "explicit"
         if execution is not None and execution.solved and not rules.explicit_stop:
             return "output"
-        self._say(_feedback(rules, program, reply, execution, self.rounds - number), number)
+        self._send_feedback(
+            _feedback(rules, program, reply, execution, self.rounds - number), number
+        )
         return None
 
     async def finish(self) -> None:
@@ -494,7 +496,7 @@ class AnswerEnvironment(_TextEnvironment):
         execution = await self._execute(self._runner, turn.program, reply)
         if execution is not None:
             pictures = await self.blocking(partial(rules.keep, execution.pictures))
-        self._say(self._feedback(reply, turn, execution, pictures, number), number)
+        self._send_feedback(self._feedback(reply, turn, execution, pictures, number), number)
         return None
 
     def _feedback(

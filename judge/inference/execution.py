@@ -91,7 +91,7 @@ class ProgramRunner(Protocol):
 
 
 class WorkbookRunner(ProgramRunner, Protocol):
-    """Runs programs that write a workbook, in the way in which the judge runs solutions."""
+    """Runs programs that write a workbook, as the judge runs solutions."""
 
     def execute_alone(self, code: str) -> Execution:
         """Runs a program without any state of earlier rounds.

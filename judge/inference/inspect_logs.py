@@ -197,8 +197,8 @@ def record_of_store(kept: object, *, is_file: bool) -> dict[str, Any] | None:
     """
     if not isinstance(kept, Mapping):
         return None
-    handed_in = kept.get("solution" if is_file else "response", kept)
-    if not (handed_in is None or isinstance(handed_in, str)):
+    submitted = kept.get("solution" if is_file else "response", kept)
+    if not (submitted is None or isinstance(submitted, str)):
         return None
     texts = {name: kept[name] for name in _TEXTS if isinstance(kept.get(name), str)}
     flags = {name: kept[name] for name in _FLAGS if isinstance(kept.get(name), bool)}

@@ -223,8 +223,8 @@ class InferencePlan:
         return self._params_in(self.setting)
 
     def _params_in(self, setting: Setting) -> dict[str, Any]:
-        way = self.desktop or self.tools
-        bound = None if way is None else way.setting.reply_tokens
+        mode = self.desktop or self.tools
+        bound = None if mode is None else mode.setting.reply_tokens
         return {
             "temperature": setting.temperature,
             "top_p": setting.top_p,

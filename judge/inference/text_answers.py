@@ -1,4 +1,4 @@
-"""Parses answers in text, of models that cannot write programs, and turns them into a program.
+"""Parses the text answers of models that cannot write programs, and makes a program of them.
 
 The program contains the answers to every case, under the hash of the case's input workbook, and
 writes them into a copy of the workbook. So these answers are treated like any other solution: the

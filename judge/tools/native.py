@@ -120,21 +120,21 @@ def _all(context: NativeContext | None, answer: str) -> Iterator[Tool]:
         "matplotlib can be imported.",
         {"code": {"type": "string", "description": "The code."}},
         ("code",),
-        lambda arguments: _python(_there(context), arguments),
+        lambda arguments: _python(_given(context), arguments),
     )
     yield Tool(
         "bash",
         "runs the given command directly in bash",
         {"command": {"type": "string", "description": "The bash command to execute."}},
         ("command",),
-        lambda arguments: _bash(_there(context), arguments["command"]),
+        lambda arguments: _bash(_given(context), arguments["command"]),
     )
     yield Tool(
         "render",
         "Draw a range of a workbook as LibreOffice shows it, with charts.",
         {"range": {"type": "string", "description": "Such as Sheet1!A1:H40."}, "path": _PATH},
         ("range",),
-        lambda arguments: _render(_there(context), arguments),
+        lambda arguments: _render(_given(context), arguments),
     )
     yield from _of_workbooks(context)
     yield Tool(
@@ -143,7 +143,7 @@ def _all(context: NativeContext | None, answer: str) -> Iterator[Tool]:
         "with optional row range",
         _VIEW_PROPERTIES,
         ("file_path",),
-        lambda arguments: _bash(_there(context), view_command(_there(context).shifted, arguments)),
+        lambda arguments: _bash(_given(context), view_command(_given(context).shifted, arguments)),
     )
     yield _submit(answer)
 
@@ -199,7 +199,7 @@ def _nothing(_: Mapping[str, Any]) -> str:
     return ""
 
 
-def _there(context: NativeContext | None) -> NativeContext:
+def _given(context: NativeContext | None) -> NativeContext:
     if context is None:
         raise ToolFaultError("nothing runs here")
     return context
@@ -336,7 +336,7 @@ def _of_workbooks(context: NativeContext | None) -> Iterator[Tool]:
     """Returns the tools of :mod:`judge.tools.workbooks`, with default paths."""
 
     def calculator() -> Recalculating:
-        return _there(context).calculator()
+        return _given(context).calculator()
 
     folder = BoxFolder(context.boxes if context is not None else _no_boxes())
     for tool in WorkbookTools(folder, calculator).tools():
@@ -357,7 +357,7 @@ def _with_paths(tool: Tool, context: NativeContext | None) -> Tool:
         properties["save_as"]["description"] = "Where to save [the output path]."
 
     def run(arguments: Mapping[str, Any]) -> str | ToolOutcome:
-        there = _there(context)
+        there = _given(context)
         there.boxes.at(AGENT_ROOT)
         more = {"path": there.default_path()} if "path" not in arguments else {}
         if "against" in properties:

@@ -28,7 +28,7 @@ from judge.cluster.dispatch import Answered, WorkerFacts
 from judge.cluster.engine.programs import ROLES
 from judge.cluster.engine.refusing import reading_plain_data, refusing_pickles
 from judge.cluster.engine.security import security_of, settle
-from judge.cluster.worker import answer, workplace
+from judge.cluster.worker import answer, worker_resources
 from judge.errors import ClusterError, JudgeError
 from judge.grading.batch import WorkerRecipe
 from judge.version import __version__
@@ -38,7 +38,7 @@ _CONNECT_S = 15.0
 _CALL_S = 30.0
 _FETCH_S = 120.0
 _CLOSE_S = 1.0
-_NEWS_S = 1.0
+_REPORT_S = 1.0
 _IN_MEMORY = "memory"
 _ENDED = frozenset({"erred", _IN_MEMORY})
 _PLAIN = ["msgpack"]
@@ -76,25 +76,25 @@ class JudgePlugin(WorkerPlugin):
         """Ends everything that runs, and closes sandbox and engines."""
         del worker
         self._ended.set()
-        current_workplace = workplace()
-        if (key := current_workplace.current) is not None:
-            current_workplace.abandon(key)
-        current_workplace.close()
+        resources = worker_resources()
+        if (key := resources.current) is not None:
+            resources.abandon(key)
+        resources.close()
 
     def _open(self) -> None:
         recipe = pickle.loads(self._recipe)  # noqa: S301  from the client, whose code runs here anyway
         with contextlib.suppress(JudgeError):  # the handshake reports it
-            workplace().open(recipe)
+            worker_resources().open(recipe)
 
     def _watch(self, worker: Any) -> None:
-        current_workplace = workplace()
+        resources = worker_resources()
         while not self._ended.wait(_WATCH_S):
-            key = current_workplace.current
+            key = resources.current
             if key is None:
                 continue
             task = worker.state.tasks.get(key)
             if task is None or task.state not in _RUNNING:
-                current_workplace.abandon(key)
+                resources.abandon(key)
 
 
 class WorkerTurns:
@@ -250,7 +250,7 @@ class Connection:
             key: self._stranded.get(key, now) for key in pending if states.get(key) in _ENDED
         }
         for key, since in self._stranded.items():
-            if now - since >= _NEWS_S:  # reports about more recent ones may still arrive
+            if now - since >= _REPORT_S:  # reports about more recent ones may still arrive
                 if states[key] == _IN_MEMORY:
                     self._unreported.add(key)
                 self._ended.put(key)
@@ -276,16 +276,16 @@ class Connection:
             reply = self._client.sync(
                 self._scheduler.gather, keys=list(keys), callback_timeout=_FETCH_S
             )
-            news = dict(reply)
+            report = dict(reply)
         except TimeoutError:  # of a worker; `workers` notices a lost scheduler
             return self._fetch_each(keys)
         except OSError as error:
             raise ClusterError(f"the scheduler {self._address} is gone: {error}") from error
         except Exception:  # noqa: BLE001  whatever came, it is not an answer
             return self._fetch_each(keys)
-        if news.get("status") == "OK":
-            return dict(news["data"])
-        missing = set(news.get("keys", keys))
+        if report.get("status") == "OK":
+            return dict(report["data"])
+        missing = set(report.get("keys", keys))
         return self._fetch([key for key in keys if key not in missing])
 
     def _fetch_each(self, keys: Sequence[str]) -> dict[str, object]:

@@ -107,7 +107,7 @@ class RequestQueue:
         solver: builds the prompts.
         context: the context that the calls of all tasks share.
         folder: the run's directory, for temporary files.
-        tell: called with the progress of batches.
+        on_batch: called with the progress of batches.
     """
 
     def __init__(
@@ -117,14 +117,14 @@ class RequestQueue:
         solver: Solver,
         context: CallContext,
         folder: Path,
-        tell: Callable[[BatchEvent], None],
+        on_batch: Callable[[BatchEvent], None],
     ) -> None:
         self._plan = plan
         self._jobs = {(task.question.id, sample): (task, sample) for task, sample in jobs}
         self._solver = solver
         self.context = context
         self.folder = folder
-        self.tell = tell
+        self.on_batch = on_batch
 
     async def pending(self, jobs: Iterable[JobKey] | None = None) -> AsyncIterator[PendingRequest]:
         """Yields the requests whose replies are neither recorded nor in the cache.

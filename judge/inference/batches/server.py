@@ -136,7 +136,7 @@ class BatchClient:
         """
         try:
             for batch in self._book.open_batches():
-                await self._take_up(queue, batch)
+                await self._resume(queue, batch)
             await self._send(queue, None)
             for rounds in range(1, self._policy.attempts + 1):
                 await self._wait_for_all(queue)
@@ -212,7 +212,7 @@ class BatchClient:
             if error.kind != "gave-up":
                 self._book.void(batch, f"refused: {error.message}")
                 raise
-            state = await self._look_for(batch)
+            state = await self._find_batch(batch)
             if state is None:
                 self._ask_again(batch, AttemptError(error.message))
                 return
@@ -229,7 +229,7 @@ class BatchClient:
 
     # -- batches of an earlier command, or of a lost answer --------------------------------------
 
-    async def _take_up(self, queue: RequestQueue, batch: OpenBatch) -> None:
+    async def _resume(self, queue: RequestQueue, batch: OpenBatch) -> None:
         """Continues a batch of an earlier command.
 
         Raises:
@@ -246,10 +246,10 @@ class BatchClient:
             )
         if batch.batch_id is not None:
             self._take(queue, batch, None)
-        elif (state := await self._look_for(batch)) is not None:
+        elif (state := await self._find_batch(batch)) is not None:
             self._take(queue, batch, state)
 
-    async def _look_for(self, batch: OpenBatch) -> BatchState | None:
+    async def _find_batch(self, batch: OpenBatch) -> BatchState | None:
         """Finds the batch made of an uploaded file; None if it does not exist and never will."""
         assert batch.file_id is not None
         for last in (False, True):
@@ -279,7 +279,7 @@ class BatchClient:
                         f"{state.batch_id}",
                     )
                 total = len(batch.requests)
-                queue.tell(
+                queue.on_batch(
                     BatchEvent(state.batch_id, state.status, min(state.answered, total), total)
                 )
                 if state.is_over:
@@ -375,7 +375,7 @@ WINDOW = "24h"
 LABEL = "judge"
 """The name of the metadata field that holds the judge's name for a batch."""
 
-_OVER = frozenset({"completed", "failed", "expired", "cancelled"})
+_FINAL_STATES = frozenset({"completed", "failed", "expired", "cancelled"})
 _PAGES = 200
 _PAGE = 100
 _CLOCKS_DIFFER_S = 86_400.0
@@ -407,7 +407,7 @@ class BatchState:
     @property
     def is_over(self) -> bool:
         """Whether the batch has ended, so that nothing will change any more."""
-        return self.status in _OVER
+        return self.status in _FINAL_STATES
 
 
 class BatchEndpoint:

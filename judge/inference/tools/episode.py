@@ -78,7 +78,7 @@ class ToolEnvironment(Environment):
     """Tools that a model calls, in a sandbox that lives as long as the episode.
 
     Args:
-        way: how the model works.
+        mode: how the model works.
         tools: executes the calls.
         conversation: filled as the episode proceeds; may contain episodes on earlier cases.
         case: number of the case.
@@ -98,7 +98,7 @@ class ToolEnvironment(Environment):
 
     def __init__(
         self,
-        way: ToolMode,
+        mode: ToolMode,
         tools: EpisodeTools,
         conversation: Conversation,
         case: int,
@@ -114,9 +114,9 @@ class ToolEnvironment(Environment):
         before: bytes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        extra = "call-51" in way.as_published
-        super().__init__(conversation, way.setting.rounds + extra, threads)
-        self._way, self._tools, self._case = way, tools, case
+        extra = "call-51" in mode.as_published
+        super().__init__(conversation, mode.setting.rounds + extra, threads)
+        self._mode, self._tools, self._case = mode, tools, case
         self._writer, self._store, self._pictures = writer, store, pictures
         self._client, self._program, self._most_tokens = client, program, most_tokens
         self._clock = clock
@@ -157,7 +157,7 @@ class ToolEnvironment(Environment):
         return tuple(map(self._message, self._sent))
 
     def _limit_reached(self) -> str | None:
-        setting, tokens = self._way.setting, self.tokens
+        setting, tokens = self._mode.setting, self.tokens
         if self._tools.dead:
             self.counts.fault = self._tools.dead
             return "tool-set-died"
@@ -177,11 +177,11 @@ class ToolEnvironment(Environment):
         message = self.conversation.messages[number]
         if number not in self._left_out:
             return message
-        return cast("Message", {**message, "content": self._way.preset.words.say("left_out")})
+        return cast("Message", {**message, "content": self._mode.preset.words.say("left_out")})
 
     def _leave_out(self) -> None:
         """Leaves out results, the oldest first, until the request is short enough."""
-        bound = self._way.setting.context_tokens
+        bound = self._mode.setting.context_tokens
         if bound is None:
             return
         messages = self.conversation.messages
@@ -224,7 +224,7 @@ class ToolEnvironment(Environment):
         """Executes the calls of a reply, and writes the turn."""
         began = self._clock()
         self.counts.model_s += began - self._asked
-        conversation, setting = self.conversation, self._way.setting
+        conversation, setting = self.conversation, self._mode.setting
         conversation.note_reply(reply, MODE, **self.round_facts(number))
         conversation.reply, conversation.truncated = reply.text, reply.is_truncated
         self._live.append(len(conversation.messages) - 1)
@@ -255,9 +255,9 @@ class ToolEnvironment(Environment):
         self.counts.silent += 1
         if looks_like_calls(reply.text):
             self.counts.fault = _NO_PARSER
-        if self.counts.silent == self._way.setting.silent:
+        if self.counts.silent == self._mode.setting.silent:
             return "", "no-call"
-        text = self._way.preset.words.say("no_call")
+        text = self._mode.preset.words.say("no_call")
         self._add({"role": "user", "content": text})
         return text, None
 
@@ -265,7 +265,7 @@ class ToolEnvironment(Environment):
         self, reply: ChatReply, calls: Sequence[ReadCall], *, cut: bool
     ) -> tuple[list[ToolCallLine], str | None]:
         """Executes the calls of a reply; calls that submit come after all others."""
-        words, setting = self._way.preset.words, self._way.setting
+        words, setting = self._mode.preset.words, self._mode.setting
         results: dict[int, tuple[ToolOutcome, ToolCallLine]] = {}
         ended: str | None = None
         for at in sorted(range(len(calls)), key=lambda at: calls[at].call.name == SUBMIT):
@@ -307,10 +307,10 @@ class ToolEnvironment(Environment):
         if outcome.fault:
             self.counts.fault = outcome.fault
         self.counts.timeouts = self.counts.timeouts + 1 if outcome.error == "timeout" else 0
-        if self.counts.timeouts >= self._way.setting.timeouts:
+        if self.counts.timeouts >= self._mode.setting.timeouts:
             ended = "timeouts"
         line = self._line(call, arguments, repairs, outcome, seconds)
-        line["workbook"] = await self.blocking(self._look)
+        line["workbook"] = await self.blocking(self._store_workbook)
         return (outcome, line), ended
 
     async def _submit(self, arguments: Mapping[str, Any]) -> tuple[ToolOutcome, str | None]:
@@ -338,7 +338,7 @@ class ToolEnvironment(Environment):
             return ToolOutcome(answer), "submitted"
         return ToolOutcome(answer, "tool"), None
 
-    def _look(self) -> str | None:
+    def _store_workbook(self) -> str | None:
         """Returns the hash of the collected workbook; stores the workbook if it has changed."""
         digest = self._tools.workbook()
         if digest is not None and digest != self._workbook and self.counts.kept < MAX_KEPT:
@@ -355,9 +355,9 @@ class ToolEnvironment(Environment):
         self, reply: ChatReply, calls: Sequence[ReadCall], *, cut: bool
     ) -> tuple[list[ToolCallLine], str, str | None]:
         """Executes the only call of a reply; if it cannot be used, the model is asked again."""
-        published = self._way.as_published
+        published = self._mode.as_published
         fault = await self.blocking(
-            partial(why_refused, calls, self._way, self._tools, published, cut=cut)
+            partial(why_refused, calls, self._mode, self._tools, published, cut=cut)
         )
         if fault:
             self.counts.unusable += 1
@@ -372,7 +372,7 @@ class ToolEnvironment(Environment):
                 self._forget_mistakes()
             self._temporary += [self._live[-1], self._add({"role": "user", "content": fault})]
             no_object = len(calls) == 1 and calls[0].fault.startswith("the arguments must be")
-            ends = no_object or self.counts.unusable == self._way.setting.silent
+            ends = no_object or self.counts.unusable == self._mode.setting.silent
             return lines, fault, "format" if ends else None
         self.counts.unusable = 0
         if "vanishing-mistakes" in published:
@@ -403,7 +403,7 @@ class ToolEnvironment(Environment):
         message: dict[str, Any] = {
             "role": "assistant",
             "content": _plain_text(reply),
-            "tool_calls": [call.sent(as_received=self._way.setting.one_call) for call in calls],
+            "tool_calls": [call.sent(as_received=self._mode.setting.one_call) for call in calls],
         }
         if reply.reasoning and reply.reasoning_field:
             message[reply.reasoning_field] = reply.reasoning
@@ -417,13 +417,13 @@ class ToolEnvironment(Environment):
             lines.append(line)
         if after:
             names = ", ".join(picture.name for picture in after)
-            text = self._way.preset.words.say("pictures", names=names)
+            text = self._mode.preset.words.say("pictures", names=names)
             self._add({"role": "user", "content": content_of(text, after)})
         return lines
 
     def _content(self, outcome: ToolOutcome, line: ToolCallLine) -> tuple[Content, list[Picture]]:
         """Returns the content of a result, and the pictures to be shown after it."""
-        words, how = self._way.preset.words, self._way.setting.pictures
+        words, how = self._mode.preset.words, self._mode.setting.pictures
         text = line["text"]["shown"]
         pictures: list[Picture] = []
         for data in outcome.pictures:
@@ -489,8 +489,8 @@ class ToolEnvironment(Environment):
 
     def _shown(self, text: str, error: str) -> str:
         """Returns a result as the model sees it; the middle of a long one is left out."""
-        words, most = self._way.preset.words, self._way.setting.result_chars
-        if self._way.setting.one_call and error == "timeout":
+        words, most = self._mode.preset.words, self._mode.setting.result_chars
+        if self._mode.setting.one_call and error == "timeout":
             return words.say("timeout", seconds=f"{self._way.setting.call_s:g}")
         if not text.strip():
             return words.say("empty")

@@ -43,7 +43,7 @@ def is_blocked(command: str, *, published: bool) -> bool:
 
 def why_refused(
     calls: Sequence[ReadCall],
-    way: ToolMode,
+    mode: ToolMode,
     tools: EpisodeTools,
     published: frozenset[str],
     *,
@@ -53,12 +53,12 @@ def why_refused(
 
     Args:
         calls: the calls of the reply.
-        way: how the model works.
+        mode: how the model works.
         tools: checks arguments and the shell's grammar.
         published: names of the :data:`~judge.inference.tools.setting.DEPARTURES` that are kept.
         cut: whether the reply was cut off.
     """
-    words = way.preset.words
+    words = mode.preset.words
     if not calls:
         return words.say("no_call")
     if len(calls) > 1:

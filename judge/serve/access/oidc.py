@@ -228,13 +228,13 @@ def _read(client: Any, url: str) -> dict[str, Any]:
         answer = client.request("GET", url, withhold_token=True)
         document = answer.json() if len(answer.content) <= _MAX_BYTES else None
     except (HttpError, ValueError) as error:
-        raise _away() from error
+        raise _unavailable() from error
     if answer.status_code != 200 or not isinstance(document, dict):
-        raise _away()
+        raise _unavailable()
     return document
 
 
-def _away() -> Problem:
+def _unavailable() -> Problem:
     headers = {"Retry-After": "30"}
     return Problem("unavailable", "The provider of identities does not answer.", headers=headers)
 

@@ -293,7 +293,7 @@ def event_stream(
                 if not await wait_for(event, _COMMENT_S):
                     yield ": still here\n\n"
 
-    async def seated() -> AsyncIterator[str]:
+    async def lines_until_closed() -> AsyncIterator[str]:
         try:
             async for line in lines():
                 yield line
@@ -301,7 +301,7 @@ def event_stream(
             waiting_place.__exit__(None, None, None)
 
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(seated(), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(lines_until_closed(), media_type="text/event-stream", headers=headers)
 
 
 def waker_of(server: Server) -> Waker:
@@ -554,7 +554,7 @@ def is_finished(view: dict[str, Any]) -> bool:
 # -- waiting ---------------------------------------------------------------------------------------
 
 
-LOOK_S = 0.2
+POLL_S = 0.2
 MAX_WAITS = 200
 """How many long polls and streams one process serves at a time."""
 
@@ -608,7 +608,7 @@ class Waker:
         event = asyncio.Event()
         self._waiting[key].add(event)
         if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._look())
+            self._task = asyncio.get_running_loop().create_task(self._watch())
         try:
             yield event
         finally:
@@ -616,12 +616,12 @@ class Waker:
             if not self._waiting[key]:
                 del self._waiting[key]
 
-    async def _look(self) -> None:
+    async def _watch(self) -> None:
         """Watches for changes as long as a request waits."""
         self._seq = None
         while self._waiting:
             try:
-                objects = await run_in_threadpool(self._news)
+                objects = await run_in_threadpool(self._changed_objects)
             except JudgeError:
                 objects = set(
                     self._waiting
@@ -629,9 +629,9 @@ class Waker:
             for key in objects & set(self._waiting):
                 for event in self._waiting[key]:
                     event.set()
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
 
-    def _news(self) -> set[str]:
+    def _changed_objects(self) -> set[str]:
         happened = self._changes.happened()
         if self._seq is None:
             self._seq = self._database.last_event()

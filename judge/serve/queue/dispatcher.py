@@ -91,8 +91,8 @@ MAINTENANCE = "maintenance"
 END_TICK_S = 30.0
 """Below the feedback level ``verdicts``, ends are recorded at whole multiples of these seconds."""
 
-_LOOK_S = 0.1
-_LOOK_ANYWAY_S = 1.0
+_POLL_S = 0.1
+_POLL_ANYWAY_S = 1.0
 _AGAIN_S = 2.0
 _MAX_PAUSE_S = 60.0
 _STOP_S = 25.0
@@ -388,7 +388,7 @@ class Dispatcher:
                     continue
                 if taken is not None:
                     return taken
-                pause = _LOOK_ANYWAY_S
+                pause = _POLL_ANYWAY_S
         return None
 
     def _wait_for_news(self, seconds: float) -> bool:
@@ -398,7 +398,7 @@ class Dispatcher:
             with contextlib.suppress(DatabaseGoneError):  # the next query reports it
                 if self._changes.happened():
                     break
-            if self._ended.wait(_LOOK_S):
+            if self._ended.wait(_POLL_S):
                 break
         self._ended.clear()
         return self._stopping.is_set()
@@ -444,11 +444,11 @@ class Dispatcher:
         with self._database.reading() as connection:
             if connection.scalar(_WAITS) is None:
                 return False
-        if time.monotonic() - self._checked < _LOOK_ANYWAY_S:
+        if time.monotonic() - self._checked < _POLL_ANYWAY_S:
             return self._lacks is None
-        return not self._is_short()
+        return not self._lacks_resources()
 
-    def _is_short(self) -> bool:
+    def _lacks_resources(self) -> bool:
         """Whether this machine lacks disk space or file descriptors, which every judging needs."""
         lacks = _lack_of(self._folder)
         self._checked = time.monotonic()
@@ -484,7 +484,7 @@ class Dispatcher:
             self._held[taken.id] = time.monotonic() + _HELD_S
             self._record(lambda transaction: release(transaction, taken, counts=False))
         except (DatabaseGoneError, SandboxError, ClusterError, StoreError) as error:
-            self._put_off(taken, error)
+            self._postpone(taken, error)
         except JudgeError as error:
             reason = _for_people(error)
             self._end_one(
@@ -497,8 +497,8 @@ class Dispatcher:
 
     def _fail(self, taken: Claim, error: Exception) -> None:
         """Ends a judging that stopped with an error of the program, or of the machine."""
-        if _is_of_machine(error) or self._is_short():
-            self._put_off(taken, SandboxError(f"judging {taken.id}: {error}"))
+        if _is_of_machine(error) or self._lacks_resources():
+            self._postpone(taken, SandboxError(f"judging {taken.id}: {error}"))
             return
         self._report(error)
         self._record(lambda transaction: fail(transaction, taken, "the judge failed", retry=True))
@@ -507,8 +507,8 @@ class Dispatcher:
         errors = sum(row["verdict"] == Verdict.JE.value for row in judged.verdicts)
         if judged.problem is not None or errors:
             reason = judged.problem or f"{errors} cases have judge errors (JE)"
-            if self._is_short():  # which explains the errors
-                self._put_off(taken, SandboxError(f"judging {taken.id}: {reason}"))
+            if self._lacks_resources():  # which explains the errors
+                self._postpone(taken, SandboxError(f"judging {taken.id}: {reason}"))
                 return
             self._end_one(
                 taken, work, lambda transaction: fail(transaction, taken, reason, retry=True)
@@ -591,7 +591,7 @@ class Dispatcher:
                 fail(transaction, taken, reason, retry=False)
         return False
 
-    def _put_off(self, taken: Claim, error: JudgeError) -> None:
+    def _postpone(self, taken: Claim, error: JudgeError) -> None:
         """Returns a judging that this machine cannot run now, so that it is tried again later."""
         self._warn(error)
         if taken.judging["claims"] >= _MAX_CLAIMS:

@@ -77,7 +77,7 @@ class Child:
         self._draining.start()
 
     def wait(self, limit_s: float) -> int | None:
-        """Waits for the end of the process, and of its standard error, up to the limit for each.
+        """Waits for the process to end, then for its standard error; each up to the limit.
 
         Returns:
             The exit code; None if the process still runs.
