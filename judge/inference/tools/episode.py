@@ -491,7 +491,7 @@ class ToolEnvironment(Environment):
         """Returns a result as the model sees it; the middle of a long one is left out."""
         words, most = self._mode.preset.words, self._mode.setting.result_chars
         if self._mode.setting.one_call and error == "timeout":
-            return words.say("timeout", seconds=f"{self._way.setting.call_s:g}")
+            return words.say("timeout", seconds=f"{self._mode.setting.call_s:g}")
         if not text.strip():
             return words.say("empty")
         if len(text) <= most:
