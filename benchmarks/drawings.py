@@ -60,9 +60,9 @@ def charted(*, chart: bool) -> bytes:
     for number in range(1, 9):
         book.worksheets[0].append([number * number])
     if chart:
-        made = BarChart()
-        made.add_data(Reference(book.worksheets[0], min_col=1, min_row=1, max_row=8))
-        book.worksheets[0].add_chart(made, "C2")
+        bar_chart = BarChart()
+        bar_chart.add_data(Reference(book.worksheets[0], min_col=1, min_row=1, max_row=8))
+        book.worksheets[0].add_chart(bar_chart, "C2")
     data = io.BytesIO()
     book.save(data)
     return data.getvalue()

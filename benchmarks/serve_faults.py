@@ -152,8 +152,8 @@ def clocks(kind: str) -> dict[str, Any]:
 
 def disk(kind: str) -> dict[str, Any]:
     """The disk of the data folder is full; with SQLite, the database is on the same disk."""
-    with file_system(600 * MIB) as mount, busy(kind, mount / "data") as rig:
-        with filled(mount):
+    with file_system(600 * MIB) as folder, busy(kind, folder / "data") as rig:
+        with filled(folder):
             time.sleep(6)
             seen = [answer_of(rig, "POST", "/v1/submissions?phase=nowhere") for _ in range(3)]
             lives = all(part.lives for part in rig.parts.values())
@@ -165,12 +165,12 @@ def database_disk(kind: str) -> dict[str, Any]:
     """The disk of PostgreSQL is full."""
     if kind == "sqlite":
         return {"skipped": "SQLite is in the data folder"}
-    with file_system(400 * MIB) as mount:
-        os.environ["JUDGE_RIG_POSTGRESQL"] = str(mount)
+    with file_system(400 * MIB) as folder:
+        os.environ["JUDGE_RIG_POSTGRESQL"] = str(folder)
         try:
             with busy(kind) as rig:
                 assert rig.postgresql is not None
-                with filled(mount):
+                with filled(folder):
                     time.sleep(10)
                     seen = [
                         answer_of(rig, "POST", "/v1/submissions?phase=nowhere") for _ in range(3)
@@ -186,10 +186,10 @@ def database_disk(kind: str) -> dict[str, Any]:
 
 def temporary(kind: str) -> dict[str, Any]:
     """The disk of temporary files is full."""
-    with file_system(100 * MIB) as mount:
-        own = {"TMPDIR": str(mount)}
+    with file_system(100 * MIB) as folder:
+        own = {"TMPDIR": str(folder)}
         with busy(kind, None, dispatcher=own, server=own) as rig:
-            with filled(mount):
+            with filled(folder):
                 time.sleep(8)
             rig.wait_until_judged()
             return rig.results()
@@ -197,12 +197,12 @@ def temporary(kind: str) -> dict[str, Any]:
 
 def readonly(kind: str) -> dict[str, Any]:
     """The file system of the data folder is read-only for a while."""
-    with file_system(600 * MIB) as mount, busy(kind, mount / "data") as rig:
+    with file_system(600 * MIB) as folder, busy(kind, folder / "data") as rig:
         # A file system with files open for writing cannot become read-only, so end their processes.
         for part in rig.parts.values():
             part.kill()
         rig.server.database.close()
-        subprocess.run(["mount", "-o", "remount,ro", str(mount)], check=True)
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
         refused: list[int | str] = []
         for part in rig.parts.values():
             try:
@@ -211,7 +211,7 @@ def readonly(kind: str) -> dict[str, Any]:
                 refused.append(part.process.wait())
             else:
                 refused.append("started")
-        subprocess.run(["mount", "-o", "remount,rw", str(mount)], check=True)
+        subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=True)
         for part in rig.parts.values():
             if not part.lives:
                 part.start_again()
@@ -334,8 +334,8 @@ def main() -> None:
             seen = SCENARIOS[name](kind)
             good = holds(name, seen)
             right = right and good
-            took = round(time.monotonic() - begun)
-            print(f"{name}, {kind}, {took} s: {'right' if good else 'WRONG'} {json.dumps(seen)}")
+            seconds = round(time.monotonic() - begun)
+            print(f"{name}, {kind}, {seconds} s: {'right' if good else 'WRONG'} {json.dumps(seen)}")
             sys.stdout.flush()
     sys.exit(0 if right else 1)
 

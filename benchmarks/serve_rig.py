@@ -123,7 +123,7 @@ class Part:
         return self.process.poll() is None
 
     def kill(self) -> None:
-        """Kills the process with SIGKILL, as a fault of the machine could."""
+        """Kills the process as a fault of the machine would."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         self.kills += 1
@@ -153,16 +153,16 @@ class Rig:
         self.postgresql: PostgreSQL | None = None
         url = None
         if kind == "postgresql":
-            where = os.environ.get("JUDGE_RIG_POSTGRESQL")
-            own = None if where is None else Path(where)
+            server_url = os.environ.get("JUDGE_RIG_POSTGRESQL")
+            own = None if server_url is None else Path(server_url)
             self.postgresql = self.stack.enter_context(PostgreSQL.running(own, durable=True))
             url = self.postgresql.new_database()
-        self.storage = StorageOptions(data=data or folder / "data", database=url)
+        self.place = StorageOptions(data=data or folder / "data", database=url)
         self.port = _free_port()
         self.parts: dict[str, Part] = {}
         self.handed: list[list[dict[str, Any]]] = []
         self.lost: list[str] = []
-        self.server: Server = self.stack.enter_context(opened(self.storage)).server
+        self.server: Server = self.stack.enter_context(opened(self.place)).server
         self.tokens: list[str] = []
 
     @property
@@ -172,8 +172,8 @@ class Rig:
 
     def where(self) -> list[str]:
         """The options with the data folder and the database."""
-        database = [] if self.storage.database is None else ["--database", self.storage.database]
-        return ["--data", str(self.storage.data), *database]
+        database = [] if self.place.database is None else ["--database", self.place.database]
+        return ["--data", str(self.place.data), *database]
 
     def start(self, *names: str, **environment: Mapping[str, str]) -> None:
         """Starts a server (``server``) and dispatchers (any other name)."""
@@ -193,8 +193,8 @@ class Rig:
         """Adds suite, phase, board and accounts with tokens; a dispatcher must have run before."""
         boards = Boards(self.server.folder)
         with self.server.database.writing(ACTOR) as transaction:
-            for number in range(ACCOUNTS):
-                account = create_account(transaction, f"team-{number}")
+            for index in range(ACCOUNTS):
+                account = create_account(transaction, f"team-{index}")
                 scopes = [Scope.SUBMIT, Scope.READ]
                 self.tokens.append(create_token(transaction, account, "t", scopes)[1])
             add_revision(self.server, transaction, NewSuite("sample", "sample", account))
@@ -290,10 +290,10 @@ class Rig:
                 count += 1
         unexpected = missing = 0
         for row in rows:
-            got = verdicts.get(row["current_judging"], {})
+            actual = verdicts.get(row["current_judging"], {})
             expected = expected_of(int(row["note"].split()[-1]))
-            missing += len(expected.keys() - got.keys())
-            unexpected += sum(got[case] != expected.get(case) for case in got)
+            missing += len(expected.keys() - actual.keys())
+            unexpected += sum(actual[case] != expected.get(case) for case in actual)
         notes = Counter(row["note"] for row in rows)
         states = Counter(row["state"] for row in judgings.values())
         return {
@@ -324,7 +324,7 @@ class Rig:
         with self.server.database.reading() as connection:
             board = first_row(connection, sa.select(t.board))
             assert board is not None
-            made = document_of(connection, setting_of(connection, board))
+            board_document = document_of(connection, setting_of(connection, board))
             query = sa.select(t.board_version.c.document).order_by(t.board_version.c.number.desc())
             stored = json.loads(str(connection.scalar(query)))
         return [
@@ -336,7 +336,7 @@ class Rig:
                     default=str,
                 ),
             )
-            for document in (made, stored)
+            for document in (board_document, stored)
         ]
 
     def close(self) -> None:

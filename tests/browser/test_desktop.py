@@ -144,7 +144,7 @@ def scripted(tmp_path: Path) -> Iterator[tuple[Setup, str]]:
     setup.session.close()
 
 
-def test_what_a_browser_hears_of_mouse_and_keyboard(
+def test_the_events_of_mouse_and_keyboard_in_a_browser(
     scripted: tuple[Setup, str], watched: Watched
 ) -> None:
     setup, address = scripted

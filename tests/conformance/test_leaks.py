@@ -117,7 +117,7 @@ def test_nothing_stays(backend: str, ending: str) -> None:
 
 
 @pytest.mark.parametrize("backend", [pytest.param("docker", marks=marks("docker"))])
-def test_a_judge_that_is_killed_takes_nothing_of_another_along(backend: str) -> None:
+def test_a_killed_judge_does_not_affect_another(backend: str) -> None:
     """They share a daemon; a third judge removes only what belongs to the dead one."""
     open_or_skip(backend).close()
     dead, alive_still = judges = [started(backend, "killed"), started(backend, "closed")]

@@ -283,7 +283,7 @@ def test_with_mouse_and_keyboard_alone_nothing_else_is_done(desktop: SandboxDesk
     assert cursor_of(elements_of(desktop)) == "F15"
 
 
-def test_what_is_no_action_is_refused(desktop: SandboxDesktop) -> None:
+def test_what_is_not_an_action_is_refused(desktop: SandboxDesktop) -> None:
     outcome = desktop.perform(Action(call={"action_type": "CLICK", "x": "a", "y": 1}))
     assert outcome.refused
     assert "needs numbers" in outcome.error
@@ -337,7 +337,7 @@ def test_marks_are_numbers_of_elements(desktop: SandboxDesktop) -> None:
     assert "P20" not in names  # an empty cell far from all content
 
 
-def test_what_is_no_file_is_not_collected(desktop: SandboxDesktop) -> None:
+def test_what_is_not_a_file_is_not_collected(desktop: SandboxDesktop) -> None:
     code = f"import os\nos.rename('{PATH}', '{PATH}.old')\nos.symlink('/etc/passwd', '{PATH}')"
     assert run(desktop, code).error == ""
     collected = desktop.collect()

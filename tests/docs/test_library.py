@@ -264,7 +264,7 @@ def test_a_value_that_an_option_cannot_have(call: Callable[[], object], said: st
 # -- whose word counts in the library --------------------------------------------------------------
 
 
-def test_a_folder_of_somebody_else_has_no_word(
+def test_a_folder_of_somebody_else_decides_nothing(
     tmp_path: Path, server: RawServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_KEY", "sk-of-this-user")

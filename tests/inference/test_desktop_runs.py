@@ -330,7 +330,7 @@ def _verdicts(run: Path, suite: str, **more: Any) -> list[str]:
 
 
 @pytest.mark.bubblewrap
-def test_that_only_the_mouse_was_used_is_no_evidence_in_a_folder(forged: tuple[Path, str]) -> None:
+def test_that_only_the_mouse_was_used_is_not_evidence_in_a_folder(forged: tuple[Path, str]) -> None:
     """`=1+1` stored with the gold's value, which used to be trusted if the record said so."""
     require_backend("bubblewrap")
     run, suite = forged
@@ -367,7 +367,7 @@ def test_ones_own_episodes_by_mouse_keep_their_values(forged: tuple[Path, str]) 
 
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize("claim", ["a folder of finished workbooks", "a finished record"])
-def test_that_an_output_was_finished_elsewhere_is_no_evidence_in_a_folder(
+def test_that_an_output_was_finished_elsewhere_is_not_evidence_in_a_folder(
     forged: tuple[Path, str], claim: str
 ) -> None:
     require_backend("bubblewrap")

@@ -309,7 +309,7 @@ def test_habits_of_models_are_mended_and_counted(tmp_path: Path) -> None:
         (True, "[1]", "[1]"),
     ],
 )
-def test_a_repair_needs_a_schema_that_wants_it_and_takes_any_schema(
+def test_a_repair_needs_a_schema_that_requires_it_and_accepts_any_schema(
     stated: object, given: object, mended: object
 ) -> None:
     arguments, repairs = repaired({"properties": {"x": stated}}, {"x": given})

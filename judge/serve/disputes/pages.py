@@ -254,7 +254,7 @@ def review_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respo
 
 @router.get("/review/{dispute}")
 def suspect_page(request: Request, dispute: _Id, server: ThisServer, viewer: SignedIn) -> Response:
-    """The disputes of a case. The gold is on the next page, and whoever opens that is recorded."""
+    """The disputes of a case. The gold is on the next page, each view of which is recorded."""
     with server.database.reading() as connection:
         find(connection, viewer, t.dispute, dispute)
         group = group_of(connection, dispute)

@@ -122,7 +122,7 @@ def read(driver: Callable[[str], types.ModuleType]) -> Read:
 
 
 @pytest.mark.parametrize("believed", [MENU_BAR, 0])
-def test_what_lies_in_tool_bars_is_where_it_is_drawn(read: Read, believed: int) -> None:
+def test_elements_of_tool_bars_are_where_they_are_drawn(read: Read, believed: int) -> None:
     """Whether the mouse has been over the window, which is when the office corrects positions."""
     nodes = read(Office(believed))
     assert nodes["root-pane"].box == (0, 44, 1920, 1036)

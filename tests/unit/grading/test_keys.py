@@ -127,7 +127,7 @@ def test_what_changes_a_verdict_changes_its_key(case: TestCase, tmp_path: Path) 
     assert len(keys) == len(golds) + 1
 
 
-def test_what_is_told_with_a_verdict_changes_its_key_only_if_it_is_asked_for(
+def test_additional_output_changes_the_key_of_a_verdict_only_if_requested(
     case: TestCase,
 ) -> None:
     plain = task_of(case)

@@ -183,7 +183,7 @@ def test_a_reply_without_an_action_costs_a_turn(make_plan: MakePlan, tmp_path: P
 
 
 @pytest.mark.parametrize("feedback", [True, False])
-def test_what_became_of_actions_is_told(
+def test_what_became_of_actions_is_reported(
     make_plan: MakePlan, tmp_path: Path, feedback: bool
 ) -> None:
     outcomes = (
@@ -317,7 +317,7 @@ def test_a_killed_run_continues_at_the_episode(
     assert (third.reused, untouched.desktops) == (1, [])
 
 
-def test_an_episode_that_differs_is_asked_anew(
+def test_an_episode_that_differs_is_run_again(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judge.inference.episodes.PAUSE_S", 0.0)

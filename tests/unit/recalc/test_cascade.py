@@ -42,6 +42,8 @@ from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies
 from tests.unit.recalc.fakes import ALL, SHEET, ScriptedEngine, package, ref, workbook
 
+pytestmark = pytest.mark.slow
+
 SURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [9, 9]}
 UNSURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [5, 9]}
 OFFICE_WRONG = {"libreoffice": [1, 9], "ironcalc": [1, 9], "formualizer": [9, 9]}
@@ -114,7 +116,7 @@ def test_where_the_pair_is_sure_libreoffice_is_not_asked() -> None:
         ("=SUM(MYMACRO(A2))", None),
     ],
 )
-def test_elsewhere_libreoffice_is_asked_and_two_of_three_are_believed(
+def test_otherwise_libreoffice_is_asked_and_two_of_three_decide(
     formula: str, array_range: str | None
 ) -> None:
     value, outcome, engines = ask(
@@ -130,7 +132,7 @@ def test_elsewhere_libreoffice_is_asked_and_two_of_three_are_believed(
 
 
 @pytest.mark.parametrize("formula", ["=SUM(A2:A3)", "=TRIM(A2)", "=BAHTTEXT(A2)"])
-def test_no_engine_is_believed_by_default(formula: str) -> None:
+def test_no_value_is_taken_by_default(formula: str) -> None:
     late = RecalcError("too long")
     value, outcome, engines = ask(formula, libreoffice=9, formualizer=late, ironcalc=5)
     assert str(value).startswith("libreoffice says 9; too long; ironcalc says 5")
@@ -203,7 +205,7 @@ def test_what_iferror_gives_instead_counts_as_an_error() -> None:
     assert ask("=IFERROR(DAY(A2),0)", trust=trust, libreoffice=0, ironcalc=3)[0] == 3
 
 
-def test_all_that_agree_are_believed_whatever_their_records() -> None:
+def test_a_value_on_which_all_agree_is_taken_whatever_their_records() -> None:
     poor = {"libreoffice": [2, 9], "ironcalc": [2, 9], "formualizer": [2, 9]}
     trust = read_table({"measured_with": {}, "functions": {"CHAR": poor}})
     assert ask("=CHAR(A2)", trust=trust, libreoffice="a", ironcalc="a", formualizer="a")[0] == "a"
@@ -288,7 +290,7 @@ def test_errors_have_records_of_their_own() -> None:
     assert value == 5
 
 
-def test_where_all_were_mostly_wrong_none_is_believed() -> None:
+def test_if_all_were_mostly_wrong_no_value_is_taken() -> None:
     value, outcome, _ = ask("=BAHTTEXT(A2)", libreoffice=4, ironcalc=5, formualizer=5)
     assert value == "libreoffice says 4; ironcalc says 5; formualizer says 5 (BAHTTEXT)"
     assert outcome.values == {}
@@ -403,7 +405,7 @@ def test_without_an_engine_nothing_is_made_of_a_cell_without_a_value() -> None:
     assert outcome.values == {}
 
 
-def test_where_excel_intersects_the_quick_engines_are_not_believed() -> None:
+def test_if_excel_intersects_the_quick_engines_have_no_vote() -> None:
     value, _, _ = ask("=SUM(A2:A3*2)", intersects=True, ironcalc=1, formualizer=1)
     assert str(value).startswith("Excel takes one cell of a range here")
     value, _, _ = ask("=SUM(A2:A3*2)", intersects=True, libreoffice=7, ironcalc=1, formualizer=1)
@@ -573,7 +575,7 @@ COLUMN = {ref(row, 2): f"=SUM(A$1:A{row})" for row in range(1, MANY + 1)}
 TRUTH: dict[CellRef, CellValue] = {cell: cell.row * 10 for cell in COLUMN}
 
 
-def test_no_cell_is_believed_on_what_was_computed_for_others() -> None:
+def test_no_value_is_taken_because_of_what_was_computed_for_other_cells() -> None:
     # Wrong in one engine of the pair, in a few cells that a program would like to have missed.
     wrong = TRUTH | dict.fromkeys((ref(row, 2) for row in range(40, MANY, 60)), 9)
     cells = {f"B{cell.row}": formula for cell, formula in COLUMN.items()}
@@ -727,7 +729,7 @@ def test_libreoffice_does_not_stand_in_for_a_pair_that_ran_out_of_time() -> None
     assert not outcome.complete
 
 
-def test_the_quick_engines_are_not_believed_about_days_from_1904() -> None:
+def test_the_quick_engines_have_no_vote_on_days_from_1904() -> None:
     outcome, office = of_sums(1, date_1904=True)
     assert office.asked
     assert outcome.values == {ref(1): 9}

@@ -135,7 +135,7 @@ def rewrite(formula: str, is_array: bool) -> str:
     return for_libreoffice(formula)
 
 
-def test_array_formulas_are_told_apart() -> None:
+def test_array_formulas_are_distinguished() -> None:
     seen: list[tuple[str, bool]] = []
 
     def note(text: str, is_array: bool) -> str:
@@ -238,7 +238,7 @@ def test_prefixes_of_elements_do_not_matter(sheet: bytes) -> None:
     assert b"IFERROR(SMALL" in edit_formulas(sheet, [Step(TRIGGER, rewrite)])
 
 
-def test_what_is_no_package_and_what_claims_too_much_is_refused() -> None:
+def test_what_is_not_a_package_and_what_claims_too_much_is_refused() -> None:
     with pytest.raises(CannotComputeError, match="not a package"):
         prepare(b"not a zip", {})
     many = io.BytesIO()

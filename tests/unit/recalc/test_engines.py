@@ -286,7 +286,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.timeout(900)  # a hang guard: the engine is given three seconds
+@pytest.mark.timeout(900)  # a hang guard: the engine is given one second
 @pytest.mark.parametrize("engine", ENGINE_PARAMETERS[:3], indirect=True)
 @pytest.mark.parametrize(
     "bomb",
@@ -297,13 +297,13 @@ BOMBS = {
 )
 def test_hostile_formulas_cost_an_answer_at_most(engine: Any, bomb: str) -> None:
     with contextlib.suppress(RecalcError):
-        engine.compute(package(BOMBS[bomb]), [ALL], timeout_s=3.0)
+        engine.compute(package(BOMBS[bomb]), [ALL], timeout_s=1.0)
     assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
 
 
 @pytest.mark.parametrize("engine", ENGINE_PARAMETERS[:3], indirect=True)
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"\xd0\xcf\x11\xe0" * 100, b"<html>"])
-def test_what_is_no_workbook_is_refused(engine: Any, data: bytes) -> None:
+def test_what_is_not_a_workbook_is_refused(engine: Any, data: bytes) -> None:
     with pytest.raises(RecalcError):
         engine.compute(data, [ALL], timeout_s=5)
     assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
@@ -612,7 +612,7 @@ def test_sheets_of_any_name_are_read_by_every_engine(engines: dict[str, Any], sh
         assert [values[row, 1] for row in (1, 2, 3)] == [5, 4, "PLAIN"], name
 
 
-def test_the_end_of_an_engine_is_told_from_what_it_says(engines: dict[str, Any]) -> None:
+def test_the_end_of_an_engine_is_distinguished_from_its_output(engines: dict[str, Any]) -> None:
     deep = package({"A1": "=" + "IF(1," * 3000 + "1" + ")" * 3000})
     with pytest.raises(CrashedError):
         engines[IRONCALC].compute(deep, [ALL], timeout_s=30)

@@ -103,7 +103,7 @@ def test_a_workbook_without_either_stays_as_it_is() -> None:
     assert zipfile.is_zipfile(io.BytesIO(data))
 
 
-def test_an_unknown_name_is_no_value_where_excel_knows_the_function() -> None:
+def test_an_unknown_name_gives_no_value_if_excel_knows_the_function() -> None:
     for formula in ("=_xlfn.SCAN(0,B1:B3,_xlfn.LAMBDA(_xlpm.a,_xlpm.b,_xlpm.a))", "=twice(3)"):
         unknown = {ref(1): ErrorValue("#NAME?")}
         engines = [ScriptedEngine(name, unknown) for name in ("libreoffice", "formualizer")]

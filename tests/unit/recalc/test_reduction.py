@@ -67,7 +67,7 @@ def formulas(workbook: Workbook) -> set[str]:
     }
 
 
-def test_formulas_that_nothing_rests_on_are_left_out() -> None:
+def test_formulas_that_nothing_depends_on_are_left_out() -> None:
     left = left_of(book("=SUM(Data!B2:B3)+Data!A9"))
     assert formulas(left) == {"Main!=SUM(Data!B2:B3)+Data!A9", "Data!=A2*2", "Data!=A3*2"}
     data = left.cells(CellRange("Data", 1, 1, ROWS, 2))

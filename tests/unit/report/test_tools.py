@@ -126,7 +126,7 @@ def test_a_report_counts_calls_errors_tokens_and_time(tmp_path: Path, suite: Any
     assert any("submitted without a look" in note for note in data.notes)
 
 
-def test_what_an_imported_trajectory_leaves_open_is_no_zero(tmp_path: Path, suite: Any) -> None:
+def test_what_an_imported_trajectory_leaves_open_is_not_a_zero(tmp_path: Path, suite: Any) -> None:
     run = make_run(tmp_path / "run", suite, [Solution("101", ["AC"])], setting="tools/x 1")
     bare: Any = turn(
         1,

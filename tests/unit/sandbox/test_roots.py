@@ -112,7 +112,7 @@ def test_loader_and_libraries_of_this_interpreter() -> None:
     assert any(name.startswith("libc.") for name in names)
 
 
-def test_what_is_no_program(tmp_path: Path) -> None:
+def test_what_is_not_a_program(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     with pytest.raises(SandboxError):

@@ -302,7 +302,7 @@ def test_faults_of_the_head(write: Write, changes: dict[str, object], fault: str
     assert found.startswith(f"suite.json: {fault}")
 
 
-def test_a_definition_that_is_a_fifo_is_no_suite(tmp_path: Path) -> None:
+def test_a_definition_that_is_a_fifo_is_not_a_suite(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "suite.json")
     assert format_of_folder(tmp_path) is None
 

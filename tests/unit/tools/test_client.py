@@ -85,7 +85,7 @@ def started(answer: Callable[[Message], list[Any]]) -> tuple[McpClient, Scripted
     return client, server
 
 
-def test_a_server_of_the_handshake_era_is_greeted_and_its_requests_are_bare() -> None:
+def test_a_server_with_the_handshake_protocol_is_greeted_and_its_requests_are_bare() -> None:
     client, server = started(handshake)
     assert client.record["era"] == "handshake"
     assert client.record["protocol"] == "2025-06-18"

@@ -353,7 +353,7 @@ def test_a_traj_of_swe_agent() -> None:
     assert found.opening == (("system", "engineer"), ("user", "the task"))
 
 
-def test_a_file_that_is_no_trajectory_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_trajectory_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     for text in ("[]", "{", '{"steps": 3}', "[" * 100_000):
         path.write_text(text)
@@ -444,6 +444,7 @@ def test_trials_of_harbor_keep_what_harbor_counted(tmp_path: Path) -> None:
     assert setting == "tools/some-agent 1.2"
 
 
+@pytest.mark.slow
 def test_a_log_of_inspect_is_named_by_itself(folder: Path) -> None:
     pytest.importorskip("inspect_ai")
     log = folder.parent / "log.json"

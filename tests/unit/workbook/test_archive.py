@@ -269,6 +269,6 @@ def test_what_programs_write_is_read(make: Callable[[], bytes]) -> None:
     assert workbook.cells(CellRange(sheet, 1, 1, 1, 1))[1, 1].value == 1
 
 
-def test_an_embedded_workbook_that_is_stored_is_no_second_end_record() -> None:
+def test_an_embedded_workbook_that_is_stored_is_not_a_second_end_record() -> None:
     parts = parts_of(GOOD) | {"xl/embeddings/book.xlsx": OTHER}
     assert open_workbook(zipped(parts, zipfile.ZIP_STORED)).sheet_names

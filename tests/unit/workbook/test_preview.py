@@ -155,7 +155,7 @@ def test_days_counted_from_1904(tmp_path: Path) -> None:
     "content",
     [b"", b"not a zip", b"PK\x03\x04 broken"],
 )
-def test_what_is_no_workbook(tmp_path: Path, content: bytes) -> None:
+def test_what_is_not_a_workbook(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "w.xlsx"
     path.write_bytes(content)
     with pytest.raises(WorkbookError, match=r"w\.xlsx"):

@@ -712,7 +712,7 @@ def test_malformed_rows_within_the_range_are_an_error(where: str) -> None:
         open_workbook(data).cells(CellRange("S", 1, 1, 9, 1))
 
 
-def test_what_was_damaged_is_an_error_wherever_it_lies() -> None:
+def test_damage_is_an_error_wherever_it_is() -> None:
     """A checksum covers the whole part, and is known only when the part has been read."""
     rows = '<row r="1"><c r="A1"><v>7</v></c></row><row r="900"><c r="A900"><v>1</v></c></row>'
     data = Book({"S": f"<sheetData>{rows}</sheetData>"}).to_bytes(zipfile.ZIP_STORED)

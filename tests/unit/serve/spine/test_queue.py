@@ -488,7 +488,7 @@ def test_a_slot_outlives_whatever_the_database_does(
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE, errno.EROFS])
-def test_what_the_machine_lacks_is_no_fault_of_a_judging(
+def test_what_the_machine_lacks_is_not_a_fault_of_a_judging(
     small_world: World, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     judging = queued(small_world, cases=1)
@@ -506,7 +506,7 @@ def test_what_the_machine_lacks_is_no_fault_of_a_judging(
     in_order(small_world)
 
 
-def test_a_process_that_stands_still_in_a_transaction_keeps_nobody_from_writing(
+def test_a_process_that_hangs_in_a_transaction_blocks_no_writer(
     world: World,
 ) -> None:
     """PostgreSQL rolls the transaction back and is told so; SQLite is used by a single process."""
