@@ -34,7 +34,7 @@ from judge.serve.boards.versions import RENEWED, Boards, NewBoard, document_of, 
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
 from judge.serve.client import Client, SubmissionContent
 from judge.serve.context import Server
-from judge.serve.options import PlaceOptions
+from judge.serve.options import StorageOptions
 from judge.serve.queue.checking import faults_of
 from judge.serve.running import opened
 from judge.serve.store import tables as t
@@ -157,7 +157,7 @@ class Rig:
             own = None if server_url is None else Path(server_url)
             self.postgresql = self.stack.enter_context(PostgreSQL.running(own, durable=True))
             url = self.postgresql.new_database()
-        self.place = PlaceOptions(data=data or folder / "data", database=url)
+        self.place = StorageOptions(data=data or folder / "data", database=url)
         self.port = _free_port()
         self.parts: dict[str, Part] = {}
         self.handed: list[list[dict[str, Any]]] = []
