@@ -107,11 +107,11 @@ def _read_custom(section: bytes) -> dict[int, str] | None:
         return None
     custom: dict[int, str] = {}
     for attributes in formats:
-        given = dict(_ATTRIBUTE.findall(attributes))
-        identity = whole_number(given.get("numFmtId"))
-        if identity is None or "formatCode" not in given:
+        named = dict(_ATTRIBUTE.findall(attributes))
+        identity = whole_number(named.get("numFmtId"))
+        if identity is None or "formatCode" not in named:
             return None
-        custom[identity] = unescape(given["formatCode"])
+        custom[identity] = unescape(named["formatCode"])
     return custom
 
 
