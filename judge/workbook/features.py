@@ -339,7 +339,7 @@ _AROUND = {"si", "is", "row", "c", "v", "f"}
 """Elements that begin a string, or follow one."""
 
 _FORMAT = b"rPr>"
-"""How the tag of a run's format ends, whatever its prefix."""
+"""The end of the tag of a run's format, which is the same with every namespace prefix."""
 
 
 def read_rich_text(package: Package, part: str, sheet: str, features: Features) -> None:

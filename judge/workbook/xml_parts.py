@@ -187,7 +187,10 @@ _OTHER_KINDS: Mapping[str, str] = {
 
 
 def relationship_kind(written: str) -> str:
-    """The short name of a relationship's type, such as ``worksheet``; a foreign type unchanged."""
+    """Returns the short name of a relationship's type, such as ``worksheet``.
+
+    A type that is not one of Office's is returned unchanged.
+    """
     for start in _KINDS:
         if written.startswith(start):
             kind = written[len(start) :]

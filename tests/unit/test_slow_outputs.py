@@ -31,6 +31,8 @@ from tests.bounds import bound_process
 from tests.unit.compare.cells.packages import STYLES, Book, cell, sheet_data, worksheet
 from tests.unit.recalc.fakes import ScriptedEngine
 
+pytestmark = pytest.mark.slow
+
 CPU_S = 60
 MEMORY_BYTES = 2 << 30
 TOO_LONG = "spreadsheet programs accept at most 8,192"
@@ -188,13 +190,7 @@ def judged_within_bounds(output: bytes, answer: Path) -> tuple[str, str]:
     return verdict, cause
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(each, marks=[pytest.mark.slow] if "everything, often" in each else [])
-        for each in SLOW
-    ],
-)
+@pytest.mark.parametrize("kind", SLOW)
 def test_an_output_that_is_made_to_be_slow_gets_its_verdict(kind: str, tmp_path: Path) -> None:
     make, verdict, cause = SLOW[kind]
     found = judged_within_bounds(make(), tmp_path / "answer.json")

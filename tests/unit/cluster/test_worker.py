@@ -35,6 +35,8 @@ from judge.sandbox.scripted import ScriptedSandbox, Step
 from judge.suites import load_suite
 from tests.bounds import in_bounds
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = Path(__file__).resolve().parents[3] / "dataset" / "sample"
 GOLD = next((SAMPLE / "spreadsheet" / "1001").glob("1_*answer.xlsx"))
 INPUT = next((SAMPLE / "spreadsheet" / "1001").glob("1_*input.xlsx"))

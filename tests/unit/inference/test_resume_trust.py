@@ -329,6 +329,7 @@ def on_a_terminal(answer: bytes, folder: Path) -> tuple[int, str]:
     return process.wait(60), said.decode()
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_user_is_asked(tmp_path: Path, their_server: RawServer) -> None:
     folder = attack("the key of no server", tmp_path, their_server)
     code, said = on_a_terminal(b"n\n", folder)

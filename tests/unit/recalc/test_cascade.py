@@ -42,6 +42,8 @@ from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies
 from tests.unit.recalc.fakes import ALL, SHEET, ScriptedEngine, package, ref, workbook
 
+pytestmark = pytest.mark.slow
+
 SURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [9, 9]}
 UNSURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [5, 9]}
 OFFICE_WRONG = {"libreoffice": [1, 9], "ironcalc": [1, 9], "formualizer": [9, 9]}

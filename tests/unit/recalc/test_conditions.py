@@ -191,6 +191,7 @@ def test_conditions_of_blank_cells_are_computed_once() -> None:
     assert not answers.truths[SHEET, "$A5=$A$1"]
 
 
+@pytest.mark.slow
 def test_conditions_beyond_the_bound_are_not_evaluated() -> None:
     data = book({"A1": 1})
     engine = ReadingEngine(lambda _: True)

@@ -286,7 +286,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.timeout(900)  # a hang guard: the engine is given three seconds
+@pytest.mark.timeout(900)  # a hang guard: the engine is given one second
 @pytest.mark.parametrize("engine", ENGINE_PARAMETERS[:3], indirect=True)
 @pytest.mark.parametrize(
     "bomb",
@@ -297,7 +297,7 @@ BOMBS = {
 )
 def test_hostile_formulas_can_only_cost_the_answer(engine: Any, bomb: str) -> None:
     with contextlib.suppress(RecalcError):
-        engine.compute(package(BOMBS[bomb]), [ALL], timeout_s=3.0)
+        engine.compute(package(BOMBS[bomb]), [ALL], timeout_s=1.0)
     assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
 
 

@@ -33,6 +33,8 @@ from judge.sandbox.scripted import ScriptedSandbox
 from tests.unit.report.runs import CELL, TABLE, Solution, TaskSpec, book, make_run, make_suite
 from tests.unit.web.serving import ask, served
 
+pytestmark = pytest.mark.slow
+
 FILES = (RUN_FILE, REPORT_FILE, CASES_FILE, SUBMISSIONS_FILE, "overrides.jsonl")
 ASKED = {
     "model": "m",

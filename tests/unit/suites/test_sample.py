@@ -24,6 +24,8 @@ from judge.suites.spreadsheetbench_records import InstructionType
 from judge.suites.submissions import load_submissions
 from tests.conftest import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = REPOSITORY / "dataset" / "sample"
 NEEDS_LIMITS = {"TLE", "MLE", "OLE", "SV"}
 """Verdicts that only a sandbox can give; the end-to-end tests cover those."""
@@ -241,7 +243,6 @@ def outcome_of(task: Task, case: TestCase, status: str, output: Path) -> str:
     return "AC" if agree(answer_of(task, case.gold_path), answer_of(task, output)) else "WA"
 
 
-@pytest.mark.slow
 def test_submissions_get_what_they_expect(
     suite: Suite, submissions: list[Submission], tmp_path: Path
 ) -> None:

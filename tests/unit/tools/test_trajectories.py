@@ -444,6 +444,7 @@ def test_trials_of_harbor_keep_what_harbor_counted(tmp_path: Path) -> None:
     assert setting == "tools/some-agent 1.2"
 
 
+@pytest.mark.slow
 def test_a_log_of_inspect_is_named_by_itself(folder: Path) -> None:
     pytest.importorskip("inspect_ai")
     log = folder.parent / "log.json"
