@@ -14,6 +14,7 @@ from judge.annotate.edits import MergeCells
 from judge.annotate.gold_sources import FORMULAS, MIN_AGREEING, Proposal, skeleton
 from judge.annotate.idea import REPEATS_KEYS
 from judge.annotate.relations import RELATION_NAMES
+from judge.suspects.books import NO_ANSWER
 from judge.workbook.address import parse_cell
 from judge.workbook.editing.contents import SetCell
 
@@ -220,11 +221,8 @@ def _is_zero(value: object) -> bool:
     return value == 0 and not isinstance(value, bool)
 
 
-_NONE = frozenset({"", "-", "n/a", "na", "none", "not found"})
-
-
 def _is_nothing(value: object) -> bool:
-    says_none = isinstance(value, str) and value.strip().casefold() in _NONE
+    says_none = isinstance(value, str) and value.strip().casefold() in NO_ANSWER
     return value is None or says_none or _is_zero(value) or _error(value) == _NOT_FOUND
 
 
