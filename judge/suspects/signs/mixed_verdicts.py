@@ -231,7 +231,7 @@ def _text(value: CellValue) -> str:
 
 
 def _has_letters(text: str) -> bool:
-    """Returns whether a text has letters: numbers and dates occur in questions by chance."""
+    """Returns whether a string has letters: numbers and dates occur in questions by chance."""
     return any(character.isalpha() for character in text)
 
 
