@@ -165,7 +165,7 @@ class Question:
 
     @property
     def quick_s(self) -> float:
-        """Processor seconds for a quick engine if LibreOffice can be asked instead."""
+        """Time limit of a quick engine if LibreOffice can take over, in processor seconds."""
         formulas, size = self.dependencies.cells, len(self.package_for(PAIR_ENGINES[0]))
         enough_s = QUICK_S + QUICK_S_OF_FORMULA * formulas + QUICK_S_OF_BYTE * size
         return min(enough_s, self.timeout_s)
@@ -198,7 +198,7 @@ class Asking:
 
     @property
     def quick_s(self) -> float:
-        """Processor seconds for a quick engine if LibreOffice can be asked instead."""
+        """Time limit of a quick engine if LibreOffice can take over, in processor seconds."""
         return self._question.quick_s
 
     @property

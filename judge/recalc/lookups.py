@@ -186,7 +186,7 @@ def _in_table(*, by_rows: bool) -> Function:
 
 
 def _mode(evaluation: Evaluation, arguments: Sequence[Node], at: int, default: int) -> int:
-    """The value of the argument for the match mode or the search mode."""
+    """The number that an argument gives for the match mode or the search mode."""
     if len(arguments) <= at or isinstance(arguments[at], Missing):
         return default
     value = evaluation.scalar(arguments[at])

@@ -268,12 +268,10 @@ def pattern(votes: Votes, instead: CellValue) -> Hashable:
         instead: what the formula gives instead of an error.
     """
     given = list(votes.values())
-    if len(given) > 1 and all(_is_identical(given[0], vote) for vote in given):
-        kinds: tuple[Hashable, ...] = (_kind(given[0]),) * len(given)
-        alike: tuple[bool, ...] = (True,) * math.comb(len(given), 2)
-    else:
-        kinds = tuple(map(_kind, given))
-        alike = tuple(same_value(first, second) for first, second in combinations(given, 2))
+    if instead is None and len(given) > 1 and all(_is_identical(given[0], vote) for vote in given):
+        return tuple(votes), kind(given[0])
+    kinds = tuple(map(kind, given))
+    alike = tuple(same_value(first, second) for first, second in combinations(given, 2))
     return (
         tuple(votes),
         kinds,
@@ -290,7 +288,8 @@ def _is_identical(first: CellValue, second: CellValue) -> bool:
 _PLAIN_NUMBER = ("number", False, False, False, False)
 
 
-def _kind(vote: CellValue) -> Hashable:
+def kind(vote: CellValue) -> Hashable:
+    """Everything about a single vote that a decision can depend on."""
     if isinstance(vote, (bool, ErrorValue)):
         return type(vote).__name__, vote
     if isinstance(vote, (int, float)):

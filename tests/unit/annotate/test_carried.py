@@ -154,7 +154,7 @@ def test_a_remark_is_next_to_the_table() -> None:
     assert not ideas("remark-column", material(answer=CellRange("Sheet", 2, 4, 7, 4)))
 
 
-def test_swapped_records_take_their_answers_along() -> None:
+def test_swapped_records_keep_their_answers() -> None:
     (idea,) = ideas("swapped-records", material())
     assert contents(idea)[2, 1] == "Dora"
     assert contents(idea)[7, 3] == 10
@@ -210,7 +210,7 @@ INPUT = table(("who", "count"), *((name, None) for name in ("Anna", "Bob", "Anna
 
 
 def counting(key: Callable[[str, str], bool]) -> Callable[[RunRequest], RunResult]:
-    """A program that writes next to each name how often the workbook holds it."""
+    """A program that writes next to each name how often the workbook contains it."""
 
     def step(request: RunRequest) -> RunResult:
         (data,) = request.files.values()
@@ -258,7 +258,7 @@ def test_a_program_that_keeps_all_relations_is_not_shown() -> None:
 
 def test_what_holds_nowhere_for_a_program_says_nothing_about_it() -> None:
     def above(name: str, other: str) -> bool:
-        """Counts by a rule that depends on every row's place."""
+        """A program that counts by a rule that depends on the position of every row."""
         return name < other
 
     assert [each for each in judged(above, only=["swapped-records"]) if each.number] == []

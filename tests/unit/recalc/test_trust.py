@@ -1,4 +1,4 @@
-"""The table of which engine is right where, and what a decision depends on."""
+"""The table of how often each engine was right, and what a decision depends on."""
 
 import itertools
 from collections import defaultdict

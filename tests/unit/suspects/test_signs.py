@@ -875,7 +875,7 @@ def test_strings_that_every_gold_stores_as_numbers_are_layout(tmp_path: Path) ->
     assert examined(CONTRADICTED, task_of(tmp_path, "B2:B3", case(1), case(5))) == []
 
 
-def test_a_string_in_row_1_that_the_cases_vary_is_no_heading(tmp_path: Path) -> None:
+def test_a_string_in_row_1_that_the_cases_vary_is_not_a_heading(tmp_path: Path) -> None:
     def case(given: str, gold: str) -> tuple[bytes, bytes]:
         return book((given,), ("x",)), book((gold,), ("x", None, gold))
 
@@ -896,7 +896,7 @@ def test_a_table_that_grew_is_not_a_changed_rule(tmp_path: Path) -> None:
     assert examined(CHANGED_RULE, task_of(tmp_path, "A5:A7", short, longer)) == []
 
 
-def test_a_value_that_this_input_holds_elsewhere_is_no_leftover(tmp_path: Path) -> None:
+def test_a_value_that_this_input_holds_elsewhere_is_not_a_leftover(tmp_path: Path) -> None:
     people = ["Ada", "Bob", *OTHERS]
 
     def case(first: str, gold: str, *more: str) -> tuple[bytes, bytes]:
@@ -1084,7 +1084,7 @@ def test_a_gold_with_more_spaces_than_the_shown_result_is_likely(
         assert "the input shows 'nut M8' in D1" in each.summary
 
 
-def test_a_trimmed_column_is_no_contradicted_example(tmp_path: Path) -> None:
+def test_a_trimmed_column_is_not_a_contradicted_example(tmp_path: Path) -> None:
     untidy = ("nut   M8", "bolt   M6", "ring   M4")
     given = book(*((text,) for text in untidy))
     gold = book(*((text, " ".join(text.split())) for text in untidy))
