@@ -1,7 +1,7 @@
 """Imports trajectories of agents, as a new run or with finished workbooks; exports ATIF.
 
 Episodes of tools are written as ATIF documents, which :mod:`judge.tools.trajectories` reads back.
-Reading a document back gives the same turns: facts for which ATIF has no field are in ``extra``.
+Reading a document back gives the same turns: facts for which ATIF has no field go into ``extra``.
 Source: harbor 0.25.0, ``harbor/models/trajectories`` (ATIF-v1.8).
 """
 
@@ -46,11 +46,11 @@ from judge.tools.trajectories import (
     Object,
     Trajectory,
     is_trajectory,
-    keep_trajectory,
     of_inspect,
     read_trajectory,
     result_text,
     without_none,
+    write_trajectory,
 )
 from judge.version import __version__
 
@@ -120,7 +120,7 @@ def _keep(
     *,
     changed: bool,
 ) -> Path:
-    return keep_trajectory(
+    return write_trajectory(
         store.path,
         trajectory,
         task_id=task.written_id,
@@ -450,7 +450,7 @@ def to_atif(
         episode: the episode.
         definitions: its tools, in the format of chat completions; None if they are unknown.
         system: the system message; empty if there is none.
-        facts: further facts, such as the verdict; never a cause that quotes a gold.
+        facts: further facts, such as the verdict; they must not quote a gold.
         picture: finds the files of pictures; if None, pictures are left out.
     """
     head, end = episode.head, episode.end

@@ -45,20 +45,20 @@ from judge.cluster.dispatch import Answered, WorkerFacts
 from judge.cluster.messages import MAX_ANSWER_BYTES
 from judge.cluster.programs import ROLES
 from judge.cluster.security import security_of, settle
-from judge.cluster.worker import answer, workplace
+from judge.cluster.worker import answer, worker_resources
 from judge.errors import ClusterError, JudgeError
 from judge.files.documents import MIB
 from judge.grading.batch import WorkerRecipe
 from judge.version import __version__
 
 _HARMLESS = frozenset({("builtins", "bytes")})
-"""The names in the pickles that Dask makes for every answer, which is always bytes."""
+"""The only names that a pickle may contain: Dask writes them when a worker answers with bytes."""
 
 MAX_MESSAGE_BYTES = MAX_ANSWER_BYTES + 16 * MIB
 """Longest message that is read; answers that would exceed it together are fetched one by one."""
 
 MAX_STRUCTURE_BYTES = 8 * MIB
-"""Longest description of a message's structure; for a thousand workers, it has a tenth of this."""
+"""Longest description of a message's structure; with a thousand workers, a tenth of it is used."""
 
 _MAX_PARTS = 100_000
 _MAX_HEAD_BYTES = 64 * 1024
@@ -185,7 +185,7 @@ _CONNECT_S = 15.0
 _CALL_S = 30.0
 _FETCH_S = 120.0
 _CLOSE_S = 1.0
-_NEWS_S = 1.0
+_REPORT_S = 1.0
 _IN_MEMORY = "memory"
 _ENDED = frozenset({"erred", _IN_MEMORY})
 _PLAIN = ["msgpack"]
@@ -223,25 +223,25 @@ class JudgePlugin(WorkerPlugin):
         """Ends everything that runs, and closes sandbox and engines."""
         del worker
         self._ended.set()
-        current_workplace = workplace()
-        if (key := current_workplace.current) is not None:
-            current_workplace.abandon(key)
-        current_workplace.close()
+        resources = worker_resources()
+        if (key := resources.current) is not None:
+            resources.abandon(key)
+        resources.close()
 
     def _open(self) -> None:
         recipe = pickle.loads(self._recipe)  # noqa: S301  from the client, whose code runs here anyway
         with contextlib.suppress(JudgeError):  # the handshake reports it
-            workplace().open(recipe)
+            worker_resources().open(recipe)
 
     def _watch(self, worker: Any) -> None:
-        current_workplace = workplace()
+        resources = worker_resources()
         while not self._ended.wait(_WATCH_S):
-            key = current_workplace.current
+            key = resources.current
             if key is None:
                 continue
             task = worker.state.tasks.get(key)
             if task is None or task.state not in _RUNNING:
-                current_workplace.abandon(key)
+                resources.abandon(key)
 
 
 class WorkerTurns:
@@ -381,12 +381,12 @@ class Connection:
         return self._turns.is_first(address, key)
 
     def _find_stranded(self) -> None:
-        """Ends tasks whose end the scheduler knows about but never reported.
+        """Notices tasks that have ended, although no report of the scheduler said so.
 
         The scheduler packs several reports into one message. If one worker makes a message too long
         or unreadable, the client drops it together with the reports on other workers, whose answers
-        are then fetched without a report. It proves nothing that no worker has a task: a new worker
-        gets none before it has imported the judge.
+        are then fetched without a report. A task that no worker has need not have ended: a new
+        worker gets no task before it has imported the judge.
         """
         pending = [key for key, future in self._futures.items() if future.status == "pending"]
         if not pending:
@@ -397,7 +397,7 @@ class Connection:
             key: self._stranded.get(key, now) for key in pending if states.get(key) in _ENDED
         }
         for key, since in self._stranded.items():
-            if now - since >= _NEWS_S:  # reports about more recent ones may still arrive
+            if now - since >= _REPORT_S:  # reports about more recent ones may still arrive
                 if states[key] == _IN_MEMORY:
                     self._unreported.add(key)
                 self._ended.put(key)
@@ -423,16 +423,16 @@ class Connection:
             reply = self._client.sync(
                 self._scheduler.gather, keys=list(keys), callback_timeout=_FETCH_S
             )
-            news = dict(reply)
+            report = dict(reply)
         except TimeoutError:  # of a worker; `workers` notices a lost scheduler
             return self._fetch_each(keys)
         except OSError as error:
             raise ClusterError(f"the scheduler {self._address} is gone: {error}") from error
         except Exception:  # noqa: BLE001  whatever came, it is not an answer
             return self._fetch_each(keys)
-        if news.get("status") == "OK":
-            return dict(news["data"])
-        missing = set(news.get("keys", keys))
+        if report.get("status") == "OK":
+            return dict(report["data"])
+        missing = set(report.get("keys", keys))
         return self._fetch([key for key in keys if key not in missing])
 
     def _fetch_each(self, keys: Sequence[str]) -> dict[str, object]:

@@ -276,7 +276,7 @@ class Solver:
     async def solve(
         self, assignment: Assignment, conversation: Conversation, client: TaskClient
     ) -> None:
-        """Holds the conversation about one task, which may end without a solution.
+        """Carries on the conversation about one task, which may end without a solution.
 
         Args:
             assignment: the task.
@@ -290,8 +290,8 @@ class Solver:
             WorkbookError: the input workbook cannot be shown.
         """
         plan, question = self._plan, assignment.question
-        if (way := plan.typed_of(question)) is not None:
-            await self._solve_typed(way, assignment, conversation, client)
+        if (mode := plan.typed_of(question)) is not None:
+            await self._solve_typed(mode, assignment, conversation, client)
             return
         if plan.setting.name == "text":
             await self._solve_in_text(assignment, conversation, client)
@@ -338,15 +338,19 @@ class Solver:
             self._picture_tools.fitter.close()
 
     async def _solve_typed(
-        self, way: TypedMode, assignment: Assignment, conversation: Conversation, client: TaskClient
+        self,
+        mode: TypedMode,
+        assignment: Assignment,
+        conversation: Conversation,
+        client: TaskClient,
     ) -> None:
-        """Holds a conversation until the model gives a typed answer."""
-        tools, setting = self._picture_tools, way.setting
-        rules = TypedRules(setting, way.feedback, lambda drawn: keep_drawn(drawn, setting, tools))
+        """Carries on a conversation until the model gives a typed answer."""
+        tools, setting = self._picture_tools, mode.setting
+        rules = TypedRules(setting, mode.feedback, lambda drawn: keep_drawn(drawn, setting, tools))
 
         async def once() -> None:
-            prompt, paths = await self._blocking(lambda: self._typed_prompt(way, assignment))
-            if not way.setting.executes:
+            prompt, paths = await self._blocking(lambda: self._typed_prompt(mode, assignment))
+            if not mode.setting.executes:
                 environment = AnswerEnvironment(conversation, prompt, rules, None, self._threads)
                 await converse(environment, client.ask)
                 return
@@ -357,8 +361,8 @@ class Solver:
                 self._plan.limits,
                 folders=(FOLDER,),
                 work_in=FOLDER,
-                chars=way.setting.printed_chars,
-                capture=PictureCapture(FOLDER, way.setting.plots) if way.setting.plots else None,
+                chars=mode.setting.printed_chars,
+                capture=PictureCapture(FOLDER, mode.setting.plots) if mode.setting.plots else None,
             )
             try:
                 environment = AnswerEnvironment(
@@ -371,26 +375,26 @@ class Solver:
         await self._try_sandboxes(once, conversation, client)
 
     def _typed_prompt(
-        self, way: TypedMode, assignment: Assignment
+        self, mode: TypedMode, assignment: Assignment
     ) -> tuple[Content, Mapping[str, Path]]:
         """Returns the first message about a task with a typed answer, and paths of files inside."""
         question = assignment.question
         shown = question_files(
-            question.inputs[0], way.setting, way.content, way.feedback, self._picture_tools
+            question.inputs[0], mode.setting, mode.content, mode.feedback, self._picture_tools
         )
         details = (f"{name}: {value}" for name, value in question.details.items())
         instruction = "\n".join([question.instruction, *details])
-        text = way.template.fill(
+        text = mode.template.fill(
             {
-                **self._plan.background.fields(way.template, question, instruction),
+                **self._plan.background.fields(mode.template, question, instruction),
                 "instruction_type": question.kind,
                 "files": shown.files,
                 "tables": shown.tables,
                 "folder": FOLDER,
-                "rounds": str(way.setting.rounds),
-                "max_turn_num": str(way.setting.rounds),
-                "printed_chars": f"{way.setting.printed_chars:,}",
-                "answer_form": way.feedback.say("answer_form"),
+                "rounds": str(mode.setting.rounds),
+                "max_turn_num": str(mode.setting.rounds),
+                "printed_chars": f"{mode.setting.printed_chars:,}",
+                "answer_form": mode.feedback.say("answer_form"),
             }
         )
         return content_of(writable(text), shown.pictures), shown.paths
@@ -445,8 +449,8 @@ class Solver:
             WorkbookError, SuiteError, SandboxError: as in :meth:`prompt`.
         """
         plan, question = self._plan, assignment.question
-        if (way := plan.typed_of(question)) is not None:
-            content, _ = await self._blocking(lambda: self._typed_prompt(way, assignment))
+        if (mode := plan.typed_of(question)) is not None:
+            content, _ = await self._blocking(lambda: self._typed_prompt(mode, assignment))
             return [(0, content)]
         if plan.setting.name == "text":
             return [(x.number, self.prompt(assignment, x)) for _, x in _distinct(question)]
@@ -461,8 +465,8 @@ class Solver:
             SandboxError: the sandbox failed while shrinking pictures.
         """
         plan, question = self._plan, assignment.question
-        if (way := plan.typed_of(question)) is not None:
-            return self._typed_prompt(way, assignment)[0]
+        if (mode := plan.typed_of(question)) is not None:
+            return self._typed_prompt(mode, assignment)[0]
         if plan.desktop is not None:
             return opening_message(plan, question, desktop_task(question, case))
         if plan.tools is not None:
@@ -489,14 +493,14 @@ class Solver:
 
 
 def _has_preview(question: TaskQuestion, case: CaseInput) -> bool:
-    """Whether the first input can be previewed; tasks over files may have one that cannot."""
+    """Whether the first input can be previewed; some inputs of tasks over files cannot."""
     if question.answer is not AnswerForm.FILES:
         return True
     return bool(case.files) and case.files[0].kind is FileKind.WORKBOOK
 
 
 def _distinct(question: TaskQuestion) -> Iterator[tuple[str, CaseInput]]:
-    """Yields the cases with distinct input workbooks, each after the SHA-256 of its workbook."""
+    """Yields, for each distinct input workbook, its SHA-256 and the first case that has it."""
     digests: set[str] = set()
     for case in question.inputs:
         if (digest := file_digest(case.path)) not in digests:

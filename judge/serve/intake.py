@@ -1,7 +1,7 @@
 """Accepts submissions: stores and checks the body, then queues it and counts it in the quota.
 
 JSON lines and programs become one file of solutions; archives of workbooks are unpacked next to it.
-All readers are those of the library. No message contains a path of the server.
+The library's readers read them. No message contains a path of the server.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Checked:
     samples: int
 
 
-def take_in(
+def check_body(
     folder: DataFolder,
     received: ReceivedBody,
     content_type: str,
@@ -238,7 +238,7 @@ def _put(inside: Path, target: Path) -> None:
 
 @contextmanager
 def _as_problems(path: Path, what: str = "the submission") -> Iterator[None]:
-    """Raises the library's errors about a body as a problem, without the server's paths."""
+    """Turns the library's errors about a body into a problem, without the server's paths."""
     try:
         yield
     except StoreError:
@@ -256,8 +256,8 @@ def _as_problems(path: Path, what: str = "the submission") -> Iterator[None]:
 
 
 def _without_places(text: str, path: Path, what: str) -> str:
-    for place in (str(path), str(path.resolve()), str(path.parent)):
-        text = text.replace(place, what)
+    for text_of_path in (str(path), str(path.resolve()), str(path.parent)):
+        text = text.replace(text_of_path, what)
     return text
 
 
@@ -291,7 +291,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Permission to submit to a phase now.
+    """Permission to submit to a phase now, with the rows that it depends on.
 
     Attributes:
         account: id of the team whose quota counts.
@@ -314,12 +314,12 @@ def admit(
     """Checks what can be checked before a body is read.
 
     Args:
-        server: this one.
-        viewer: who submits.
-        phase_name: to which phase.
-        team: for which of their teams.
-        key: the idempotency key, if one was sent. A client that missed the answer and sends it
-            again gets that answer also if the phase has closed since, or the queue is full.
+        server: the server.
+        viewer: the submitter.
+        phase_name: name of the phase.
+        team: the team for which they submit; None if they have only one, or none.
+        key: the idempotency key, if one was sent. A client that missed the answer and sends the
+            key again gets that answer even if the phase has closed since, or the queue is full.
 
     Raises:
         Problem: the caller may not submit, the phase is not open, or the server accepts nothing.
@@ -475,7 +475,7 @@ def may_upload(server: Server, viewer: Viewer, name: str) -> None:
     check_open(server)
 
 
-def take_in_suite(
+def add_uploaded_revision(
     server: Server,
     viewer: Viewer,
     name: str,

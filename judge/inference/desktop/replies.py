@@ -83,14 +83,14 @@ def parse_reply(
 
 
 def with_marks(action: Action, positions: Mapping[int, tuple[int, int]]) -> Action:
-    """Defines the names of marks, such as ``tag_1`` or ``index_1``, in the code of an action.
+    """Defines the names of marks, such as ``tag_1`` or ``index_1``, that an action's code uses.
 
     Args:
         action: the action.
         positions: number of a mark -> the centre of its element, in pixels.
 
     Returns:
-        The action, with definitions before its code of those names that have an element.
+        The action; its code begins with definitions of the names in it that have an element.
     """
     if action.code is None:
         return action

@@ -80,7 +80,7 @@ def is_blocked(command: str, *, published: bool) -> bool:
 
 def why_refused(
     calls: Sequence[ReadCall],
-    way: ToolMode,
+    mode: ToolMode,
     tools: EpisodeTools,
     published: frozenset[str],
     *,
@@ -90,12 +90,12 @@ def why_refused(
 
     Args:
         calls: the calls of the reply.
-        way: how the model works.
+        mode: how the model works.
         tools: checks arguments and the shell's grammar.
-        published: names of the departures that are as published.
+        published: names of the :data:`~judge.inference.tools.setting.DEPARTURES` that are kept.
         cut: whether the reply was cut off.
     """
-    words = way.preset.words
+    words = mode.preset.words
     if not calls:
         return words.say("no_call")
     if len(calls) > 1:
@@ -121,7 +121,7 @@ MAX_KEPT = 60
 """How many states of the collected workbook are kept for an episode."""
 
 _NO_PARSER = (
-    "the replies hold calls as text, which the server did not cut out: vLLM needs "
+    "the replies contain calls as text, which the server did not parse: vLLM needs "
     "--enable-auto-tool-choice --tool-call-parser NAME; --text-calls reads them"
 )
 _MAX_RAW_CHARS = 20_000
@@ -148,7 +148,7 @@ class ToolEnvironment(Environment):
     """Tools that a model calls, in a sandbox that lives as long as the episode.
 
     Args:
-        way: how the model works.
+        mode: how the model works.
         tools: executes the calls.
         conversation: filled as the episode proceeds; may contain episodes on earlier cases.
         case: number of the case.
@@ -168,7 +168,7 @@ class ToolEnvironment(Environment):
 
     def __init__(
         self,
-        way: ToolMode,
+        mode: ToolMode,
         tools: EpisodeTools,
         conversation: Conversation,
         case: int,
@@ -184,9 +184,9 @@ class ToolEnvironment(Environment):
         before: bytes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        extra = "call-51" in way.as_published
-        super().__init__(conversation, way.setting.rounds + extra, threads)
-        self._way, self._tools, self._case = way, tools, case
+        extra = "call-51" in mode.as_published
+        super().__init__(conversation, mode.setting.rounds + extra, threads)
+        self._mode, self._tools, self._case = mode, tools, case
         self._writer, self._store, self._pictures = writer, store, pictures
         self._client, self._program, self._most_tokens = client, program, most_tokens
         self._clock = clock
@@ -209,7 +209,7 @@ class ToolEnvironment(Environment):
         """Seconds that the episode has taken so far."""
         return self._clock() - self._started
 
-    # -- what is sent -----------------------------------------------------------------------------
+    # -- requests ---------------------------------------------------------------------------------
 
     def _add(self, message: Message) -> int:
         self.conversation.messages.append(message)
@@ -227,7 +227,7 @@ class ToolEnvironment(Environment):
         return tuple(map(self._message, self._sent))
 
     def _limit_reached(self) -> str | None:
-        setting, tokens = self._way.setting, self.tokens
+        setting, tokens = self._mode.setting, self.tokens
         if self._tools.dead:
             self.counts.fault = self._tools.dead
             return "tool-set-died"
@@ -247,11 +247,11 @@ class ToolEnvironment(Environment):
         message = self.conversation.messages[number]
         if number not in self._left_out:
             return message
-        return cast("Message", {**message, "content": self._way.preset.words.say("left_out")})
+        return cast("Message", {**message, "content": self._mode.preset.words.say("left_out")})
 
     def _leave_out(self) -> None:
         """Leaves out results, the oldest first, until the request is short enough."""
-        bound = self._way.setting.context_tokens
+        bound = self._mode.setting.context_tokens
         if bound is None:
             return
         messages = self.conversation.messages
@@ -294,7 +294,7 @@ class ToolEnvironment(Environment):
         """Executes the calls of a reply, and writes the turn."""
         began = self._clock()
         self.counts.model_s += began - self._asked
-        conversation, setting = self.conversation, self._way.setting
+        conversation, setting = self.conversation, self._mode.setting
         conversation.note_reply(reply, MODE, **self.round_facts(number))
         conversation.reply, conversation.truncated = reply.text, reply.is_truncated
         self._live.append(len(conversation.messages) - 1)
@@ -325,9 +325,9 @@ class ToolEnvironment(Environment):
         self.counts.silent += 1
         if looks_like_calls(reply.text):
             self.counts.fault = _NO_PARSER
-        if self.counts.silent == self._way.setting.silent:
+        if self.counts.silent == self._mode.setting.silent:
             return "", "no-call"
-        text = self._way.preset.words.say("no_call")
+        text = self._mode.preset.words.say("no_call")
         self._add({"role": "user", "content": text})
         return text, None
 
@@ -335,7 +335,7 @@ class ToolEnvironment(Environment):
         self, reply: ChatReply, calls: Sequence[ReadCall], *, cut: bool
     ) -> tuple[list[ToolCallLine], str | None]:
         """Executes the calls of a reply; calls that submit come after all others."""
-        words, setting = self._way.preset.words, self._way.setting
+        words, setting = self._mode.preset.words, self._mode.setting
         results: dict[int, tuple[ToolOutcome, ToolCallLine]] = {}
         ended: str | None = None
         for at in sorted(range(len(calls)), key=lambda at: calls[at].call.name == SUBMIT):
@@ -357,7 +357,7 @@ class ToolEnvironment(Environment):
         return lines, ended
 
     async def _one(self, call: ReadCall) -> tuple[tuple[ToolOutcome, ToolCallLine], str | None]:
-        """Executes one call; returns outcome and record, and why the episode ends, or None."""
+        """Executes one call; returns outcome and record, and why the episode ends (None: not)."""
         began = self._clock()
         repairs: list[str] = []
         arguments = call.arguments
@@ -367,8 +367,8 @@ class ToolEnvironment(Environment):
         else:
             if not call.call.arguments.strip():
                 repairs.append("empty arguments")
-            arguments, mended = self._tools.mended(call.call.name, arguments)
-            repairs += mended
+            arguments, made = self._tools.repaired_arguments(call.call.name, arguments)
+            repairs += made
             outcome = await self.blocking(partial(self._tools.call, call.call.name, arguments))
             if call.call.name == SUBMIT and not outcome.error:
                 outcome, ended = await self._submit(arguments)
@@ -377,14 +377,17 @@ class ToolEnvironment(Environment):
         if outcome.fault:
             self.counts.fault = outcome.fault
         self.counts.timeouts = self.counts.timeouts + 1 if outcome.error == "timeout" else 0
-        if self.counts.timeouts >= self._way.setting.timeouts:
+        if self.counts.timeouts >= self._mode.setting.timeouts:
             ended = "timeouts"
         line = self._line(call, arguments, repairs, outcome, seconds)
-        line["workbook"] = await self.blocking(self._look)
+        line["workbook"] = await self.blocking(self._store_workbook)
         return (outcome, line), ended
 
     async def _submit(self, arguments: Mapping[str, Any]) -> tuple[ToolOutcome, str | None]:
-        """Submits the answer, which ends the episode; a program must write a workbook alone."""
+        """Submits the answer, which ends the episode; a program is run, and must write a workbook.
+
+        If the program writes none, the episode continues.
+        """
         if self._program is None:
             return ToolOutcome("Handed in."), "submitted"
         file = await self.blocking(partial(self._tools.read, str(arguments["path"])))
@@ -405,7 +408,7 @@ class ToolEnvironment(Environment):
             return ToolOutcome(answer), "submitted"
         return ToolOutcome(answer, "tool"), None
 
-    def _look(self) -> str | None:
+    def _store_workbook(self) -> str | None:
         """Returns the hash of the collected workbook; stores the workbook if it has changed."""
         digest = self._tools.workbook()
         if digest is not None and digest != self._workbook and self.counts.kept < MAX_KEPT:
@@ -422,9 +425,9 @@ class ToolEnvironment(Environment):
         self, reply: ChatReply, calls: Sequence[ReadCall], *, cut: bool
     ) -> tuple[list[ToolCallLine], str, str | None]:
         """Executes the only call of a reply; if it cannot be used, the model is asked again."""
-        published = self._way.as_published
+        published = self._mode.as_published
         fault = await self.blocking(
-            partial(why_refused, calls, self._way, self._tools, published, cut=cut)
+            partial(why_refused, calls, self._mode, self._tools, published, cut=cut)
         )
         if fault:
             self.counts.unusable += 1
@@ -439,7 +442,7 @@ class ToolEnvironment(Environment):
                 self._forget_mistakes()
             self._temporary += [self._live[-1], self._add({"role": "user", "content": fault})]
             no_object = len(calls) == 1 and calls[0].fault.startswith("the arguments must be")
-            ends = no_object or self.counts.unusable == self._way.setting.silent
+            ends = no_object or self.counts.unusable == self._mode.setting.silent
             return lines, fault, "format" if ends else None
         self.counts.unusable = 0
         if "vanishing-mistakes" in published:
@@ -458,7 +461,7 @@ class ToolEnvironment(Environment):
         self._live = [number for number in self._live if number not in self._temporary]
         self._temporary.clear()
 
-    # -- records, and what is sent back -----------------------------------------------------------
+    # -- records, and messages with results -------------------------------------------------------
 
     def _answer(
         self,
@@ -470,7 +473,7 @@ class ToolEnvironment(Environment):
         message: dict[str, Any] = {
             "role": "assistant",
             "content": _plain_text(reply),
-            "tool_calls": [call.sent(as_received=self._way.setting.one_call) for call in calls],
+            "tool_calls": [call.sent(as_received=self._mode.setting.one_call) for call in calls],
         }
         if reply.reasoning and reply.reasoning_field:
             message[reply.reasoning_field] = reply.reasoning
@@ -484,13 +487,13 @@ class ToolEnvironment(Environment):
             lines.append(line)
         if after:
             names = ", ".join(picture.name for picture in after)
-            text = self._way.preset.words.say("pictures", names=names)
+            text = self._mode.preset.words.say("pictures", names=names)
             self._add({"role": "user", "content": content_of(text, after)})
         return lines
 
     def _content(self, outcome: ToolOutcome, line: ToolCallLine) -> tuple[Content, list[Picture]]:
         """Returns the content of a result, and the pictures to be shown after it."""
-        words, how = self._way.preset.words, self._way.setting.pictures
+        words, how = self._mode.preset.words, self._mode.setting.pictures
         text = line["text"]["shown"]
         pictures: list[Picture] = []
         for data in outcome.pictures:
@@ -556,9 +559,9 @@ class ToolEnvironment(Environment):
 
     def _shown(self, text: str, error: str) -> str:
         """Returns a result as the model sees it; the middle of a long one is left out."""
-        words, most = self._way.preset.words, self._way.setting.result_chars
-        if self._way.setting.one_call and error == "timeout":
-            return words.say("timeout", seconds=f"{self._way.setting.call_s:g}")
+        words, most = self._mode.preset.words, self._mode.setting.result_chars
+        if self._mode.setting.one_call and error == "timeout":
+            return words.say("timeout", seconds=f"{self._mode.setting.call_s:g}")
         if not text.strip():
             return words.say("empty")
         if len(text) <= most:

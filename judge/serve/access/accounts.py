@@ -39,7 +39,7 @@ LINK_MINUTES = 30
 
 
 class Later(FunctionElement[str]):
-    """The database's time in UTC, a number of seconds from now, in the form of ``Now``."""
+    """The database's time in UTC after some more seconds, in the form of ``Now``."""
 
     type = sa.String(20)
     inherit_cache = True
@@ -165,7 +165,7 @@ def create_token(
         name: name of the token, shown in lists.
         scopes: the scopes of the token.
         days: for how many days it is valid.
-        maker: id of the token that makes it, if any; the new token ends when this one ends.
+        maker: id of the token of the request that makes it, if any; the new token ends with it.
 
     Returns:
         Its id, and its text, which is not stored.

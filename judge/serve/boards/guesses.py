@@ -37,7 +37,7 @@ def count_guessable(suite: Suite) -> Guessable:
 
 
 def whole_numbers(suite: Suite) -> dict[str, int]:
-    """Task id -> answer, of the tasks whose answer is one cell with a whole number to 100."""
+    """Task id -> answer, for tasks whose answer is one cell with a whole number from 0 to 100."""
     numbers = {}
     for task, values in answers(suite):
         number = small_number(values[0]) if len(values) == 1 else None

@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from judge.errors import UsageError
 from judge.report.build import DEFAULT_METHOD
 from judge.serve.access.rights import HIDDEN_SPLIT, phase_state, split_level
+from judge.serve.boards.disclosure import is_bounded, last_shown, shown_rows
 from judge.serve.boards.feedback import slot
 from judge.serve.boards.results import BOARD, SCHEMA_VERSION, Scored, scored, shown_score
 from judge.serve.boards.signing import PublicKey, Signature, SigningKeys, canonical, sha256_of
-from judge.serve.boards.telling import is_bounded, last_shown, shown_rows
 from judge.serve.boards.ties import Metric, Ties, smallest_differences, ties_of, ties_of_shown
 from judge.serve.catalog import check_name, current_conditions, revision_of, split_of
 from judge.serve.context import Server
@@ -72,7 +72,7 @@ class Setting:
         conditions: the document of its conditions.
         tasks: ids of the split's tasks.
         level: the feedback level that applies now.
-        signed_level: the level of the split, which decides what signed results have in clear.
+        signed_level: the level of the split, which decides what is readable in signed results.
         published: whether the phase is published.
         now: time of the database.
     """
@@ -272,7 +272,7 @@ _CACHE: dict[tuple[str, str, bool, tuple[str, ...]], Scored] = {}
 def _scored(connection: sa.Connection, judging: str, setting: Setting) -> Scored:
     """Scores of a judging, from the verdicts that may be shown."""
     bounded = is_bounded(setting.suite, setting.phase) and not setting.published
-    # The key has the database: in a copy that went on judging, the same id has other verdicts.
+    # The key names the database: a copy that judged on its own has other verdicts for the same id.
     key = (str(connection.engine.url.database), judging, bounded, setting.tasks)
     cached = _CACHE.get(key)
     if cached is None:
@@ -596,7 +596,7 @@ def _entry(entry: Entry, setting: Setting) -> dict[str, Any]:
 
 
 def _figures(row: Mapping[str, Any], setting: Setting) -> Mapping[str, Any]:
-    """The two figures besides the score, from the report of a judging of exactly these tasks.
+    """The figures ``collateral`` and ``dynamic``, from the report of a judging of these tasks.
 
     They count all of its tasks, so they are withheld while the budget limits the shown verdicts.
     """
@@ -676,10 +676,10 @@ def compare_boards(connection: sa.Connection, judgings: Mapping[str, str]) -> li
         judgings: submission -> the judging that would count.
 
     Returns:
-        For each board with one of these submissions: ``board``, ``entries`` with ``account``,
-        ``submission``, ``before`` and ``after`` (rank interval and score, or null), and ``pairs``
-        whose difference is significant only before or only after. Only for authors: nothing is
-        withheld.
+        For each board with one of these submissions: its name as ``board``, the changed
+        ``entries``, and ``pairs`` of accounts whose difference is significant only before or only
+        after. An entry has ``account``, ``before`` and ``after`` (``ranks``, ``score`` and
+        ``submission``; null if the account has no entry). Only for authors, as nothing is withheld.
     """
     phases = sa.select(t.submission.c.phase).where(t.submission.c.id.in_(list(judgings)))
     boards = all_rows(

@@ -1,6 +1,6 @@
 """The queue as transactions: enqueue, claim, beat, finish, fail, release, lose, cancel.
 
-Service is shared by cases: the account with the fewest cases served comes first. A running judging
+Accounts take turns by cases: the one with the fewest cases served comes first. A running judging
 has a lease, a random string; only the holder of the lease can end the judging and write its
 outcome. Leases do not depend on the time of day: their holder increments a counter, and
 :mod:`judge.serve.queue.watching` takes back leases whose counter does not change. Locks are taken
@@ -82,7 +82,7 @@ def enqueue(
     Args:
         transaction: the transaction that inserts the submission or opens the rejudging.
         submission: id of the submission to judge.
-        account: id of the account whose turn it takes.
+        account: id of the account whose turn is used.
         conditions: digest of the conditions.
         cases: how many cases it has.
         rejudging: id of the rejudging that it belongs to, if any.
@@ -113,7 +113,8 @@ def enqueue(
 def _waits_more() -> sa.Update:
     """Counts one more waiting judging of an account.
 
-    An account that comes back starts at the smallest count of served cases of any busy account.
+    An account that had none starts with the smallest count of served cases of all busy accounts, so
+    that it gets no advantage from the time when it was idle.
     """
     account: sa.BindParameter[str] = sa.bindparam("account")
     least = (
@@ -180,7 +181,7 @@ def claim(
         transaction: a transaction that contains nothing else.
         holder: name of the dispatcher.
         lanes: the lanes from which it may take a judging now.
-        alone: whether it runs no other judging, so that it may take a suspect one.
+        alone: whether it runs no other judging; only then, it may take one that has to run alone.
         without: ids of judgings that it cannot run now.
         waiting: ids of accounts that get no turn now.
     """
@@ -335,7 +336,7 @@ def fail(transaction: Transaction, taken: Claim, reason: str, *, retry: bool) ->
 
 
 def release(transaction: Transaction, taken: Claim, *, counts: bool = True) -> None:
-    """Returns a judging to the front of its account: the dispatcher stops, or cannot run it now.
+    """Returns a judging to the front of its account's queue: it cannot be run here now.
 
     Args:
         transaction: a transaction that contains nothing else.
@@ -490,11 +491,11 @@ def held_by(connection: sa.Connection, holder: str) -> list[dict[str, Any]]:
 
 
 def _end(transaction: Transaction, taken: Claim, state: JudgingState, **values: Any) -> None:
-    """The only way out of ``running``: needs the lease, and updates the account's counts."""
+    """Ends the state ``running``, as no other function does; needs the lease."""
     account = taken.judging["account"]
     lock_account(transaction, account)
     waits_again = state is JudgingState.QUEUED
-    known = {"of": taken.id, "its_lease": taken.lease, "state": state}
+    parameters = {"of": taken.id, "its_lease": taken.lease, "state": state}
     computed = {
         name: value for name, value in values.items() if isinstance(value, sa.ClauseElement)
     }
@@ -502,7 +503,7 @@ def _end(transaction: Transaction, taken: Claim, state: JudgingState, **values: 
     ending = _REQUEUE if waits_again else _FINISH
     if computed:
         ending = ending.values(**computed)
-    if transaction.execute(ending, known | plain).rowcount != 1:  # these set columns as well
+    if transaction.execute(ending, parameters | plain).rowcount != 1:  # these set columns as well
         raise FencedError
     served = {"account": account, "cases": taken.judging["cases"]}
     transaction.execute(_WAITS_AGAIN if waits_again else _ENDED, served)
@@ -556,7 +557,7 @@ def _touch(transaction: Transaction, submission: str) -> None:
 
 
 def _free_quota(transaction: Transaction, judging: Mapping[str, Any]) -> None:
-    """Removes a submission from the quota if the judge failed on it, or it never started."""
+    """Stops counting a submission in the quota if the judge failed on it, or it never started."""
     if judging["rejudging"] is None:
         transaction.execute(
             sa.update(t.submission).where(_S.id == judging["submission"]).values(counts=False)

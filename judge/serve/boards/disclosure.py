@@ -1,6 +1,7 @@
 """Records what a team has been shown in a phase: its ladder, and its answers to each case.
 
-Both are written in the transaction that ends a judging, so that a crash reveals no further answer.
+Both are written in the transaction that ends a judging: otherwise, a crash could reveal more
+answers than the budget allows.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _ABOUT = (
 )
 
 
-def note_judged(
+def record_shown(
     transaction: Transaction, judging: str, results: Path, *, first: bool = True
 ) -> None:
     """Records what a judging shows its team; nothing if a public split shows verdicts.
