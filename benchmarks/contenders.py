@@ -63,6 +63,7 @@ def ours_apart(path: Path, position: str, answer_sheet: str | None) -> bool:
     """Compares two equal workbooks with the judge and reads both of them."""
     from judge.compare.cells.answer_range import check, prepare  # noqa: PLC0415
     from judge.compare.cells.options import range_spec  # noqa: PLC0415
+    from judge.compare.cells.sides import Side  # noqa: PLC0415
     from judge.compare.profiles import get_profile  # noqa: PLC0415
     from judge.workbook.reader import open_workbook  # noqa: PLC0415
 
@@ -72,7 +73,7 @@ def ours_apart(path: Path, position: str, answer_sheet: str | None) -> bool:
         gold=gold,
         output=output,
     )
-    return check(plan, gold, output, profile=get_profile("standard")).equal
+    return check(plan, Side(gold), Side(output), profile=get_profile("standard")).equal
 
 
 CONTENDERS: dict[str, Contender] = {

@@ -26,7 +26,7 @@ from judge.compare.cells.answer_range import Plan, check, prepare
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.computing import NoEngines, compute_and_check
 from judge.compare.cells.scope import Kept, find_losses
-from judge.compare.cells.sides import ScopeSources
+from judge.compare.cells.sides import ScopeSources, Side
 from judge.compare.profiles import get_profile
 from judge.core.submission import Origin
 from judge.core.task import Task, TestCase
@@ -92,10 +92,10 @@ def _untouched(plan: Plan, gold: Workbook, output: Workbook, before: Workbook) -
     )
     compared: Comparison = check(
         strict_plan,
-        gold,
-        output,
+        Side(gold),
+        Side(output),
         profile=get_profile("standard"),
-        before=before,
+        before=None if before is None else Side(before),
         ask_official=False,
     )
     return compared.touched_cells or 0

@@ -11,6 +11,7 @@ from pathlib import Path
 from judge.compare.cells.answer_range import check, prepare
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.options import range_spec
+from judge.compare.cells.sides import Side
 from judge.compare.profiles import get_profile
 from judge.workbook.reader import Workbook, open_workbook
 
@@ -87,7 +88,11 @@ def compare_pair(pair: Pair, profile: str, *, max_differences: int = 3) -> Compa
         output=prediction,
     )
     return check(
-        plan, gold, prediction, profile=get_profile(profile), max_differences=max_differences
+        plan,
+        Side(gold),
+        Side(prediction),
+        profile=get_profile(profile),
+        max_differences=max_differences,
     )
 
 

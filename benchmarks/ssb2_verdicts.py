@@ -31,6 +31,7 @@ from judge.cli.main import judge as judge_command
 from judge.compare.cells.answer_range import check, prepare
 from judge.compare.cells.comparison import Comparison, DifferenceClass
 from judge.compare.cells.options import CELLS, GROUPS, range_spec
+from judge.compare.cells.sides import Side
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
 from judge.compare.published.spreadsheetbench2 import values_agree
@@ -71,11 +72,11 @@ class Row:
         plan = prepare(range_spec(self.position, options=options), gold=gold, output=output)
         return check(
             plan,
-            gold,
-            output,
+            Side(gold),
+            Side(output),
             profile=get_profile(profile),
             style=_STYLES.get(self.mode, ()),
-            before=_opened(self.before),
+            before=None if (before := _opened(self.before)) is None else Side(before),
             max_differences=1,
             ask_official=False,
         )

@@ -15,7 +15,7 @@ from judge.annotate.edits import address
 from judge.compare.cells.answer_range import Plan, check, prepare, wanted_conditions
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.options import position_of
-from judge.compare.cells.sides import RangeSide
+from judge.compare.cells.sides import RangeSide, Side
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
 from judge.core.submission import Origin
@@ -204,21 +204,18 @@ def answers_apart(
     first_known, second_known = _alike_where_unknown(
         plan, (first, first_computed), (second, second_computed)
     )
-    rules: dict[str, Any] = {
-        "profile": get_profile("standard"),
-        "gold_computed": first_known,
-        "output_computed": second_known,
-    }
-    compared = check(plan, first, second, ask_official=False, **rules)
+    sides = Side(first, first_known), Side(second, second_known)
+    rules: dict[str, Any] = {"profile": get_profile("standard")}
+    compared = check(plan, *sides, ask_official=False, **rules)
     if not compared.equal:
         return compared
     rules["style"] = _COLOURS
-    questions = wanted_conditions(plan, first, second, **rules)
+    questions = wanted_conditions(plan, *sides, **rules)
     if not questions.is_empty:
         rules["conditions"] = answer_conditions(
             recalculator, questions, first, second, origin=Origin.GOLD
         )
-    return check(plan, first, second, ask_official=False, **rules)
+    return check(plan, *sides, ask_official=False, **rules)
 
 
 def _alike_where_unknown(

@@ -8,26 +8,23 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from judge.compare.cells.conditions import ConditionAnswers, ConditionQuestions
 from judge.compare.contract import AnswerFaultError, GoldFaultError, Rules
 from judge.compare.registry import checker_of
 from judge.console import visible
 from judge.core.finding import Finding
 from judge.core.records.cases import CaseComparison
-from judge.core.submission import Answer, Origin
+from judge.core.submission import Answer
 from judge.core.task import CaseInput, FileKind, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, WorkbookError
 from judge.grading.running import RunOutcome
 from judge.recalc.computing import EngineCompute
 from judge.recalc.policy import Recalculator
-from judge.workbook.cell import CellRange, ComputedValues
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import open_workbook
 
 TASK_LEFT_OUT, CASE_LEFT_OUT = "the task is left out", "the case is left out"
 LEFT_OUT = (TASK_LEFT_OUT, CASE_LEFT_OUT)
@@ -82,6 +79,7 @@ class CaseJudge:
 
     def __init__(self, recalculator: Recalculator, rules: Rules) -> None:
         self.compute = EngineCompute(recalculator)
+        self._recalculator = recalculator
         self.rules = rules
         self._input_problems: dict[CaseInput, str | None] = {}
 
@@ -102,10 +100,10 @@ class CaseJudge:
         if (fault := known_fault(task, case.number)) is not None:
             return Judgement(Verdict.BT, fault)
         started = time.perf_counter()
-        timed = _Timed(self.compute)
+        compute = EngineCompute(self._recalculator)
         try:
             checker = checker_of(task.checker)
-            finding = checker.check(task, case, case.golds, answer, timed, self.rules)
+            finding = checker.check(task, case, case.golds, answer, compute, self.rules)
         except GoldFaultError as error:
             return Judgement(Verdict.BT, error.message)
         except AnswerFaultError as error:
@@ -127,7 +125,7 @@ class CaseJudge:
             verdict_of_finding(finding),
             finding.cause,
             comparison=finding.record,
-            timings_s={"recalculation": timed.spent_s, "comparison": total_s - timed.spent_s},
+            timings_s={"recalculation": compute.spent_s, "comparison": total_s - compute.spent_s},
         )
 
     def conclude(self, task: Task, sample: int, case: TestCase, outcome: RunOutcome) -> CaseResult:
@@ -179,46 +177,6 @@ def verdict_of_finding(finding: Finding) -> Verdict:
     if finding.agrees:
         return Verdict.AC
     return Verdict.NC if finding.undecided else Verdict.WA
-
-
-class _Timed:
-    """Wraps engines and measures how long they take."""
-
-    def __init__(self, compute: EngineCompute) -> None:
-        self._compute = compute
-        self.spent_s = 0.0
-
-    def fill(
-        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
-    ) -> ComputedValues:
-        started = time.perf_counter()
-        try:
-            return self._compute.fill(workbook, ranges, origin=origin)
-        finally:
-            self.spent_s += time.perf_counter() - started
-
-    def answer_conditions(
-        self, questions: ConditionQuestions, gold: Workbook, output: Workbook, *, origin: Origin
-    ) -> ConditionAnswers:
-        started = time.perf_counter()
-        try:
-            return self._compute.answer_conditions(questions, gold, output, origin=origin)
-        finally:
-            self.spent_s += time.perf_counter() - started
-
-    def print_sheet(self, workbook: bytes, number: int) -> list[str]:
-        started = time.perf_counter()
-        try:
-            return self._compute.print_sheet(workbook, number)
-        finally:
-            self.spent_s += time.perf_counter() - started
-
-    def read_file(self, reader: str, data: bytes, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        started = time.perf_counter()
-        try:
-            return self._compute.read_file(reader, data, options)
-        finally:
-            self.spent_s += time.perf_counter() - started
 
 
 def known_fault(task: Task, case: int | None = None) -> str | None:

@@ -12,11 +12,13 @@ or rows of data includes them.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
+import time
 import zipfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
@@ -333,33 +335,48 @@ class EngineCompute:
 
     Args:
         recalculator: decides what is computed, and computes it.
+
+    Attributes:
+        spent_s: seconds that this object has computed so far; meaningful for one thread.
     """
 
     def __init__(self, recalculator: Recalculator) -> None:
         self._recalculator = recalculator
+        self.spent_s = 0.0
+
+    @contextlib.contextmanager
+    def _clock(self) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.spent_s += time.perf_counter() - started
 
     def fill(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
     ) -> ComputedValues:
         """Computes the formula cells of some ranges that have no trusted value."""
-        return self._recalculator.fill(workbook, ranges, origin=origin)
+        with self._clock():
+            return self._recalculator.fill(workbook, ranges, origin=origin)
 
     def answer_conditions(
         self, questions: ConditionQuestions, gold: Workbook, output: Workbook, *, origin: Origin
     ) -> ConditionAnswers:
         """Finds out which conditions of conditional formats hold."""
-        return answer_conditions(self._recalculator, questions, gold, output, origin=origin)
+        with self._clock():
+            return answer_conditions(self._recalculator, questions, gold, output, origin=origin)
 
     def print_sheet(self, workbook: bytes, number: int) -> list[str]:
         """Returns the lines of a sheet as text; see :class:`judge.compare.sealed.SealedFiles`."""
-        engine = self._engine(office=True)
-        return engine.print_sheet(workbook, number, timeout_s=_FILE_TIMEOUT_S)
+        with self._clock():
+            engine = self._engine(office=True)
+            return engine.print_sheet(workbook, number, timeout_s=_FILE_TIMEOUT_S)
 
     def read_file(self, reader: str, data: bytes, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Reads a file; see :class:`judge.compare.sealed.SealedFiles`."""
-        return self._engine(office=False).read_file(
-            reader, data, options, timeout_s=_FILE_TIMEOUT_S
-        )
+        with self._clock():
+            engine = self._engine(office=False)
+            return engine.read_file(reader, data, options, timeout_s=_FILE_TIMEOUT_S)
 
     def _engine(self, *, office: bool) -> ServiceEngine:
         for engine in self._recalculator.engines:

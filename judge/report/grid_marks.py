@@ -13,6 +13,7 @@ from typing import Any
 from judge.compare.cells.answer_range import check, prepare
 from judge.compare.cells.comparison import DifferenceClass
 from judge.compare.cells.conditional_formats import OTHER_RULES
+from judge.compare.cells.sides import Side
 from judge.compare.profiles import get_profile
 from judge.core.records.cases import CaseComparison, DifferenceRecord
 from judge.core.task import Task
@@ -107,8 +108,8 @@ def complete_marks(
         )
         comparison = check(
             plan,
-            gold,
-            output,
+            Side(gold),
+            Side(output),
             profile=get_profile(profile),
             style=style,
             max_differences=1_000_000,

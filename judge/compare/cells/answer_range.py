@@ -18,14 +18,14 @@ from judge.compare.cells.comparison import (
 from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.compare.cells.options import FAIL, GROUPS, CheckOptions, position_of
 from judge.compare.cells.range_check import ask_conditions, compare_range, differing_keys
-from judge.compare.cells.sides import RangeSide, Side
+from judge.compare.cells.sides import Side
 from judge.compare.cells.value import Agree, comparator
 from judge.compare.profiles import Profile, get_profile
 from judge.compare.published.spreadsheetbench import check_officially, officially_equal
 from judge.core.task import CheckerSpec
 from judge.errors import UsageError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window, cell_name
-from judge.workbook.cell import NOTHING_COMPUTED, CellRange, CellValue, ComputedValues
+from judge.workbook.cell import CellRange, CellValue, ComputedValues
 from judge.workbook.position import Position, SheetIndex, parse_position, resolve_position
 from judge.workbook.reader import Workbook
 
@@ -228,14 +228,7 @@ def _sheet_index(workbook: Workbook) -> SheetIndex:
 
 
 def wanted_conditions(
-    plan: Plan,
-    gold: Workbook,
-    output: Workbook,
-    *,
-    profile: Profile,
-    style: Sequence[str] = (),
-    gold_computed: ComputedValues = NOTHING_COMPUTED,
-    output_computed: ComputedValues = NOTHING_COMPUTED,
+    plan: Plan, gold: Side, output: Side, *, profile: Profile, style: Sequence[str] = ()
 ) -> ConditionQuestions:
     """Collects the conditions of conditional formats that :func:`check` needs evaluated.
 
@@ -247,14 +240,14 @@ def wanted_conditions(
     """
     questions = ConditionQuestions()
     style = tuple(style) or plan.options.style
-    if profile.published or not style or gold is output:
+    if profile.published or not style or gold.workbook is output.workbook:
         return questions
     rules = plan.options.apply_to(profile)
     for gold_range, output_range in zip(plan.gold_ranges, plan.output_ranges, strict=True):
         if output_range is not None:
             ask_conditions(
-                RangeSide(gold, gold_range, gold_computed),
-                RangeSide(output, output_range, output_computed),
+                gold.area(gold_range),
+                output.area(output_range),
                 rules,
                 style=style,
                 questions=questions,
@@ -264,16 +257,13 @@ def wanted_conditions(
 
 def check(
     plan: Plan,
-    gold: Workbook,
-    output: Workbook,
+    gold: Side,
+    output: Side,
     *,
     profile: Profile,
     style: Sequence[str] = (),
-    gold_computed: ComputedValues = NOTHING_COMPUTED,
-    output_computed: ComputedValues = NOTHING_COMPUTED,
     conditions: ConditionAnswers = NO_ANSWERS,
-    before: Workbook | None = None,
-    before_computed: ComputedValues = NOTHING_COMPUTED,
+    before: Side | None = None,
     max_differences: int = 200,
     ask_official: bool = True,
 ) -> Comparison:
@@ -281,16 +271,13 @@ def check(
 
     Args:
         plan: what to compare, from :func:`prepare` with both workbooks.
-        gold: the gold workbook.
-        output: the output workbook.
+        gold: the gold, with the values that were computed for it.
+        output: the output, with its own computed values.
         profile: what "equal" means.
         style: names of style attributes to compare in addition to the values.
-        gold_computed: computed values of the gold, which replace those in the file.
-        output_computed: the same for the output.
         conditions: the answers to :func:`wanted_conditions`; without them, conditional formats
             that are written differently count as different.
-        before: the input workbook, for the groups of cells and for the option ``untouched``.
-        before_computed: the same as ``gold_computed`` for the input.
+        before: the input, for the groups of cells and for the option ``untouched``.
         max_differences: how many differences are kept; all are counted.
         ask_official: also report the published script's verdict on the two files.
 
@@ -302,18 +289,14 @@ def check(
     """
     rules = plan.options.apply_to(profile)
     style = tuple(style) or plan.options.style
-    sides = _Sides(
-        Side(gold, gold_computed),
-        Side(output, output_computed),
-        None if before is None else Side(before, before_computed),
-    )
+    sides = _Sides(gold, output, before)
     script = _Script(plan, rules, style, sides)
     if profile.published:
         return script.check(max_differences)
     comparison = _compare_cells(plan, sides, rules, style, conditions, max_differences)
     if ask_official:
         comparison = replace(comparison, official_equal=script.verdict())
-    return comparison if before is None else with_erased_content(comparison, before)
+    return comparison if before is None else with_erased_content(comparison, before.workbook)
 
 
 @dataclass(frozen=True, slots=True)

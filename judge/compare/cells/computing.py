@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypedDict
+from typing import Protocol
 
 from judge.compare.cells.answer_range import Plan, check, needs_groups, prepare, wanted_conditions
 from judge.compare.cells.comparison import Comparison
@@ -89,18 +89,12 @@ class Computed:
     conditions: ConditionAnswers
 
 
-class _Rules(TypedDict):
-    profile: Profile
-    style: Sequence[str]
-    gold_computed: ComputedValues
-    output_computed: ComputedValues
-
-
-def _fill(
-    workbook: Workbook, areas: Iterable[CellRange | None], compute: Compute, origin: Origin
-) -> ComputedValues:
+def _computed(
+    side: Side, areas: Iterable[CellRange | None], compute: Compute, origin: Origin
+) -> Side:
+    """The same side with computed values in some of its rectangles."""
     present = [area for area in areas if area is not None]
-    return compute.fill(workbook, present, origin=origin)
+    return Side(side.workbook, compute.fill(side.workbook, present, origin=origin))
 
 
 def compute_and_check(
@@ -138,31 +132,26 @@ def compute_and_check(
         RecalcError: an engine cannot be started.
         UsageError: there is no such style attribute.
     """
-    gold_computed = output_computed = before_computed = NOTHING_COMPUTED
+    gold_side, output_side = Side(gold), Side(output)
+    before_side = None if before is None else Side(before)
     if not (profile.reads_stored_values or plan.options.apply_to(profile).formulas):
-        gold_computed = _fill(gold, plan.gold_ranges, compute, gold_origin)
-        output_computed = _fill(output, plan.output_ranges, compute, origin)
-        if before is not None and needs_groups(plan.options, profile):
-            areas = map(Side(before).counterpart, plan.gold_ranges)
-            before_computed = _fill(before, areas, compute, Origin.GOLD)
-    rules: _Rules = {
-        "profile": profile,
-        "style": style,
-        "gold_computed": gold_computed,
-        "output_computed": output_computed,
-    }
-    questions = wanted_conditions(plan, gold, output, **rules)
+        gold_side = _computed(gold_side, plan.gold_ranges, compute, gold_origin)
+        output_side = _computed(output_side, plan.output_ranges, compute, origin)
+        if before_side is not None and needs_groups(plan.options, profile):
+            areas = map(before_side.counterpart, plan.gold_ranges)
+            before_side = _computed(before_side, areas, compute, Origin.GOLD)
+    questions = wanted_conditions(plan, gold_side, output_side, profile=profile, style=style)
     conditions = NO_ANSWERS
     if not questions.is_empty:
         conditions = compute.answer_conditions(questions, gold, output, origin=origin)
     comparison = check(
         plan,
-        gold,
-        output,
-        **rules,
+        gold_side,
+        output_side,
+        profile=profile,
+        style=style,
         conditions=conditions,
-        before=before,
-        before_computed=before_computed,
+        before=before_side,
         max_differences=max_differences,
     )
     if not profile.published:
@@ -170,7 +159,7 @@ def compute_and_check(
         comparison = _with_options(
             comparison, plan, scope_sources, gold, output, profile, compute, max_differences
         )
-    return Computed(comparison, gold_computed, output_computed, conditions)
+    return Computed(comparison, gold_side.computed, output_side.computed, conditions)
 
 
 def _with_options(

@@ -28,6 +28,7 @@ from judge.compare.cells.conditions import (
     Questions,
 )
 from judge.compare.cells.options import range_spec
+from judge.compare.cells.sides import Side
 from judge.compare.profiles import get_profile
 from judge.workbook.reader import Workbook, open_workbook
 from tests.unit.annotate.books import with_part
@@ -81,7 +82,9 @@ def asked(
     gold: bytes, output: bytes, *style: str, at: str = "A1:B3", **options: object
 ) -> ConditionQuestions:
     plan, first, second = opened(gold, output, at, options)
-    return wanted_conditions(plan, first, second, profile=get_profile("standard"), style=style)
+    return wanted_conditions(
+        plan, Side(first), Side(second), profile=get_profile("standard"), style=style
+    )
 
 
 def compare(
@@ -98,11 +101,11 @@ def compare(
     style = style or ("fill",)
     answers = NO_ANSWERS
     if truth is not None:
-        questions = wanted_conditions(plan, first, second, profile=rules, style=style)
+        questions = wanted_conditions(plan, Side(first), Side(second), profile=rules, style=style)
         answers = ConditionAnswers(
             answered(questions.gold, truth), answered(questions.output, truth)
         )
-    return check(plan, first, second, profile=rules, style=style, conditions=answers)
+    return check(plan, Side(first), Side(second), profile=rules, style=style, conditions=answers)
 
 
 def truths(*true: str) -> Callable[[str], bool]:
@@ -131,7 +134,9 @@ def test_official_ignores_styles_and_conditions() -> None:
     gold, other = book(("A1:B3", when("$A1>1"))), book(("A1:B3", when("$A1>=2")))
     plan, first, second = opened(gold, other, "A1:B3", {})
     profile = get_profile("official")
-    assert wanted_conditions(plan, first, second, profile=profile, style=["fill"]).is_empty
+    assert wanted_conditions(
+        plan, Side(first), Side(second), profile=profile, style=["fill"]
+    ).is_empty
     assert compare(gold, other, None, profile="official").equal
 
 
@@ -307,13 +312,15 @@ def test_rows_in_another_order_are_compared_at_their_positions() -> None:
     output = book(("A1:B3", when("$A1=3")), rows=((3, "X"), (1, "x"), (2, "y")))
     plan, first, second = opened(gold, output, "A1:B3", {"unordered_rows": True})
     rules = get_profile("standard")
-    questions = wanted_conditions(plan, first, second, profile=rules, style=["fill"])
+    questions = wanted_conditions(plan, Side(first), Side(second), profile=rules, style=["fill"])
     for held, equal in (
         (truths("$A3>2", "$A1=3"), True),
         (truths("$A3>2", "$A2=3"), False),
     ):
         answers = ConditionAnswers(answered(questions.gold, held), answered(questions.output, held))
-        found = check(plan, first, second, profile=rules, style=["fill"], conditions=answers)
+        found = check(
+            plan, Side(first), Side(second), profile=rules, style=["fill"], conditions=answers
+        )
         assert found.equal is equal
 
 

@@ -10,6 +10,7 @@ from judge.compare.cells.answer_range import check, prepare
 from judge.compare.cells.comparison import Comparison, DifferenceClass
 from judge.compare.cells.computing import compare_files
 from judge.compare.cells.options import range_spec
+from judge.compare.cells.sides import Side
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
 from judge.core.task import CheckerSpec
@@ -168,11 +169,12 @@ def checked(
     plan = prepare(range_spec("A1:A2"), gold=gold_book, output=output_book)
     return check(
         plan,
-        gold_book,
-        output_book,
+        Side(gold_book, ComputedValues(values=gold_computed or {})),
+        Side(
+            output_book,
+            ComputedValues(values=output_computed or {}, not_calculated=refused or {}),
+        ),
         profile=get_profile(profile),
-        gold_computed=ComputedValues(values=gold_computed or {}),
-        output_computed=ComputedValues(values=output_computed or {}, not_calculated=refused or {}),
     )
 
 
@@ -340,7 +342,9 @@ def test_a_shared_formula_elsewhere_is_untouched_after_the_range_was_read() -> N
     for each in plan.output_ranges:
         assert each is not None
         assert [found.formula for found in output.formula_cells(each)] == ["=A1", "=A2", "=A3"]
-    comparison = check(plan, gold, output, profile=get_profile("standard"), before=before)
+    comparison = check(
+        plan, Side(gold), Side(output), profile=get_profile("standard"), before=Side(before)
+    )
     assert (comparison.touched_cells, comparison.differences) == (0, ())
 
 
