@@ -14,11 +14,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-import importlib
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -125,8 +125,7 @@ class Declaration:
         """The allowed values; empty if every value is allowed."""
         choices = self.option.choices
         if isinstance(choices, str):
-            module, _, attribute = choices.partition(":")
-            choices = tuple(map(str, getattr(importlib.import_module(module), attribute)))
+            choices = tuple(map(str, resolve_name(choices)))
         return choices or self.literals
 
     def read(self, value: object) -> Any:

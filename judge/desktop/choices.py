@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-import importlib
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,6 +30,5 @@ OBSERVATION_FORMS = {
 
 def observation_form(name: str) -> ObservationForm:
     """Returns the observation form with a name from :data:`OBSERVATION_FORMS`."""
-    module, _, attribute = OBSERVATION_FORMS[name].partition(":")
-    form: ObservationForm = getattr(importlib.import_module(module), attribute)()
+    form: ObservationForm = resolve_name(OBSERVATION_FORMS[name])()
     return form

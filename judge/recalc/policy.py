@@ -709,13 +709,13 @@ def _hidden(
         [
             (step.ref.sheet if read.sheet is None else index.named(read.sheet), read)
             for step in rests_on.walk.steps
-            if not functions.isdisjoint(step.said.functions)
+            if not functions.isdisjoint(step.traits.functions)
             for read in step.reads
         ]
         for functions in (_SHOWS_FORMULAS, SUBTOTALS)
     )
     subtotals = {
-        step.ref for step in rests_on.walk.steps if not SUBTOTALS.isdisjoint(step.said.functions)
+        step.ref for step in rests_on.walk.steps if not SUBTOTALS.isdisjoint(step.traits.functions)
     }
     return {
         ref: value

@@ -83,7 +83,7 @@ class Support:
                 judged[id(step.calls)] = not self._trust.pair_is_sure(step.calls)
             return (
                 judged[id(step.calls)]
-                or not _is_plain(step.said)
+                or not _is_plain(step.traits)
                 or step.fills
                 or (self._reads_text is not None and _misnames(step, walk.index))
             )
@@ -108,7 +108,7 @@ class Support:
             return False
         if self._named is None:
             self._named = self._without(
-                lambda said: bool(said.unprefixed or said.unknown or said.names),
+                lambda traits: bool(traits.unprefixed or traits.unknown or traits.names),
                 self._reads_nameless,
             )
         return cell not in self._named
@@ -126,7 +126,7 @@ class Support:
             self._foreign = _passed_on(
                 walk,
                 lambda step: bool(
-                    step.said.unknown or step.said.unprefixed or "#NAME?" in step.said.names
+                    step.traits.unknown or step.traits.unprefixed or "#NAME?" in step.traits.names
                 ),
                 self._reads_nameless,
             )
@@ -137,7 +137,7 @@ class Support:
         if not self._dependencies.broken:
             return False
         if self._whole is None:
-            self._whole = self._without(lambda said: said.broken)
+            self._whole = self._without(lambda traits: traits.broken)
         return cell not in self._whole
 
     def valueless(self, cell: CellRef) -> str:
@@ -146,7 +146,7 @@ class Support:
         if not reasons:
             return ""
         if self._valued is None:
-            self._valued = self._without(lambda said: bool(said.valueless))
+            self._valued = self._without(lambda traits: bool(traits.valueless))
         return "" if cell in self._valued else "; ".join(sorted(reasons))
 
     def reads_logical(self, cell: CellRef) -> bool:
@@ -160,12 +160,12 @@ class Support:
             return False
         if self._logical is None:
             plain = self._without(
-                lambda said: bool(
-                    said.opaque
-                    or said.unbounded
-                    or said.array_sensitive
-                    or said.unprefixed
-                    or said.unknown
+                lambda traits: bool(
+                    traits.opaque
+                    or traits.unbounded
+                    or traits.array_sensitive
+                    or traits.unprefixed
+                    or traits.unknown
                 )
             )
             self._logical = plain & _passed_on(walk, lambda _: False, self._reads_logical)
@@ -191,7 +191,7 @@ class Support:
         if walk is None:
             return frozenset()
         passed_on = _passed_on(
-            walk, lambda step: step.anywhere or step.fills or has(step.said), reads
+            walk, lambda step: step.anywhere or step.fills or has(step.traits), reads
         )
         return {step.ref for step in walk.steps} - passed_on
 

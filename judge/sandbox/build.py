@@ -27,6 +27,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from pkgutil import resolve_name
 
 from judge.core.limits import GIB
 from judge.errors import SandboxError
@@ -44,7 +45,7 @@ from judge.sandbox.roots import (
     pins,
     python_root,
 )
-from judge.sandbox.select import BACKENDS, buildable_backends, load_object
+from judge.sandbox.select import BACKENDS, buildable_backends
 
 Report = Callable[[str], None]
 
@@ -144,7 +145,7 @@ def build_all(
 def builders_for(backend: str, report: Report) -> dict[str, Builder]:
     """The builders of the requested backends by name, sorted by name."""
     names = sorted(buildable_backends()) if backend in {"auto", "all"} else [backend]
-    builders: dict[str, Builder] = {name: load_object(BACKENDS[name].builder) for name in names}
+    builders: dict[str, Builder] = {name: resolve_name(BACKENDS[name].builder) for name in names}
     if backend == "auto":
         builders = {
             name: builder for name, builder in builders.items() if builder.is_usable(report)

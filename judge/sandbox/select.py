@@ -7,9 +7,9 @@ A backend is a module with a :class:`judge.sandbox.contract.Backend`, and a row 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, NamedTuple
 
 from judge.errors import SandboxError, UsageError
 
@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
     def load(self) -> Backend:
         """Imports the backend."""
-        backend: Backend = load_object(self.backend)
+        backend: Backend = resolve_name(self.backend)
         return backend
 
 
@@ -59,12 +59,6 @@ class _Kinds:
 
 SANDBOX_KINDS = _Kinds()
 """``auto``, and the name of each backend."""
-
-
-def load_object(home: str) -> Any:
-    """Imports the object that a row names, such as ``judge.sandbox.backends.docker:BACKEND``."""
-    module, _, name = home.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 def buildable_backends() -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import os
 import socket
 import threading
@@ -12,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -359,10 +359,7 @@ def _do_chores(server: Server, ended: threading.Event, names: Iterable[str] = CH
 
     An expensive chore, such as a large board, gets at most a twentieth of the processor time.
     """
-    chores: list[Callable[[Server], Any]] = []
-    for name in names:
-        module, _, function = name.partition(":")
-        chores.append(getattr(importlib.import_module(module), function))
+    chores: list[Callable[[Server], Any]] = list(map(resolve_name, names))
     changes, last = server.database.changes(), float("-inf")
     due = dict.fromkeys(chores, last)
     waiting: set[Callable[[Server], Any]] = set()

@@ -7,12 +7,11 @@ folders that are suites of its kind, reads them, and knows how their files are n
 from __future__ import annotations
 
 import enum
-import functools
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple
 
 from judge.core.score import ScoreTable
@@ -47,7 +46,8 @@ class Row(NamedTuple):
         """Imports the format."""
         if not isinstance(self.home, str):
             return self.home
-        return _imported(self.home)
+        suite_format: SuiteFormat = resolve_name(self.home)
+        return suite_format
 
     def may_be_in(self, root: Path) -> bool:
         """Whether a folder has a marker; False if the folder cannot be listed."""
@@ -55,13 +55,6 @@ class Row(NamedTuple):
             return any(_is_there(root, marker) for marker in self.markers or (self.definition,))
         except OSError:
             return False
-
-
-@functools.cache
-def _imported(home: str) -> SuiteFormat:
-    module, _, name = home.partition(":")
-    suite_format: SuiteFormat = getattr(importlib.import_module(module), name)
-    return suite_format
 
 
 def _is_there(root: Path, marker: str) -> bool:

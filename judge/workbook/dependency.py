@@ -51,7 +51,7 @@ class Followed(NamedTuple):
 
     Attributes:
         ref: the cell.
-        said: the traits of its formula.
+        traits: the traits of its formula.
         reads: the rectangles that hold everything that it can read.
         anywhere: whether it may read other cells as well.
         fills: whether it is an array formula or a data table.
@@ -59,7 +59,7 @@ class Followed(NamedTuple):
     """
 
     ref: CellRef
-    said: FormulaTraits
+    traits: FormulaTraits
     reads: Sequence[Reference]
     anywhere: bool
     fills: bool

@@ -524,20 +524,20 @@ class PrecedentFinder:
                 for area in self._areas(step):
                     reads.setdefault(area.sheet, {})[area.window] = None
                     # Cells that the formula reads by name were not traced.
-                    todo += self._formulas_in(area, seen) if step.said.opaque else ()
+                    todo += self._formulas_in(area, seen) if step.traits.opaque else ()
         if any(self._is_pivot(sheet, windows) for sheet, windows in reads.items()):
             return Precedents({}, Reason.NOT_RECALCULATED)
         return Precedents({sheet: list(windows) for sheet, windows in reads.items()})
 
     def _problem(self, step: Followed, found: Dependencies) -> Reason | None:
-        said = step.said
+        traits = step.traits
         # A formula that does not name its cells may depend on every other formula.
-        unnamed = bool(said.functions & _UNNAMED)
-        if said.volatile or (unnamed and found.volatile):
+        unnamed = bool(traits.functions & _UNNAMED)
+        if traits.volatile or (unnamed and found.volatile):
             return Reason.CHANGING
-        if said.functions & _ELSEWHERE or _names_other_workbook(self._formula(step)):
+        if traits.functions & _ELSEWHERE or _names_other_workbook(self._formula(step)):
             return Reason.CHANGING
-        return Reason.NOT_RECALCULATED if said.functions & _UNCOMPUTED else None
+        return Reason.NOT_RECALCULATED if traits.functions & _UNCOMPUTED else None
 
     def _is_circular(self, steps: Sequence[Followed]) -> bool:
         """Whether a formula reads a formula that is computed after it: they form a circle.
@@ -568,13 +568,13 @@ class PrecedentFinder:
     def _areas(self, step: Followed) -> Iterator[CellRange]:
         """Yields the rectangles that a formula reads, by address, by defined name or as tables."""
         areas: Sequence[Reference] = step.reads
-        if step.said.opaque:
+        if step.traits.opaque:
             areas = references(self._formula(step))
         for area in areas:
             sheet = self._index.named(area.sheet or step.ref.sheet)
             if sheet is not None:
                 yield CellRange.of(sheet, Window(*area[1:]))
-        for name in step.said.names:
+        for name in step.traits.names:
             yield from self._named(name)
 
     def _named(self, name: str) -> Iterator[CellRange]:

@@ -8,10 +8,10 @@ and one row of :data:`SUITES`.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from pkgutil import resolve_name
 
 from judge.compare.checklists.items import Outcome
 from judge.compare.checklists.workspace import Workspace
@@ -68,8 +68,7 @@ def suite_named(name: str) -> PublishedSuite:
         raise UsageError(
             f"no suite {name!r} has published checks", hint=f"Suites: {', '.join(SUITES)}."
         )
-    module, _, attribute = SUITES[name].partition(":")
-    suite: PublishedSuite = getattr(importlib.import_module(module), attribute)
+    suite: PublishedSuite = resolve_name(SUITES[name])
     return suite
 
 
