@@ -32,9 +32,8 @@ from judge.inference.execution import Execution, ProgramRunner, WorkbookRunner
 from judge.inference.prompt import Feedback
 from judge.replies.answers import stated_answer
 from judge.replies.blocks import find_blocks, outside_fences
-from judge.replies.extract import Extraction, extract
+from judge.replies.extract import Extraction, answer_of, extract
 from judge.replies.python_text import defined_names
-from judge.replies.reasoning import answer_of
 
 Ask = Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]
 """Asks the model; takes the messages of the request, and the 1-based number of the round."""

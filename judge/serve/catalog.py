@@ -38,8 +38,7 @@ from judge.serve.store.ids import new_id
 from judge.serve.store.words import Level, PhaseState, SuiteRole, Visibility
 from judge.suites.corrections import corrected_suite
 from judge.suites.folders import regular_files
-from judge.suites.load import load_suite
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 
 PUBLIC_SPLIT = "public"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}", re.ASCII)
@@ -293,6 +292,11 @@ def revision_of(connection: sa.Connection, revision: str) -> dict[str, Any]:
     return row_of(connection, t.revision, revision)
 
 
+_SHARED_SUITE = (
+    sa.select(t.suite).where(t.suite.c.id == sa.bindparam("suite")).with_for_update(read=True)
+)
+
+
 def current_conditions(transaction: Transaction, phase: dict[str, Any]) -> str | None:
     """The digest of the current conditions of a phase; None if no dispatcher has started yet."""
     environment = environment_of(transaction.connection)
@@ -302,11 +306,6 @@ def current_conditions(transaction: Transaction, phase: dict[str, Any]) -> str |
     suite = dict(transaction.execute(_SHARED_SUITE, {"suite": phase["suite"]}).mappings().one())
     revision = revision_of(transaction.connection, suite["current_revision"])
     return ensure_conditions(transaction, revision, options_of(suite, phase), environment)
-
-
-_SHARED_SUITE = (
-    sa.select(t.suite).where(t.suite.c.id == sa.bindparam("suite")).with_for_update(read=True)
-)
 
 
 def revisions_of(connection: sa.Connection, suite: str) -> list[dict[str, Any]]:

@@ -19,9 +19,8 @@ from judge.serve.intake import LINES, Described, admit
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor
 from judge.serve.store.words import AccountKind, Role, Scope
-from judge.suites.load import load_suite
-from judge.suites.locate import data_folder
 from judge.suites.submissions import load_submissions, submission_record
+from judge.suites.suite import data_folder, load_suite
 
 _SUITES = {
     "sample": "Programs: fourteen tasks of everyday spreadsheet work",

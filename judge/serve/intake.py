@@ -52,10 +52,9 @@ from judge.serve.store.folder import DataFolder, ReceivedBody, StoredBody
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Kind, PhaseState, Role, Scope, SuiteRole
 from judge.suites.archive import ZipRefusedError, extract_zip
-from judge.suites.load import load_suite
 from judge.suites.outputs import find_outputs
 from judge.suites.submissions import iterate_submissions
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 
 MAX_LINES_BYTES = 64 << 20
 MAX_LINE_BYTES = 1 << 20
@@ -360,6 +359,16 @@ def check_open(server: Server) -> None:
         raise Problem("no-space", headers={"Retry-After": "600"})
 
 
+_INSERT = sa.insert(t.submission)
+
+
+_COUNTS_FIRST = (
+    sa.update(t.submission)
+    .where(_S.id == sa.bindparam("submission"))
+    .values(current_judging=sa.bindparam("judging"))
+)
+
+
 def submit(
     server: Server,
     viewer: Viewer,
@@ -445,14 +454,6 @@ def submit(
                 )
             )
     return answer, False
-
-
-_INSERT = sa.insert(t.submission)
-_COUNTS_FIRST = (
-    sa.update(t.submission)
-    .where(_S.id == sa.bindparam("submission"))
-    .values(current_judging=sa.bindparam("judging"))
-)
 
 
 def may_upload(server: Server, viewer: Viewer, name: str) -> None:
@@ -574,6 +575,13 @@ _USED = sa.select(
 )
 
 
+_PHASE_NOW = (
+    sa.select(t.phase, t.suite.c.current_revision, t.Now().label("now"))
+    .join(t.suite, t.suite.c.id == t.phase.c.suite)
+    .where(t.phase.c.id == sa.bindparam("phase"))
+)
+
+
 def _check_unchanged(transaction: Transaction, admission: Admission) -> None:
     """Checks phase and revision again, as they may have changed while the body was uploaded.
 
@@ -589,13 +597,6 @@ def _check_unchanged(transaction: Transaction, admission: Admission) -> None:
             "conflict",
             f"The suite {admission.suite['name']} has got a new revision meanwhile: submit again.",
         )
-
-
-_PHASE_NOW = (
-    sa.select(t.phase, t.suite.c.current_revision, t.Now().label("now"))
-    .join(t.suite, t.suite.c.id == t.phase.c.suite)
-    .where(t.phase.c.id == sa.bindparam("phase"))
-)
 
 
 def _check_quota(transaction: Transaction, admission: Admission) -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from judge.console import visible
-from judge.core.records.tool_episodes import ServerRecord
+from judge.core.records.runs import ServerRecord
 from judge.files.documents import MIB, MalformedError, dump_json, parse_json
 from judge.tools.box import Box, BoxError
 from judge.tools.mcp import HANDSHAKE, STATELESS

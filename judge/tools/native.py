@@ -112,6 +112,31 @@ def tools_of(names: tuple[str, ...], context: NativeContext, answer: str) -> lis
     return [tools[name] for name in names]
 
 
+_VIEW_PROPERTIES: Mapping[str, Mapping[str, Any]] = {
+    "file_path": {"type": "string", "description": "the path to the xlsx file to view"},
+    "mode": {
+        "type": "string",
+        "description": "mode to use: 'list' to list all sheet names, 'content' to view sheet "
+        "contents (default: content)",
+    },
+    "sheet": {
+        "type": "string",
+        "description": "sheet name to view (if not provided, views the first visible sheet)",
+    },
+    "start_row": {
+        "type": "integer",
+        "description": "starting row number to view (1-based index, if not provided, starts from "
+        "the first row with data)",
+    },
+    "end_row": {
+        "type": "integer",
+        "description": "ending row number to view (1-based index, if not provided, views until the "
+        "last row with data)",
+    },
+}
+"""Source: RUCKBReasoning/SpreadsheetBench-2, tools of its SWE-agent."""
+
+
 def _all(context: NativeContext | None, answer: str) -> Iterator[Tool]:
     yield Tool(
         "python",
@@ -146,31 +171,6 @@ def _all(context: NativeContext | None, answer: str) -> Iterator[Tool]:
         lambda arguments: _bash(_given(context), view_command(_given(context).shifted, arguments)),
     )
     yield _submit(answer)
-
-
-_VIEW_PROPERTIES: Mapping[str, Mapping[str, Any]] = {
-    "file_path": {"type": "string", "description": "the path to the xlsx file to view"},
-    "mode": {
-        "type": "string",
-        "description": "mode to use: 'list' to list all sheet names, 'content' to view sheet "
-        "contents (default: content)",
-    },
-    "sheet": {
-        "type": "string",
-        "description": "sheet name to view (if not provided, views the first visible sheet)",
-    },
-    "start_row": {
-        "type": "integer",
-        "description": "starting row number to view (1-based index, if not provided, starts from "
-        "the first row with data)",
-    },
-    "end_row": {
-        "type": "integer",
-        "description": "ending row number to view (1-based index, if not provided, views until the "
-        "last row with data)",
-    },
-}
-"""Source: RUCKBReasoning/SpreadsheetBench-2, tools of its SWE-agent."""
 
 
 def _submit(answer: str) -> Tool:

@@ -16,7 +16,7 @@ from typing import Any
 
 from judge.closable import Closable
 from judge.console import visible
-from judge.core.records.tool_episodes import ServerRecord
+from judge.core.records.runs import ServerRecord
 from judge.errors import JudgeError, SandboxError, UsageError
 from judge.recalc.library import Recalculating
 from judge.sandbox.contract import Sandbox

@@ -1,7 +1,7 @@
 """Reads trajectories of agents: ATIF, Inspect's messages, SWE-agent's ``.traj``.
 
 A trajectory becomes an episode of tools: turns, calls, results, tokens. Facts that a format does
-not contain are null, and are never guessed. :mod:`judge.tools.atif` writes trajectories.
+not contain are null, and are never guessed. :mod:`judge.api.trajectories` writes trajectories.
 
 All input is untrusted: lengths are limited, and a field of the wrong type counts as missing.
 
@@ -311,6 +311,9 @@ class _Pictures:
 # -- reading Inspect ------------------------------------------------------------------------------
 
 
+_INSPECT_ERRORS = {"parsing": "argument", "timeout": "timeout", "limit": "limit"}
+
+
 def of_inspect(sample: Object, header: Object) -> Trajectory:
     """Reads a sample of a log of Inspect: messages with their calls, and the model's tokens.
 
@@ -367,9 +370,6 @@ def of_inspect(sample: Object, header: Object) -> Trajectory:
         seconds=_amount(sample.get("total_time")),
         started=_text(sample, "started_at") or _text(task, "created"),
     )
-
-
-_INSPECT_ERRORS = {"parsing": "argument", "timeout": "timeout", "limit": "limit"}
 
 
 def _turn_of_message(message: Object, number: int, text: Callable[[object], str]) -> ToolTurn:

@@ -23,7 +23,7 @@ from judge.workbook.address import (
 )
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.editing.cells import set_cells
-from judge.workbook.editing.contents import (
+from judge.workbook.editing.sheet_xml import (
     CellContent,
     Formula,
     SetCell,

@@ -20,7 +20,7 @@ from judge.workbook.address import Window, folded, parse_window
 from judge.workbook.package import Package
 from judge.workbook.sheets.sheet_scan import scan_surroundings
 from judge.workbook.workbook_parts import Tab, main_part
-from judge.workbook.xml_parts import CHART_NAMES, DRAWING_NAMES, relationships, scan_part
+from judge.workbook.xml_parts import CHART_NAMES, DRAWING_NAMES, is_on, relationships, scan_part
 
 _SHOWN = 80
 
@@ -241,7 +241,7 @@ def _read_names(package: Package, features: Features) -> None:
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal inside
-        inside = tag == "definedName" and attributes.get("hidden", "0") in {"0", "false"}
+        inside = tag == "definedName" and not is_on(attributes.get("hidden"))
         if inside:
             package.budget.take_cells(1)
             names.append((attributes.get("name", ""), []))
@@ -490,7 +490,7 @@ class _RuleCollector:
         elif tag == "sparkline":
             self._begin(_Rule(FeatureKind.SPARKLINE, {}))
         elif tag == "sheetProtection":
-            self.protects = attributes.get("sheet", "") in {"1", "true", "on"}
+            self.protects = is_on(attributes.get("sheet"))
 
     def _begin(self, rule: _Rule) -> None:
         self._budget.take_cells(1)

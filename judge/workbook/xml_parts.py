@@ -451,3 +451,12 @@ def whole_number(text: str | None) -> int | None:
     accepts superscripts, and :class:`int` refuses them, as it refuses thousands of digits.
     """
     return int(text) if text is not None and _WHOLE.fullmatch(text) else None
+
+
+_ON = frozenset(("1", "true", "on", "t"))
+"""``xsd:boolean``, and what older parts write: ``on`` (ST_OnOff) and ``t`` (VML's ST_TrueFalse)."""
+
+
+def is_on(text: str | None, *, default: bool = False) -> bool:
+    """Whether the text of an attribute means true; ``default`` if the attribute is missing."""
+    return default if text is None else text.strip().lower() in _ON

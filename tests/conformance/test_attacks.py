@@ -21,7 +21,7 @@ from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.running import run_program
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox, SandboxSession
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from tests.conformance import ways
 from tests.conformance.attack_corpus import FOLDER, LIMITS, Attack, load_attack, load_attacks
 from tests.conformance.conftest import BACKENDS

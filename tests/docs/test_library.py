@@ -119,7 +119,7 @@ OTHER_WORK: dict[str, set[str]] = {
     },
     "score": {"replay"},  # judge.api.replaying
     "rejudge": {"case", "sample", "verdict", "by", "why"},  # judge.change_verdict
-    # judge.api.suspecting, and the page of a review
+    # judge.api.verifying, and the page of a review
     "verify": {"audit", "submissions", "out", "review", "suspects", "by", "port", "no_browser"},
     # judge.cli.compare, compare_board; workbooks that a caller changed are other workbooks
     "compare": {"rules_path", "evaluator", "board_path", "checklist_path", "changes"},
@@ -343,7 +343,7 @@ def test_a_name_of_the_library_is_not_a_package_of_the_same_name() -> None:
     """``judge.api.suspects`` is the function, also after ``judge.suspects`` was imported."""
     importlib.import_module("judge.suspects")
 
-    assert judge_api.suspects.__module__ == "judge.api.suspecting"
+    assert judge_api.suspects.__module__ == "judge.api.verifying"
 
 
 def test_importing_and_asking_for_the_version_load_nothing() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.boards import PROFILES, VERDICTS, Row, recorded, verdicts, wrong_mutants
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 
 pytestmark = pytest.mark.data
 

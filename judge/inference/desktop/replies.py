@@ -19,8 +19,7 @@ from judge.desktop.choices import ActionSpace
 from judge.desktop.contract import Action, Signal
 from judge.files.documents import MalformedError, parse_json
 from judge.replies.blocks import Block, find_blocks
-from judge.replies.extract import MAX_REPLY_CHARS
-from judge.replies.reasoning import answer_of
+from judge.replies.extract import MAX_REPLY_CHARS, answer_of
 
 MAX_ACTIONS = 100
 """How many actions of one reply are performed."""

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import PurePosixPath
 from typing import Any, Literal, cast
 
-from judge.core.records.tool_episodes import ServerRecord, ToolsIdentity
+from judge.core.records.runs import ServerRecord, ToolsIdentity
 from judge.core.task import CaseInput, TaskQuestion
 from judge.desktop.contract import CORRECTIONS
 from judge.errors import InferenceError, SuiteError, UsageError

@@ -169,6 +169,9 @@ class BubblewrapSession(Closable):
             self._pool.discard(process)
 
 
+_FRESH = frozenset({"proc", "dev", "tmp", "run", "sys"})
+
+
 class BubblewrapSandbox:
     """The backend; see ``judge.sandbox.contract.Sandbox``.
 
@@ -402,9 +405,6 @@ class BubblewrapSandbox:
                 group.remove()
             raise SandboxError(f"bubblewrap could not be started: {error}") from error
         return SealedProcess(process, group)
-
-
-_FRESH = frozenset({"proc", "dev", "tmp", "run", "sys"})
 
 
 def _devices() -> list[str]:

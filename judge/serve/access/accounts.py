@@ -277,6 +277,25 @@ def sign_out(transaction: Transaction, session: str) -> None:
     transaction.event("session.ended", session, before="active", after="ended")
 
 
+_OF_TOKEN = (
+    sa.select(
+        t.token.c.id,
+        t.token.c.account,
+        t.token.c.scopes,
+        t.account.c.name,
+        t.account.c.roles,
+        (t.token.c.last_used == sa.func.substr(t.Now(), 1, 10)).label("used_today"),
+    )
+    .join(t.account, t.account.c.id == t.token.c.account)
+    .where(
+        t.token.c.sha256 == sa.bindparam("its_sha256"),
+        t.token.c.revoked.is_(None),
+        t.token.c.expires > t.Now(),
+        t.account.c.state == AccountState.ACTIVE,
+    )
+)
+
+
 def viewer_of_token(
     database: Database, text: str, *, address: str | None, request: str | None
 ) -> Viewer | None:
@@ -297,23 +316,6 @@ def viewer_of_token(
     return viewer
 
 
-_OF_TOKEN = (
-    sa.select(
-        t.token.c.id,
-        t.token.c.account,
-        t.token.c.scopes,
-        t.account.c.name,
-        t.account.c.roles,
-        (t.token.c.last_used == sa.func.substr(t.Now(), 1, 10)).label("used_today"),
-    )
-    .join(t.account, t.account.c.id == t.token.c.account)
-    .where(
-        t.token.c.sha256 == sa.bindparam("its_sha256"),
-        t.token.c.revoked.is_(None),
-        t.token.c.expires > t.Now(),
-        t.account.c.state == AccountState.ACTIVE,
-    )
-)
 _TEAMS = sa.select(t.membership.c.team).where(t.membership.c.person == sa.bindparam("account"))
 _ROLES = sa.union(
     sa.select(t.suite.c.id, sa.literal(SuiteRole.AUTHOR.value)).where(

@@ -124,17 +124,17 @@ def _verdicts(connection: sa.Connection, judging: str) -> dict[_Key, str]:
     return {(row["task"], row["sample"], row["case"]): row["verdict"] for row in rows}
 
 
-def verdicts_of(connection: sa.Connection, judging: str) -> list[t.VerdictRow]:
-    """All verdicts of a judging by task, sample and case, including those not to be shown."""
-    rows = connection.execute(_VERDICTS, {"judging": judging}).mappings()
-    return cast("list[t.VerdictRow]", [dict(row) for row in rows])
-
-
 _VERDICTS = (
     sa.select(*t.OF_VERDICT)
     .where(t.verdict.c.judging == sa.bindparam("judging"))
     .order_by(t.verdict.c.task, t.verdict.c.sample, t.verdict.c.case)
 )
+
+
+def verdicts_of(connection: sa.Connection, judging: str) -> list[t.VerdictRow]:
+    """All verdicts of a judging by task, sample and case, including those not to be shown."""
+    rows = connection.execute(_VERDICTS, {"judging": judging}).mappings()
+    return cast("list[t.VerdictRow]", [dict(row) for row in rows])
 
 
 def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> list[t.VerdictRow]:

@@ -88,6 +88,9 @@ def leak_lines(server: Server, name: str, submissions: int) -> list[str]:
     return lines
 
 
+_MAX_CELLS = 1_000
+
+
 def _values(task: Task) -> tuple[object, ...]:
     if not task.cases or not task.cases[0].golds or task.cases[0].golds[0].path is None:
         return ()
@@ -105,6 +108,3 @@ def _values(task: Task) -> tuple[object, ...]:
     except JudgeError:
         return ()
     return tuple(values)
-
-
-_MAX_CELLS = 1_000

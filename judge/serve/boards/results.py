@@ -193,6 +193,9 @@ def opens(openings: Mapping[str, Any], commitments: Mapping[str, Any]) -> bool:
         return False
 
 
+_IN_CLEAR = ("task", "sample", "case", "verdict")
+
+
 def result_of(
     head: Mapping[str, Any],
     rows: Sequence[VerdictRow],
@@ -238,9 +241,6 @@ def result_of(
         body["scores"] = solved.document(len(tasks), level)
         body["solved"] = sorted(task for task, score in solved.means.hard.items() if score == 1.0)
     return body, closed.openings
-
-
-_IN_CLEAR = ("task", "sample", "case", "verdict")
 
 
 def follows(scores: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bool:

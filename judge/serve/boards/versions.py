@@ -262,6 +262,13 @@ def _by_ladder(
     return entries
 
 
+_CACHED = 1_000
+
+
+_CACHE: dict[tuple[str, str, bool, tuple[str, ...]], Scored] = {}
+"""Cache: scores of finished judgings, which never change."""
+
+
 def _scored(connection: sa.Connection, judging: str, setting: Setting) -> Scored:
     """Scores of a judging, from the verdicts that may be shown."""
     bounded = is_bounded(setting.suite, setting.phase) and not setting.published
@@ -274,11 +281,6 @@ def _scored(connection: sa.Connection, judging: str, setting: Setting) -> Scored
         rows = shown_rows(connection, judging, bounded=bounded)
         cached = _CACHE[key] = scored(rows, setting.tasks)
     return cached
-
-
-_CACHED = 1_000
-_CACHE: dict[tuple[str, str, bool, tuple[str, ...]], Scored] = {}
-"""Cache: scores of finished judgings, which never change."""
 
 
 def _mean(scores: Scored, metric: Metric) -> float:
@@ -473,6 +475,29 @@ class Boards:
         return True
 
 
+RENEWED = "boards_renewed"
+"""Name of the setting with the number of the last event that boards have taken into account."""
+
+
+_IS_RENEWED = t.setting.c.name == RENEWED
+
+
+_LAST_EVENT = sa.select(sa.func.max(t.event.c.seq))
+
+
+_JUDGED_IN = (
+    sa.select(t.submission.c.phase)
+    .distinct()
+    .join(t.event, t.event.c.object == t.submission.c.id)
+    .where(
+        t.event.c.seq > sa.bindparam("seen"),
+        t.event.c.seq <= sa.bindparam("last"),
+        t.event.c.kind == "submission.judged",
+    )
+    .order_by(t.submission.c.phase)
+)
+
+
 def renew_judged(server: Server) -> None:
     """Renews the boards of the phases in which something was judged since the last call.
 
@@ -494,22 +519,6 @@ def renew_judged(server: Server) -> None:
     server.shared[RENEWED] = last
 
 
-RENEWED = "boards_renewed"
-"""Name of the setting with the number of the last event that boards have taken into account."""
-
-_IS_RENEWED = t.setting.c.name == RENEWED
-_LAST_EVENT = sa.select(sa.func.max(t.event.c.seq))
-_JUDGED_IN = (
-    sa.select(t.submission.c.phase)
-    .distinct()
-    .join(t.event, t.event.c.object == t.submission.c.id)
-    .where(
-        t.event.c.seq > sa.bindparam("seen"),
-        t.event.c.seq <= sa.bindparam("last"),
-        t.event.c.kind == "submission.judged",
-    )
-    .order_by(t.submission.c.phase)
-)
 _OF_VERSION = ("server", "number", "previous", "why", "signed")
 _OF_TIES = ("smallest", "ranks")
 """Fields of a document and of its entries that are computed from the other fields."""

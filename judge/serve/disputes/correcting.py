@@ -41,8 +41,7 @@ from judge.suites.corrections import (
     load_corrections,
     write_corrections,
 )
-from judge.suites.load import load_suite
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 from judge.suspects.decisions import Finding
 
 

@@ -66,6 +66,9 @@ class Group:
         return int(self.disputes[0]["case"])
 
 
+UNDECIDED = (DisputeState.OPEN, DisputeState.SUSPECT)
+
+
 def groups(connection: sa.Connection, viewer: Viewer) -> list[Group]:
     """The groups that wait for the decision of a reviewer, most certain first."""
     waiting: list[Group] = []
@@ -263,6 +266,10 @@ def _locked_group(transaction: Transaction, dispute: str) -> Group:
     return group_of(transaction.connection, dispute)
 
 
+SIGN = "dispute"
+"""Name of the sign of suspects that people reported; see :mod:`judge.suspects`."""
+
+
 def _decision(group: Group, by: str, opinion: Opinion, suite: Suite) -> Decision:
     reason, evidence = " ".join(opinion.reason.split()), " ".join(opinion.evidence.split())
     if not reason:
@@ -388,10 +395,6 @@ MAX_OPEN = 5
 MAX_TEXT = 4_000
 """Longest claim, evidence or reviewer's reason, in characters."""
 
-SIGN = "dispute"
-"""Name of the sign of suspects that people reported; see :mod:`judge.suspects`."""
-
-UNDECIDED = (DisputeState.OPEN, DisputeState.SUSPECT)
 
 STEPS_IF_ACCEPTED = {
     DisputeState.OPEN: "disputed",

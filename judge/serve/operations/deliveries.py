@@ -277,17 +277,17 @@ def deliver(database: Database, sender: Sender | None = None, limit: int = 20) -
     return tried
 
 
-def something_waits(database: Database) -> bool:
-    """Whether a delivery is due; the query locks nothing."""
-    with database.reading() as connection:
-        return connection.scalar(_DUE) is not None
-
-
 _DUE = (
     sa.select(t.delivery.c.id)
     .where(t.delivery.c.state == WAITING, t.delivery.c.next <= t.Now())
     .limit(1)
 )
+
+
+def something_waits(database: Database) -> bool:
+    """Whether a delivery is due; the query locks nothing."""
+    with database.reading() as connection:
+        return connection.scalar(_DUE) is not None
 
 
 def _take(database: Database) -> tuple[Mapping[str, Any], Message] | None:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from judge.api.options import JudgingOptions
 from judge.api.resources import JudgingResources
-from judge.api.suspecting import outputs_of
+from judge.api.verifying import outputs_of
 from judge.grading.case import known_fault
 from judge.serve.access.accounts import Later, create_account
 from judge.serve.catalog import LoadedSuites, revision_of, suite_named

@@ -71,6 +71,9 @@ def _environment() -> Environment:
     return made
 
 
+_NAMED = re.compile(r"\b(rej|dis)_[0-9A-Z]{26}\b", re.ASCII)
+
+
 @pass_context
 def _linked(context: Context, text: str) -> Markup:
     """Text to show, in which ids of rejudgings and disputes become links."""
@@ -85,9 +88,6 @@ def _linked(context: Context, text: str) -> Markup:
 def _link(prefix: str, match: re.Match[str]) -> Markup:
     words = {"rej": "rejudging", "dis": "dispute"}[match[1]]
     return Markup('<a href="{}/{}s/{}">the {}</a>').format(prefix, words, match[0], words)
-
-
-_NAMED = re.compile(r"\b(rej|dis)_[0-9A-Z]{26}\b", re.ASCII)
 
 
 def _time(text: str | None) -> Markup:

@@ -48,6 +48,12 @@ def home(request: Request, server: ThisServer, page_viewer: PageViewer) -> Respo
     )
 
 
+_LISTED = 50
+
+
+_UNSETTLED = (DisputeState.OPEN, DisputeState.SUSPECT, DisputeState.ACCEPTED)
+
+
 def _under_way(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
     """The unsettled disputes of the viewer's teams, with what happens next."""
     if viewer.account is None:
@@ -58,10 +64,6 @@ def _under_way(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
         for row in rows
         if row["own"] and (state := DisputeState(row["state"])) in _UNSETTLED
     ]
-
-
-_LISTED = 50
-_UNSETTLED = (DisputeState.OPEN, DisputeState.SUSPECT, DisputeState.ACCEPTED)
 
 
 def _waiting(server: Server, viewer: Viewer) -> list[tuple[str, str]]:

@@ -108,6 +108,12 @@ def document_of(
     }
 
 
+_NAME_OF_SUITE = sa.select(t.suite.c.name).where(t.suite.c.id == sa.bindparam("suite"))
+
+
+_KNOWN = sa.select(t.conditions.c.digest).where(t.conditions.c.digest == sa.bindparam("its_digest"))
+
+
 def ensure_conditions(
     transaction: Transaction,
     revision: dict[str, Any],
@@ -137,10 +143,6 @@ def ensure_conditions(
     return digest
 
 
-_NAME_OF_SUITE = sa.select(t.suite.c.name).where(t.suite.c.id == sa.bindparam("suite"))
-_KNOWN = sa.select(t.conditions.c.digest).where(t.conditions.c.digest == sa.bindparam("its_digest"))
-
-
 @functools.lru_cache(maxsize=64)
 def _document_with_digest(
     of_suite: str, options: str, environment: str
@@ -168,14 +170,14 @@ def make_environment(image: str | None, engines: list[str]) -> dict[str, Any]:
     return {"sandbox": image, "engines": engines, "judge_version": __version__}
 
 
+_SET = sa.update(t.setting).where(t.setting.c.name == sa.bindparam("of"))
+
+
 def set_setting(transaction: Transaction, name: str, value: Any) -> None:
     """Sets a setting of the whole server."""
     changed = transaction.execute(_SET, {"of": name, "value": value})
     if not changed.rowcount:
         transaction.execute(sa.insert(t.setting).values(name=name, value=value))
-
-
-_SET = sa.update(t.setting).where(t.setting.c.name == sa.bindparam("of"))
 
 
 def suite_path(folder: DataFolder, revision: dict[str, Any]) -> Path:

@@ -141,6 +141,9 @@ class CaseCounter:
         return None
 
 
+_PAUSE_BY_COST = 20
+
+
 class Scorers:
     """Keeps a scorer, with open engines, for each set of options. Safe to use from threads.
 
@@ -214,9 +217,6 @@ class Scorers:
         return signature
 
 
-_PAUSE_BY_COST = 20
-
-
 def _signature(path: Path) -> str:
     """A hash that changes with any file of a suite; made from sizes and times, not contents."""
     digest = hashlib.sha256()
@@ -233,6 +233,9 @@ def _signature(path: Path) -> str:
 
 KnownConditions = tuple[dict[str, Any], dict[str, Any]]
 """Rows of conditions and of their revision, which never change."""
+
+
+_NOW = sa.select(t.Now())
 
 
 def work_of(
@@ -274,9 +277,6 @@ def work_of(
         before=before,
         afresh=afresh,
     )
-
-
-_NOW = sa.select(t.Now())
 
 
 def judge(

@@ -65,6 +65,9 @@ def lane_of(cases: int, rejudging: str | None) -> Lane:
     return Lane.INTERACTIVE if cases <= INTERACTIVE_CASES else Lane.NORMAL
 
 
+_INSERT = sa.insert(t.judging)
+
+
 def enqueue(
     transaction: Transaction,
     *,
@@ -128,13 +131,39 @@ def _waits_more() -> sa.Update:
 
 
 _WAITS_MORE = _waits_more()
-_INSERT = sa.insert(t.judging)
 
 
 def lock_account(transaction: Transaction, account: str) -> None:
     """Locks an account's row until the transaction ends; must be the first lock."""
     if transaction.connection.dialect.name != "sqlite":  # it locks the whole database
         transaction.execute(_LOCK_ACCOUNT, {"account": account})
+
+
+_TAKE = (
+    sa.update(t.judging)
+    .where(_J.id == sa.bindparam("judging"), _J.state == JudgingState.QUEUED)
+    .values(
+        state=JudgingState.RUNNING,
+        lease=sa.bindparam("new_lease"),
+        holder=sa.bindparam("by"),
+        beat=_J.beat + 1,
+        claims=_J.claims + 1,
+        front=0,
+        started=sa.func.coalesce(_J.started, t.Now()),
+    )
+    .returning(t.judging)
+)
+
+
+_SERVE = (
+    sa.update(t.account)
+    .where(_A.id == sa.bindparam("account"))
+    .values(
+        waiting=_A.waiting - 1,
+        running=_A.running + 1,
+        vtime=_A.vtime + sa.bindparam("cases"),
+    )
+)
 
 
 def claim(
@@ -216,31 +245,6 @@ def _claiming(lanes: frozenset[Lane], alone: bool, without: bool, waiting: bool)
         .with_for_update(of=t.judging, skip_locked=True)
     )
     return _Claiming(account, judging)
-
-
-_TAKE = (
-    sa.update(t.judging)
-    .where(_J.id == sa.bindparam("judging"), _J.state == JudgingState.QUEUED)
-    .values(
-        state=JudgingState.RUNNING,
-        lease=sa.bindparam("new_lease"),
-        holder=sa.bindparam("by"),
-        beat=_J.beat + 1,
-        claims=_J.claims + 1,
-        front=0,
-        started=sa.func.coalesce(_J.started, t.Now()),
-    )
-    .returning(t.judging)
-)
-_SERVE = (
-    sa.update(t.account)
-    .where(_A.id == sa.bindparam("account"))
-    .values(
-        waiting=_A.waiting - 1,
-        running=_A.running + 1,
-        vtime=_A.vtime + sa.bindparam("cases"),
-    )
-)
 
 
 def beat(
@@ -541,15 +545,15 @@ def _moved(
         transaction.event("submission.judged", submission, after=after, detail={"judging": judging})
 
 
-def _touch(transaction: Transaction, submission: str) -> None:
-    transaction.execute(_NEXT_VERSION, {"submission": submission})
-
-
 _NEXT_VERSION = (
     sa.update(t.submission)
     .where(_S.id == sa.bindparam("submission"))
     .values(version=_S.version + 1)
 )
+
+
+def _touch(transaction: Transaction, submission: str) -> None:
+    transaction.execute(_NEXT_VERSION, {"submission": submission})
 
 
 def _free_quota(transaction: Transaction, judging: Mapping[str, Any]) -> None:

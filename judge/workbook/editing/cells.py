@@ -15,7 +15,6 @@ from collections.abc import Collection, Mapping, Sequence
 from judge.errors import WorkbookError
 from judge.workbook.address import Window, cell_name, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef
-from judge.workbook.editing.contents import CellContent, SetCell, address
 from judge.workbook.editing.parts import (
     QUOTED,
     attribute,
@@ -26,7 +25,7 @@ from judge.workbook.editing.parts import (
     with_attribute,
     without_part,
 )
-from judge.workbook.editing.sheet_xml import NewContent, SheetXml
+from judge.workbook.editing.sheet_xml import CellContent, NewContent, SetCell, SheetXml, address
 from judge.workbook.number_formats import is_date_format
 from judge.workbook.reader import Workbook, filling_cells, open_workbook
 from judge.workbook.xml_parts import relationships, scan_part

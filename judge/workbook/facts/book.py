@@ -37,9 +37,9 @@ from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet_cells import RowListener
 from judge.workbook.sheets.sheet_scan import NotPlainError, SheetScanner, scan_surroundings
 from judge.workbook.styles.style_sheet import ConditionalStyle
-from judge.workbook.tree import MAX_ELEMENTS, Element, TreeListener, is_on, read_tree, whole
+from judge.workbook.tree import MAX_ELEMENTS, Element, TreeListener, read_tree, whole
 from judge.workbook.workbook_parts import Tab, main_part
-from judge.workbook.xml_parts import SHEET_NAMES, Relationship, relationships
+from judge.workbook.xml_parts import SHEET_NAMES, Relationship, is_on, relationships
 
 _ATTRIBUTE = re.compile(rb' ([A-Za-z0-9:]++)="([^"<]*+)"')
 _MAX_KNOWN = 100_000

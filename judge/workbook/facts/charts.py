@@ -11,17 +11,8 @@ from dataclasses import dataclass, replace
 
 from judge.errors import WorkbookError
 from judge.workbook.package import Package
-from judge.workbook.tree import (
-    MAX_ELEMENTS,
-    Element,
-    colour,
-    identifier,
-    is_on,
-    number,
-    read_tree,
-    whole,
-)
-from judge.workbook.xml_parts import CHART_NAMES, DRAWING_NAMES, relationships
+from judge.workbook.tree import MAX_ELEMENTS, Element, colour, identifier, number, read_tree, whole
+from judge.workbook.xml_parts import CHART_NAMES, DRAWING_NAMES, is_on, relationships
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from judge.errors import WorkbookError
 from judge.workbook.address import Window, parse_window
 from judge.workbook.package import Package
-from judge.workbook.tree import MAX_ELEMENTS, Element, identifier, is_on, read_tree, whole
+from judge.workbook.tree import MAX_ELEMENTS, Element, identifier, read_tree, whole
 from judge.workbook.workbook_parts import main_part
-from judge.workbook.xml_parts import linked_parts, relationships, scan_part
+from judge.workbook.xml_parts import is_on, linked_parts, relationships, scan_part
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from itertools import islice
 
 from judge.workbook.facts.charts import Chart
 from judge.workbook.facts.pivots import Pivot
-from judge.workbook.tree import Element, identifier, is_on, number, whole
-from judge.workbook.xml_parts import Relationship
+from judge.workbook.tree import Element, identifier, number, whole
+from judge.workbook.xml_parts import Relationship, is_on
 
 
 @dataclass(frozen=True, slots=True)

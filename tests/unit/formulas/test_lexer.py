@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from judge.annotate.gold_sources import skeleton
 from judge.annotate.rows import move_formula, row_map
-from judge.compare.published.spider2v.mini_formulas import read_formula as read_condition
+from judge.compare.published.spider2v.conditions import read_formula as read_condition
 from judge.formulas.lexer import Kind, is_too_long, sheet_of, texts_of, tokens
 from judge.formulas.references import Reference, area_text, areas, references, with_areas
 from judge.formulas.shift import formula_shape, shift_formula, with_sheet_renamed
 from judge.formulas.traits import traits
-from judge.recalc.blank_cells import BlankCells
+from judge.recalc.computing import BlankCells
 from judge.workbook.reader import open_workbook
-from judge.workbook.styles.rule_formulas import canonical
+from judge.workbook.styles.conditional import canonical
 from tests.unit.recalc.fakes import package
 
 CORNERS = st.builds(

@@ -14,11 +14,14 @@ from judge.files.writing import PART
 from judge.recalc.cache import (
     CELL_BYTES,
     KEPT_BYTES,
+    LEDGER,
     LOOKED_AFTER_EVERY,
     ResultCache,
+    keep_within,
+    prune,
     weight_bytes,
+    written_bytes,
 )
-from judge.recalc.cache_space import LEDGER, keep_within, prune, written_bytes
 from judge.workbook.cell import CellRef, ComputedValues, ErrorValue
 
 VALUES = ComputedValues(
@@ -153,7 +156,7 @@ def test_entries_are_looked_at_only_when_they_take_too_much(
         looks.append(folder)
         return prune(folder, limit_bytes)
 
-    monkeypatch.setattr("judge.recalc.cache_space.prune", watched)
+    monkeypatch.setattr("judge.recalc.cache.prune", watched)
     monkeypatch.setattr("judge.recalc.cache.LOOKED_AFTER_EVERY", 2)
     ResultCache(tmp_path).put(keys(1)[0], VALUES, lasting=True)
     size = next(tmp_path.glob("*/*.json")).stat().st_size

@@ -20,8 +20,8 @@ import pytest
 from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.agreement import same_value
-from judge.recalc.asking import LATE_SHARE, SECOND_OPINION_S, Question
-from judge.recalc.cascade import Cascade, CascadeResult
+from judge.recalc.asking import LATE_SHARE, SECOND_OPINION_S, CascadeResult, Question
+from judge.recalc.cascade import Cascade
 from judge.recalc.contract import (
     PLAIN,
     CrashedError,

@@ -13,13 +13,11 @@ from click.testing import CliRunner
 
 import judge
 import judge.recalc.library
-import judge.recalc.lines
 import judge.sandbox
 from judge.cli.recalc import engines, recalc
 from judge.errors import JudgeError, PositionError, RecalcError, UsageError, WorkbookError
 from judge.recalc import recalculate
-from judge.recalc.library import Recalculating
-from judge.recalc.lines import MAX_LINE_BYTES, serve_lines
+from judge.recalc.library import MAX_LINE_BYTES, Recalculating, serve_lines
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.workbook.reader import open_workbook
 from tests.unit.recalc.fakes import ALL, package, ref
@@ -248,7 +246,7 @@ def test_a_bad_line_is_an_answer_and_the_next_is_served(
 
 @pytest.mark.usefixtures("sandbox")
 def test_an_answer_is_bounded(book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge.recalc.lines, "MAX_CELLS", 3)
+    monkeypatch.setattr(judge.recalc.library, "MAX_CELLS", 3)
     request = {"path": str(book)}
     too_many, few = served([json.dumps(request | extra).encode() for extra in ({}, {"at": "A1"})])
     assert "4 formula cells; an answer has at most 3" in too_many["error"]["message"]

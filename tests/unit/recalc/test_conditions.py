@@ -13,11 +13,10 @@ import pytest
 from judge.compare.cells.conditions import Answers, ConditionQuestions, Questions
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
-from judge.recalc.computing import answer_conditions
+from judge.recalc.computing import ScratchFormula, answer_conditions, with_formulas
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator
-from judge.recalc.scratch import ScratchFormula, with_formulas
 from judge.recalc.select import open_recalculator
 from judge.sandbox import open_sandbox
 from judge.workbook.address import MAX_COLUMN, cell_key

@@ -12,7 +12,7 @@ from judge.recalc.select import recalc_cache_folder
 from judge.sandbox import build, roots
 from judge.sandbox.backends import docker
 from judge.sandbox.roots import ROOTS, root_named
-from judge.suites.locate import fetched_folder
+from judge.suites.suite import fetched_folder
 
 
 def test_pins_are_exact_and_hashed() -> None:

@@ -15,12 +15,12 @@ from click.testing import CliRunner, Result
 
 from judge import api
 from judge.api.options import ScoreOptions
+from judge.api.trajectories import to_atif
 from judge.cli.infer import infer
 from judge.cli.report import report
 from judge.core.records.tool_episodes import ToolCallLine, ToolEpisodeEnd, ToolEpisodeHead, ToolTurn
 from judge.errors import SubmissionError, UsageError
 from judge.grading.store import RunDirectory
-from judge.tools.atif import to_atif
 from judge.tools.episodes import (
     ToolEpisode,
     ToolEpisodeWriter,
