@@ -39,7 +39,7 @@ from judge.annotate.edits import content_text, describe, parse_assignment
 from judge.annotate.gold import GoldMaker
 from judge.annotate.strength import Trial
 from judge.annotate.suggest import Progress, Suggestion, suggest
-from judge.annotate.worth import doubt_of, ranked
+from judge.annotate.worth import SAME_EFFECT, doubt_of, ranked
 from judge.compare.cells.render import difference_lines
 from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
@@ -181,7 +181,12 @@ def print_void(
         if kill["state"] == "contested"
     ]
     shown = [(kill, good) for kill, good in kills if not kill["doubtful"]]
-    for name, listed in (("contested", kills), ("contested and not doubtful", shown)):
+    different = [(kill, good) for kill, good in shown if kill["group"] != SAME_EFFECT]
+    for name, listed in (
+        ("contested", kills),
+        ("contested and not doubtful", shown),
+        ("contested, not doubtful, and of another effect than a better one", different),
+    ):
         void = sum(not good for _, good in listed)
         share = f" ({void / len(listed):.0%})" if listed else ""
         print(f"{name} suggestions: {len(listed)}, void: {void}{share}")

@@ -320,7 +320,7 @@ class Rig:
             return int(connection.scalar(query) or 0)
 
     def documents(self) -> list[str]:
-        """Returns the board's document, new and in its last version, without ids and times."""
+        """Returns the board's document, made now and as last published, without ids and times."""
         with self.server.database.reading() as connection:
             board = first_row(connection, sa.select(t.board))
             assert board is not None

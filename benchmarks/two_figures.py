@@ -44,7 +44,7 @@ from judge.workbook.reader import Workbook, open_workbook
 _Results = dict[tuple[str, int], CaseResult]
 
 DRAWN = {"live or not": 9, "not measurable": 3, "changes outside": 5, "nothing outside": 3}
-"""Group of verdicts -> how many are drawn. At random from all of them, most would say nothing."""
+"""Group of verdicts -> how many are drawn; a draw from all of them would tell a reader little."""
 
 _OUTSIDE = ("damage", "added", "other_than_gold", "features", "style")
 

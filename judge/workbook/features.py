@@ -339,7 +339,7 @@ _AROUND = {"si", "is", "row", "c", "v", "f"}
 """Elements that begin a string, or follow one."""
 
 _FORMAT = b"rPr>"
-"""How the tag of a run's format ends, whatever its prefix."""
+"""The end of the tag of a run's format, which is the same with every namespace prefix."""
 
 
 def read_rich_text(package: Package, part: str, sheet: str, features: Features) -> None:
@@ -444,8 +444,8 @@ class _Rule:
     @property
     def terms(self) -> list[str]:
         default = {"type": "none"} if self.kind is FeatureKind.VALIDATION else {}
-        given = {**default, **self.attributes}
-        return [f"{name}={given[name]}" for name in _TERMS if name in given]
+        attributes = {**default, **self.attributes}
+        return [f"{name}={attributes[name]}" for name in _TERMS if name in attributes]
 
     @property
     def content(self) -> str:
@@ -453,9 +453,9 @@ class _Rule:
 
     @property
     def label(self) -> str:
-        what = self.kind.value.replace("_", " ")
+        noun = self.kind.value.replace("_", " ")
         kind = self.attributes.get("type", "")
-        return " ".join(filter(None, (what, kind, ", ".join(self.formulas))))
+        return " ".join(filter(None, (noun, kind, ", ".join(self.formulas))))
 
 
 class _RuleCollector:
@@ -537,9 +537,9 @@ def read_sheet_features(package: Package, tab: Tab, features: Features) -> None:
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
     """
-    heard = scan_surroundings(package, tab.part, lambda: _RuleCollector(package))
-    for rule in heard.rules:
-        if rule.kind is FeatureKind.FORMAT and rule.attributes.get("id") in heard.bars:
+    collector = scan_surroundings(package, tab.part, lambda: _RuleCollector(package))
+    for rule in collector.rules:
+        if rule.kind is FeatureKind.FORMAT and rule.attributes.get("id") in collector.bars:
             continue
         windows = [
             window
@@ -559,11 +559,11 @@ def read_sheet_features(package: Package, tab: Tab, features: Features) -> None:
             sheet=tab.name,
             where=str(windows[0]),
         )
-    if heard.protects:
+    if collector.protects:
         features.add(
             FeatureKind.PROTECTION, folded(tab.name), f"protection of {tab.name!r}", sheet=tab.name
         )
-    for window in heard.merges:
+    for window in collector.merges:
         rows = window.rows
         columns = window.columns
         shape = f"{rows} x {columns}"

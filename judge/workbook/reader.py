@@ -450,8 +450,8 @@ def linked_keys(
                     f"the hyperlinks of the sheet {sheet!r} overlap each other or merged ranges "
                     "too often"
                 )
-        whole = linked.window
-        yield whole, [cell_key(row, column) for row in rows for column in columns], target
+        linked_window = linked.window
+        yield linked_window, [cell_key(row, column) for row in rows for column in columns], target
 
 
 DATA_TABLE = "=TABLE()"

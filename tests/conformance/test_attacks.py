@@ -104,7 +104,7 @@ def test_no_attack_is_left_out_of_either_backend(way: str) -> None:
     }
 
 
-def test_the_ways_are_those_of_the_backends_and_their_attacks_those_of_the_corpus() -> None:
+def test_every_way_belongs_to_a_backend_and_its_attacks_to_the_corpus() -> None:
     assert set(ways.WAYS) == set(BACKENDS) == {*ways.USUAL, *ways.FURTHER}
     for way in ways.FURTHER:
         assert ways.attacks_of(way) < {attack.name for attack in ATTACKS}, way

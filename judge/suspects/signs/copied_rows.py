@@ -143,7 +143,7 @@ def _altered(case: CaseMaterial, area: CellRange) -> list[CellAddress]:
     in_column: dict[int, set[str]] = defaultdict(set)
     for number, row in given.items():
         for column, value in row.items():
-            in_column[column].add(repr(value))
+            in_column[column].add(_plain(value))
             traced = trace(value)
             if traced is not None:
                 held[column, traced].add(number)
@@ -158,7 +158,7 @@ def _altered(case: CaseMaterial, area: CellRange) -> list[CellAddress]:
             cell = CellAddress(area.sheet, cell_key(number, column))
             if (
                 own.get(column) is not None
-                and repr(value) not in in_column[column]
+                and _plain(value) not in in_column[column]
                 and case.gold.formula(cell) is None
             ):
                 columns[column].append(cell)
@@ -168,6 +168,11 @@ def _altered(case: CaseMaterial, area: CellRange) -> list[CellAddress]:
         if len(cells) >= max(MIN_ROWS, SHARE_ALTERED * len(gold))
         for cell in cells
     ]
+
+
+def _plain(value: CellValue) -> str:
+    """Returns a value in a form that is the same for a number and its text."""
+    return trace(value) or repr(value)
 
 
 def _origin(row: Row, held: Mapping[tuple[int, str], set[int]]) -> int | None:

@@ -18,10 +18,10 @@ from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.suspects.signs.mixed_verdicts import (
     STRONG,
     Answer,
-    Wording,
+    Leaning,
     answers_of,
     differences_from,
-    wording_of,
+    leaning_of,
 )
 from judge.workbook.cell import ErrorValue
 
@@ -96,9 +96,9 @@ class FailedTask:
         ):
             return  # the gold equals the input: the case tests nothing
         first = cells[0]
-        wording = wording_of(material.task.instruction, case, cells, answer)
+        leaning = leaning_of(material.task.instruction, case, cells, answer)
         is_likely = strength >= STRONG and (
-            wording is Wording.ANSWER or (is_near and wording is not Wording.GOLD)
+            leaning is Leaning.ANSWER or (is_near and leaning is not Leaning.GOLD)
         )
         yield suspect(
             material,

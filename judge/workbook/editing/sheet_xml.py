@@ -323,19 +323,19 @@ class SheetXml:
             return b"<" + tag + kept + b"/>" if attribute(kept, "s") is not None else b""
         return b"<" + tag + kept + kind + b">" + body + b"</" + tag + b">"
 
-    def _content(self, content: CellContent, where: str) -> tuple[bytes, bytes | None]:
+    def _content(self, content: CellContent, address: str) -> tuple[bytes, bytes | None]:
         """The type attribute and the body of a cell."""
         match content:
             case None:
                 return b"", None
             case Formula():
-                return b"", self._element(b"f", self._checked(content.text, where))
+                return b"", self._element(b"f", self._checked(content.text, address))
             case bool():
                 return b' t="b"', self._element(b"v", "1" if content else "0")
             case ErrorValue():
                 return b' t="e"', self._element(b"v", content.code)
             case str():
-                text = self._checked(content, where)
+                text = self._checked(content, address)
                 space = b' xml:space="preserve"' if content != content.strip() else b""
                 return b' t="inlineStr"', self._element(
                     b"is", self._element(b"t", write_string(text), space), raw=True
@@ -344,8 +344,8 @@ class SheetXml:
                 serial = to_serial(content)
                 if self._date_1904 and isinstance(content, dt.datetime | dt.date):
                     serial -= DAYS_BETWEEN_SYSTEMS
-                whole = float(serial).is_integer()
-                return b"", self._element(b"v", repr(int(serial) if whole else serial))
+                is_whole = float(serial).is_integer()
+                return b"", self._element(b"v", repr(int(serial) if is_whole else serial))
             case _:
                 return b"", self._element(b"v", repr(content))
 
@@ -357,12 +357,12 @@ class SheetXml:
         tag = self._prefix + name
         return b"<" + tag + attributes + b">" + inner + b"</" + tag + b">"
 
-    def _checked(self, text: str, where: str) -> str:
+    def _checked(self, text: str, address: str) -> str:
         if _NOT_XML.search(text):
-            raise WorkbookError(f"{where}: the text holds a character that no workbook can hold")
+            raise WorkbookError(f"{address}: the text holds a character that no workbook can hold")
         if len(text) > MAX_TEXT:
             raise WorkbookError(
-                f"{where}: the text has {len(text):,} characters, a cell holds {MAX_TEXT:,}"
+                f"{address}: the text has {len(text):,} characters, a cell holds {MAX_TEXT:,}"
             )
         return text
 
@@ -409,14 +409,14 @@ class SheetXml:
         """Extends the declared dimension to the new cells."""
         match = _DIMENSION.search(xml)
         area = parse_window(attribute(match[0], "ref") or "") if match else None
-        places = [position for position, new in cells.items() if new.content is not None]
-        if match is None or area is None or not places:
+        filled = [position for position, new in cells.items() if new.content is not None]
+        if match is None or area is None or not filled:
             return xml
         wider = Window(
-            min(area.min_row, *(position[0] for position in places)),
-            min(area.min_column, *(position[1] for position in places)),
-            max(area.max_row, *(position[0] for position in places)),
-            max(area.max_column, *(position[1] for position in places)),
+            min(area.min_row, *(position[0] for position in filled)),
+            min(area.min_column, *(position[1] for position in filled)),
+            max(area.max_row, *(position[0] for position in filled)),
+            max(area.max_column, *(position[1] for position in filled)),
         )
         if wider == area:
             return xml

@@ -104,8 +104,8 @@ class _RowLines:
 
     def on_row(self, row: int, attributes: Mapping[str, str]) -> None:
         """Called with the number of a row and its attributes."""
-        given = SHEET_NAMES.attributes(dict(attributes))
-        written = {name: text for name, text in given.items() if name not in {"r", "spans"}}
+        named = SHEET_NAMES.attributes(dict(attributes))
+        written = {name: text for name, text in named.items() if name not in {"r", "spans"}}
         if _is_worth_mentioning(written):
             self._budget.take_cells(1)
             self.rows[row] = written

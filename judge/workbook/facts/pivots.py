@@ -152,10 +152,10 @@ class PivotReader:
         attributes = dict(root.attributes)
         name = attributes.pop("name", "")
         location = root.child("location")
-        where = {} if location is None else dict(location.attributes)
+        location_attributes = {} if location is None else dict(location.attributes)
         return Pivot(
             name=name,
-            place=where.get("ref", ""),
+            place=location_attributes.get("ref", ""),
             source_type=cache.type,
             source_sheet=cache.sheet,
             source_range=cache.range,
@@ -165,7 +165,7 @@ class PivotReader:
             columns=_indices(root.child("colFields"), "x"),
             pages=_indices(root.child("pageFields"), "fld"),
             data=_data(root.child("dataFields"), fields),
-            location=tuple(sorted(where.items())),
+            location=tuple(sorted(location_attributes.items())),
             attributes=tuple(sorted(attributes.items())),
         )
 

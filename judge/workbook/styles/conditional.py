@@ -383,14 +383,14 @@ def _moved_bands(
     """Treats each row separately, with the rules that apply at its position in the output."""
     for row in range(window.min_row, window.max_row + 1):
         work.take(1 + len(pieces))
-        places = (row, moved_rows.get(row, row))
+        position_pair = (row, moved_rows.get(row, row))
         active = [
             (window, side, index)
             for window, side, index in pieces
-            if window.min_row <= places[side] <= window.max_row
+            if window.min_row <= position_pair[side] <= window.max_row
         ]
         if active:
-            yield row, row, places[1] - row, active
+            yield row, row, position_pair[1] - row, active
 
 
 def _columns(
@@ -417,8 +417,8 @@ def reads_alike(name: str, segment: Segment) -> bool:
     first = [rule for rule in segment.gold if rule.sets(name) or rule.rule.stops]
     second = [rule for rule in segment.output if rule.sets(name) or rule.rule.stops]
     return len(first) == len(second) and all(
-        one.rule.stops == other.rule.stops and _same(name, one, other, segment, with_ranges=True)
-        for one, other in zip(first, second, strict=True)
+        left.rule.stops == right.rule.stops and _same(name, left, right, segment, with_ranges=True)
+        for left, right in zip(first, second, strict=True)
     )
 
 

@@ -19,6 +19,7 @@ from judge.annotate.suggest import Progress, Suggestion, suggest
 from judge.annotate.worth import (
     CONTRADICTS,
     DOUBTFUL,
+    SAME_EFFECT,
     by_likelihood,
     doubt_of,
     doubt_of_formulas,
@@ -366,6 +367,36 @@ def test_doubtful_suggestions_come_last_whatever_they_change() -> None:
     ]
     assert groups[0] == (CONTRADICTS, [3])
     assert groups[-1] == (DOUBTFUL, [1])
+
+
+def test_another_input_with_the_same_effect_comes_after_all_that_are_sound() -> None:
+    proposal = Proposal(b"", b"", (GoldSource(FORMULAS, data=b"", agrees=True),))
+
+    def failing(number: int, mutator: str, row: int, actual: object) -> Suggestion:
+        difference: DifferenceRecord = {
+            "kind": "value",
+            "sheet": "Sheet",
+            "cell": f"B{row}",
+            "expected": 4,
+            "actual": actual,
+            "expected_formula": f"=IF(A{row}>1,4,0)",
+        }
+        trial = Trial("mine", Verdict.WA, "", {"differences": [difference]})
+        idea = Idea(mutator, mutator, ())
+        return Suggestion(number, idea, proposal, "", "one source", (), (trial,))
+
+    groups = ranked(
+        [
+            failing(1, "merged-cells", 3, 5),
+            failing(2, "renamed-key", 4, 6),
+            failing(3, "merged-cells", 5, "text"),
+        ]
+    )
+    assert [(name, [each.number for each in members]) for name, members in groups] == [
+        (CONTRADICTS, [2]),
+        (groups[1][0], [3]),
+        (SAME_EFFECT, [1]),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_engines_are_listed_with_versions() -> None:
     assert said[0]["coverage"]["trusted"] > 50
 
 
-def test_what_was_computed_is_not_computed_again(sandbox: ScriptedSandbox, book: Path) -> None:
+def test_computed_results_are_not_computed_again(sandbox: ScriptedSandbox, book: Path) -> None:
     first = recalculate(book)
     asked = len(sandbox.calls)
     assert recalculate(book).computed.values == first.computed.values
@@ -201,7 +201,7 @@ def test_options_that_contradict_each_other(book: Path, arguments: list[str], me
     assert message in result.exception.message
 
 
-def test_a_workbook_or_serve_is_needed() -> None:
+def test_a_workbook_or_serve_is_required() -> None:
     assert isinstance(CliRunner().invoke(recalc, []).exception, UsageError)
 
 

@@ -573,6 +573,27 @@ def test_the_words_of_the_question_decide_about_a_task_that_a_run_fails(
     assert [suspect.certainty for suspect in suspects] == [certainty, certainty]
 
 
+@pytest.mark.parametrize(
+    ("gold", "own", "certainty"),
+    [
+        (0, None, Certainty.POSSIBLE),
+        (None, "n/a", Certainty.POSSIBLE),
+        (7.333, 7.35, Certainty.POSSIBLE),
+        (7.333, 7.2, Certainty.LIKELY),
+        (733, 732, Certainty.LIKELY),
+        (None, 7, Certainty.LIKELY),
+    ],
+)
+def test_how_a_gold_rounds_or_says_nothing_is_left_open(
+    tmp_path: Path, gold: object, own: object, certainty: Certainty
+) -> None:
+    rest = [(number, 2 * number) for number in range(1, 5)]
+    cases = [(book(HEAD, (9, 1)), book(HEAD, (number, gold), *rest)) for number in (8, 9)]
+    outputs = outputs_of(tmp_path, "one", *(book(HEAD, (0, own), *rest) for _ in cases))
+    suspects = examined(FAILED, task_of(tmp_path, "B2:B6", *cases), outputs=outputs, strength=0.9)
+    assert {suspect.certainty for suspect in suspects} == {certainty}
+
+
 def test_another_sign_supports_a_task_that_a_run_fails(tmp_path: Path) -> None:
     given, _ = doubling(5, 2, 3, 4)
     _, gold = doubling(6, 2, 3, 4)
@@ -617,6 +638,14 @@ def test_rows_that_the_gold_repeats_below_the_input_s(tmp_path: Path) -> None:
     assert (found.certainty, found.evidence[0].cell) == (Certainty.LIKELY, "A5")
     other = [(ref, code, total + 1) for ref, code, total in LEDGER[1:]]
     task = task_of(tmp_path, "A2:C9", (book(*LEDGER), book(*LEDGER, *other)))
+    assert examined(COPIED, task) == []
+
+
+def test_numbers_that_were_text_in_the_input_are_not_altered(tmp_path: Path) -> None:
+    rows = [(f"A-{number}", number * 7, number * 1000.5) for number in range(1001, 1006)]
+    given = book(("ref", "code", "sum"), *((ref, str(code), total) for ref, code, total in rows))
+    gold = book(("ref", "code", "sum"), *rows[1:])
+    task = task_of(tmp_path, "A2:C6", (given, gold), instruction="Delete the first row.")
     assert examined(COPIED, task) == []
 
 

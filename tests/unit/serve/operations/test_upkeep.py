@@ -1,4 +1,4 @@
-"""Backups, clean-up, the log, and golds against which teams agree; on SQLite and PostgreSQL."""
+"""Backups, clean-up, the log, and golds that teams outvote; on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
