@@ -150,6 +150,19 @@ class Budget:
                 f"{self.limits.work_seconds:g} s of processor time"
             )
 
+    @property
+    def is_mostly_left(self) -> bool:
+        """Whether at least seven eighths of every limit are left."""
+        limits = self.limits
+        left = (
+            (self._bytes_left, limits.total_bytes),
+            (self._cells_left, limits.cells),
+            (self._chars_left, limits.kept_chars),
+            (self._formula_chars_left, limits.formula_chars),
+            (self._seconds_left, limits.seconds),
+        )
+        return all(8 * part >= 7 * whole for part, whole in left)
+
     def check(self) -> None:
         """Makes sure that no limit was exceeded, for callers that continue after an error.
 
