@@ -45,19 +45,29 @@ for task in suite.tasks[:int(sys.argv[2])]:
 """
 
 
+STARTED = [  # the commands whose start is measured
+    *("score", "run", "report", "compare-runs", "view", "rejudge", "audit", "verify", "compare"),
+    *("facts", "recalc", "engines", "infer", "desktop", "dataset", "annotate", "hack", "cluster"),
+    *("sandbox", "doctor"),
+]
+
+
 def commands(root: Path, data: Path, limit: int, out: Path) -> dict[str, list[str]]:
-    """Returns the commands that are measured in a checkout."""
+    """Returns the commands that are measured in a checkout, in their order."""
     python, judge = str(root / ".venv/bin/python"), str(root / ".venv/bin/judge")
     suite = str(data / SUITE)
     score = [
         judge, "score", str(data / SOLUTIONS), "--dataset", suite, "--out", str(out),
-        "--sandbox", "bubblewrap", "--recalc", "never", "--limit", str(limit), "--json",
+        "--sandbox", "bubblewrap", "--limit", str(limit), "--json",
     ]  # fmt: skip
     return {
         "import judge": [python, "-c", "import judge"],
         "judge --version": [judge, "--version"],
+        **{f"judge {name} --help": [judge, name, "--help"] for name in STARTED},
         "compare golds and inputs": [python, "-c", COMPARE, suite, "300"],
         "judge score": score,
+        "judge score, verdicts reused": score,
+        "judge report": [judge, "report", str(out), "--out", str(out / "page.html")],
     }
 
 
@@ -87,24 +97,24 @@ def main() -> None:
     options = parser.parse_args()
     roots = {"other": options.other.resolve(), "this": HERE}
     data = options.data.resolve()
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    measured: dict[tuple[str, str], list[tuple[float, float]]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(options.rounds):
             for side in sorted(roots, reverse=bool(number % 2)):
                 out = Path(scratch) / f"{side}-{number}"
-                asked = commands(roots[side], data, options.limit, out)
-                for name, command in asked.items():
+                for name, command in commands(roots[side], data, options.limit, out).items():
                     if not options.only or name in options.only:
-                        found.setdefault((name, side), []).append(measure(command, roots[side]))
+                        times = measure(command, roots[side])
+                        measured.setdefault((name, side), []).append(times)
     print(
         f"{'medians of ' + str(options.rounds):28}{'other s':>20}{'this s':>20}{'this / other':>16}"
     )
-    for name in dict.fromkeys(name for name, _ in found):
+    for name in dict.fromkeys(name for name, _ in measured):
         for kind, label in enumerate(("clock", "processor")):
-            other, this = ([each[kind] for each in found[name, side]] for side in roots)
+            other, this = ([times[kind] for times in measured[name, side]] for side in roots)
             ratios = [mine / theirs for mine, theirs in zip(this, other, strict=True)]
             print(
-                f"{name + ', ' + label:36}{statistics.median(other):12.3f}"
+                f"{name + ', ' + label:40}{statistics.median(other):8.3f}"
                 f"{statistics.median(this):20.3f}{statistics.median(ratios):16.2f}"
             )
 

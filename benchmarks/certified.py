@@ -132,7 +132,9 @@ def main() -> None:
             others = [task.id for task in suite.tasks if task.id not in grades]
             print(f"\n{folder}: {len(grades)} of {len(suite.tasks)} tasks are graded", *others[:20])
         if options.suspects:
-            suspects = [each for path in options.suspects for each in read_suspects(path).suspects]
+            suspects = [
+                suspect for path in options.suspects for suspect in read_suspects(path).suspects
+            ]
             print("\n" + "\n".join(suspected(certification.tasks, suspects)))
         if options.page:
             write_page(certification)

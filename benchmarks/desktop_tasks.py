@@ -80,7 +80,7 @@ def main() -> int:
     parser.add_argument("suite", help="the tasks of Spider2-V, with their workbooks")
     parser.add_argument("--sandbox", nargs="+", default=["bubblewrap"])
     parser.add_argument("--task", help="only tasks whose id begins like this", default="")
-    parser.add_argument("--out", type=Path, help="keep the episodes in folders of this one")
+    parser.add_argument("--out", type=Path, help="folder below which the episodes are kept")
     arguments = parser.parse_args()
     chosen = {
         task: steps for task, steps in read_lists().items() if task.startswith(arguments.task)
@@ -91,10 +91,11 @@ def main() -> int:
             expected = "AC" if is_whole else "WA"
             faults += tried.verdict != expected
             seconds.append(tried.seconds)
-            what = f"{len(chosen[task])} steps" if is_whole else "without the last"
-            said = "" if tried.verdict == expected else f"  (expected {expected}) {tried.cause}"
+            description = f"{len(chosen[task])} steps" if is_whole else "without the last"
+            remark = "" if tried.verdict == expected else f"  (expected {expected}) {tried.cause}"
             print(
-                f"{sandbox:10} {task[:8]} {what:16} {tried.verdict} {tried.seconds:5.1f} s{said}",
+                f"{sandbox:10} {task[:8]} {description:16} {tried.verdict} "
+                f"{tried.seconds:5.1f} s{remark}",
                 flush=True,
             )
     print(

@@ -19,16 +19,16 @@ from judge.formulas.references import references
 from judge.formulas.shapes import Call, fallback
 from judge.formulas.traits import traits
 from judge.recalc.agreement import SURE_ERRORS, same_value
-from judge.recalc.belief import is_error
-from judge.recalc.cascade import Heard
+from judge.recalc.cascade import CellVotes
 from judge.recalc.trust import PAIR, PAIR_ENGINES
+from judge.recalc.voting import is_error
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Search
 
 _NUMBER = re.compile(r"\d+")
 MAX_UPSTREAM = 3_000
 MAX_ALIKE = 10
-"""As how many cells formulas of one kind in one file count at most."""
+"""However many cells of a file hold formulas of one kind, they count as at most this many cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def fold_of(source: str, folds: int) -> int:
 
 def samples_of(
     gold: Gold,
-    heard: Mapping[CellRef, Heard],
+    answers: Mapping[CellRef, CellVotes],
     source: str,
     accepts: Callable[[CellRef, CellValue], bool],
 ) -> list[Sample]:
@@ -67,33 +67,35 @@ def samples_of(
 
     Args:
         gold: the workbook.
-        heard: the answers of the engines for its cells.
+        answers: the answers of the engines for its cells.
         source: see :class:`Sample`.
         accepts: returns whether a value of a cell is Excel's.
     """
     right = {
-        ref: {engine: accepts(ref, word) for engine, word in said.typed.items()}
-        for ref, said in heard.items()
+        ref: {engine: accepts(ref, vote) for engine, vote in cell_votes.typed.items()}
+        for ref, cell_votes in answers.items()
         if ref in gold.expected
     }
     counts: dict[tuple[str, tuple[Call, ...], str, bool], list[int]] = defaultdict(lambda: [0, 0])
     for ref, good in right.items():
         formula = gold.cells[ref].formula or ""
-        said = traits(formula)
-        if ref in gold.volatile or said.unprefixed:
+        formula_traits = traits(formula)
+        if ref in gold.volatile or formula_traits.unprefixed:
             continue
         clean = _clean(gold, ref, formula, right) if "[" not in formula else set(good)
         kind = _NUMBER.sub("#", formula)
-        words = heard[ref].words
+        votes = answers[ref].votes
         outcomes = {engine: good[engine] for engine in clean & good.keys()}
-        plain = not (said.array_sensitive or said.opaque or gold.cells[ref].array_range)
-        agreed = pair_word(*(words.get(engine) for engine in PAIR_ENGINES))
+        plain = not (
+            formula_traits.array_sensitive or formula_traits.opaque or gold.cells[ref].array_range
+        )
+        agreed = pair_word(*(votes.get(engine) for engine in PAIR_ENGINES))
         if plain and agreed is not None and clean.issuperset(PAIR_ENGINES):
             outcomes[PAIR] = good[PAIR_ENGINES[0]]
         for engine, is_right in outcomes.items():
-            word = words[PAIR_ENGINES[0] if engine == PAIR else engine]
-            error = is_error(word, fallback(heard[ref].formula))
-            count = counts[kind, heard[ref].calls, engine, error]
+            vote = votes[PAIR_ENGINES[0] if engine == PAIR else engine]
+            error = is_error(vote, fallback(answers[ref].formula))
+            count = counts[kind, answers[ref].calls, engine, error]
             count[0] += is_right
             count[1] += 1
     return [
@@ -103,10 +105,10 @@ def samples_of(
 
 
 def _at_most(right: int, total: int) -> tuple[int, int]:
-    """Scales to few cells with the same share; a mistake among many cells is still one."""
+    """Scales down to few cells with the same share; a mistake among many cells is never lost."""
     cells = min(total, MAX_ALIKE)
-    some = round(right / total * cells)
-    return (cells - 1 if right < total and some == cells > 1 else some), cells
+    scaled = round(right / total * cells)
+    return (cells - 1 if right < total and scaled == cells > 1 else scaled), cells
 
 
 def pair_word(first: CellValue, second: CellValue) -> CellValue:
@@ -146,10 +148,10 @@ def tally(samples: Iterable[Sample]) -> tuple[Counts, Counts]:
     A wrong formula that calls several functions only counts against the call that fails most often
     elsewhere: a mistake in EOMONTH is not a mistake of IF.
     """
-    known = list(samples)
+    all_samples = list(samples)
     failures: Counter[tuple[str, str]] = Counter()
     measured: Counter[tuple[str, str]] = Counter()
-    for sample in known:
+    for sample in all_samples:
         for call in sample.calls:
             measured[sample.engine, call.shape] += sample.total
             failures[sample.engine, call.shape] += sample.total - sample.right
@@ -165,7 +167,7 @@ def tally(samples: Iterable[Sample]) -> tuple[Counts, Counts]:
                 counts[2] += right
                 counts[3] += right + wrong
 
-    for sample in known:
+    for sample in all_samples:
         if sample.right:
             for call in sample.calls:
                 add(sample, call, sample.right, 0)

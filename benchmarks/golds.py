@@ -55,7 +55,7 @@ def golds(suite: Path, limit: int | None = None, every: int = 1) -> Iterator[Gol
     Args:
         suite: the suite's folder.
         limit: how many golds to read; None for all.
-        every: reads only every so-many-th gold.
+        every: reads only one gold out of this many.
     """
     looked_at = 0
     for task in load_suite(suite).tasks:
@@ -92,8 +92,8 @@ def read_gold(name: str, workbook: Workbook, answer: tuple[CellRange, ...]) -> G
     index = FormulaIndex(workbook.sheet_names, lambda sheet: formulas[sheet], work=sys.maxsize)
     cells = {
         CellRef(sheet, cell.row, cell.column): cell
-        for sheet, found in formulas.items()
-        for cell in found
+        for sheet, cells in formulas.items()
+        for cell in cells
         if cell.has_cached_value and cell.formula != "=TABLE()"
     }
     if not cells:
@@ -115,13 +115,13 @@ def read_gold(name: str, workbook: Workbook, answer: tuple[CellRange, ...]) -> G
 def _volatile(cells: dict[CellRef, Cell], index: FormulaIndex) -> frozenset[CellRef]:
     if not any(traits(cell.formula or "").volatile for cell in index.every()):
         return frozenset()
-    found = set()
+    dependent = set()
     for ref, cell in cells.items():
         below = dependencies([(ref.sheet, cell)], index)
         # If a formula reads cells that its text does not name, it may depend on any formula.
         if below.volatile:
-            found.add(ref)
-    return frozenset(found)
+            dependent.add(ref)
+    return frozenset(dependent)
 
 
 def _holds(area: CellRange, ref: CellRef) -> bool:

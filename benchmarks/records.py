@@ -161,16 +161,16 @@ def record(measured: Iterable[Measured], engines: Sequence[Engine]) -> tuple[lis
     samples: list[Sample] = []
     alone: Counts = Counter()
     for item in measured:
-        heard = recalculator.hear(
+        answers = recalculator.votes(
             open_workbook(item.package), item.gold.ranges, origin=Origin.SOLUTION
         )
-        samples += samples_of(item.gold, heard, item.source, item.accepts)
+        samples += samples_of(item.gold, answers, item.source, item.accepts)
         for ref in item.counted:
-            words = heard[ref].typed if ref in heard else {}
-            right = [name for name, word in words.items() if item.accepts(ref, word)]
+            votes = answers[ref].typed if ref in answers else {}
+            right = [name for name, vote in votes.items() if item.accepts(ref, vote)]
             for name in (*right, *(["any"] if right else []), "cells"):
                 alone[item.source, name] += 1
-        print(f"{item.source}: {len(heard)} cells", file=sys.stderr, flush=True)
+        print(f"{item.source}: {len(answers)} cells", file=sys.stderr, flush=True)
     return samples, alone
 
 
@@ -224,7 +224,9 @@ def main() -> None:
         kept_in = arguments.answers or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         sandbox = stack.enter_context(contextlib.closing(open_sandbox(arguments.sandbox)))
         names = [name for name in available_engines(sandbox) if name != FORMULAS]
-        engines = [RememberedEngine(each, kept_in) for each in make_engines(sandbox, tuple(names))]
+        engines = [
+            RememberedEngine(engine, kept_in) for engine in make_engines(sandbox, tuple(names))
+        ]
         for engine in engines:
             stack.callback(engine.close)
         versions = {engine.name: engine.version for engine in engines}
@@ -276,8 +278,8 @@ def _without_folds(
 def _sizes(alone: Counts) -> dict[str, dict[str, int]]:
     """Counts the sources and cells of each corpus."""
     sizes: dict[str, dict[str, int]] = defaultdict(lambda: {"sources": 0, "cells": 0})
-    for (source, what), cells in sorted(alone.items()):
-        if what == "cells":
+    for (source, outcome), cells in sorted(alone.items()):
+        if outcome == "cells":
             size = sizes[source.partition("/")[0]]
             size["sources"] += 1
             size["cells"] += cells
@@ -321,7 +323,7 @@ def rows_of(sources: Mapping[str, int]) -> dict[str, list[str]]:
 def print_report(report: Mapping[str, Counts], alone: Counts, engines: Sequence[str]) -> None:
     """Formats the shares of right cells by corpus and folder, and the other cells of each way."""
     plain = report["plain"]
-    sources = {source: cells for (source, what), cells in plain.items() if what == "cells"}
+    sources = {source: cells for (source, outcome), cells in plain.items() if outcome == "cells"}
     ways = [*engines, "any"]
     print("| | cells |", " | ".join([*(f"{way} (wrong, open)" for way in report), *ways]), "|")
     print("|---|" + "---|" * (len(report) + len(ways) + 1))
@@ -347,14 +349,20 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("suite", type=Path, nargs="?")
     parser.add_argument("--corpus", type=Path, action="append", default=[])
-    parser.add_argument("--probes", type=Path, default=BATTERY_FILE, help="in place of the battery")
+    parser.add_argument(
+        "--probes", type=Path, default=BATTERY_FILE, help="probes instead of the battery"
+    )
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--write", action="store_true", help="write judge/recalc/trust.json first")
     parser.add_argument("--folds", type=int, default=0, metavar="N")
-    parser.add_argument("--without-each", action="store_true", help="without each engine as well")
+    parser.add_argument(
+        "--without-each", action="store_true", help="also leave out each engine in turn"
+    )
     parser.add_argument("--without", action="append", default=[], metavar="ENGINE")
-    parser.add_argument("--misses", type=Path, help="where cells that are not right are listed")
-    parser.add_argument("--answers", type=Path, help="where answers of engines stay for later runs")
+    parser.add_argument("--misses", type=Path, help="file that lists the cells that are not right")
+    parser.add_argument(
+        "--answers", type=Path, help="folder that keeps the engines' answers for later runs"
+    )
     return parser.parse_args()
 
 

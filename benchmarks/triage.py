@@ -19,7 +19,9 @@ from judge.suites import load_suite
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("suite")
-    parser.add_argument("--show", action="store_true", help="print the words behind each no")
+    parser.add_argument(
+        "--show", action="store_true", help="print the words that made a rule say no"
+    )
     options = parser.parse_args()
     tasks = load_suite(options.suite).tasks
     answers: dict[str, Counter[str]] = {name: Counter() for name in QUESTIONS}

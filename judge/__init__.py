@@ -5,7 +5,7 @@ The public interface for other programs. Each name is imported when it is first 
 
 - ``Judge`` (with ``JudgingOptions``) is opened once and judges answers one by one
 - ``Rewards`` turns verdicts into numbers for training
-- ``score`` (with ``ScoreOptions``), ``run`` and ``verify`` judge files on disk
+- ``score`` (with ``ScoreOptions``; returns a ``ScoredRun``), ``run`` and ``verify`` judge files
 - ``infer`` (with ``InferOptions``) asks a chat model for solutions
 - ``compare_workbooks`` compares two workbooks (``judge.compare`` is short for it)
 - ``recalculate`` computes the formulas of one workbook, ``Recalculating`` those of several

@@ -11,6 +11,7 @@ from judge.api.options import JudgingOptions as JudgingOptions
 from judge.api.options import ScoreOptions as ScoreOptions
 from judge.api.rejudging import change_verdict as change_verdict
 from judge.api.rejudging import rejudge as rejudge
+from judge.api.reporting import ScoredRun as ScoredRun
 from judge.api.rewards import Rewards as Rewards
 from judge.api.runs import compare_runs as compare_runs
 from judge.api.runs import make_audit as make_audit

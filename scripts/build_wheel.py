@@ -1,6 +1,6 @@
-"""Build hook: a wheel brings the grid of the annotator's page along, which git does not keep.
+"""Build hook: adds the grid of the annotator's page, which is not in git, to a wheel.
 
-JUDGE_WITHOUT_GRID=1 builds a wheel without it, where npm's registry cannot be reached.
+If npm's registry cannot be reached, JUDGE_WITHOUT_GRID=1 builds a wheel without the grid.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class GridHook(BuildHookInterface[Any]):
-    """Fetches the grid before a wheel is built; an editable installation takes what is there."""
+    """Fetches the grid before a wheel is built, but not for an editable installation."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling."""
@@ -25,4 +25,7 @@ class GridHook(BuildHookInterface[Any]):
         script = Path(self.root) / "scripts" / "fetch-grid"
         done = subprocess.run([sys.executable, script], check=False)
         if done.returncode:
-            raise SystemExit("no grid for the annotator's page; JUDGE_WITHOUT_GRID=1 goes without")
+            raise SystemExit(
+                "the grid of the annotator's page could not be fetched; "
+                "set JUDGE_WITHOUT_GRID=1 to build the wheel without it"
+            )

@@ -1,8 +1,8 @@
-"""Hooks of MkDocs: pages from outside of docs/, and links that lead out of it.
+"""Hooks of MkDocs: add pages from outside of docs/, and adapt links that lead out of docs/.
 
-Documents refer to each other by their paths in the repository, so that the links work there too.
-The pages of ``OUTSIDE`` come into the site under their own paths; a link to anything else that is
-not a page (a module, a folder) becomes plain text.
+Documents refer to each other by their paths in the repository, so that the links also work there.
+The pages of ``OUTSIDE`` are added to the site under their own paths. A link to anything that is not
+a page of the site (a module, a folder) becomes plain text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ OUTSIDE = {
     "dataset/sample-checklist/README.md": "dataset/sample-checklist/README.md",
     "dataset/sample-typed/README.md": "dataset/sample-typed/README.md",
 }
-"""Documents outside of docs/ that are pages of the site: path in the repository -> in the site."""
+"""Documents outside of docs/ that are pages of the site: their path in the repository -> the path
+in the site."""
 
 _DOCUMENTS = {page: document for document, page in OUTSIDE.items()}
 _LINK = re.compile(
@@ -44,7 +45,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Has links lead to the pages of the site."""
+    """Rewrites the links of a page so that they lead to pages of the site."""
     del config
     here = page.file.src_uri
 
@@ -63,7 +64,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def site_path(page: str, target: str) -> str:
-    """The path in the site of what a page links to.
+    """Returns the path in the site of the document to which a page links.
 
     Args:
         page: path of the page in the site.

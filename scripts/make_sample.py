@@ -1,9 +1,9 @@
-"""Makes the sample suites in ``dataset``; the same bytes each time.
+"""Makes the sample suites in ``dataset``, with the same bytes each time.
 
     python scripts/make_sample.py [--out FOLDER]
 
-Golds are computed here, in plain Python, from the data that the inputs are made of. They do not
-come from any of the solutions in ``submissions.jsonl``, or of the replies in ``answers.jsonl``.
+Golds are computed here, in plain Python, from the same data as the inputs. They do not come from
+the solutions in ``submissions.jsonl`` or the replies in ``answers.jsonl``.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def make_checklist(folder: Path) -> int:
 def make_desktop(folder: Path) -> int:
     """Writes the suite for desktops and returns how many bytes it has.
 
-    Its step lists are written by hand, and stay as they are.
+    Its step lists are written by hand and are not changed.
     """
     if (folder / "files").exists():
         shutil.rmtree(folder / "files")

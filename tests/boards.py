@@ -1,4 +1,4 @@
-"""A workbook with everything that boards ask, and the same with one thing changed."""
+"""A workbook with everything that boards check, and variants of it with one change each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 @dataclass(frozen=True)
 class Made:
-    """What is in the workbook; the defaults are the gold.
+    """The contents of the workbook; the defaults are those of the gold.
 
     Attributes:
         value: of the cell B9.
@@ -80,7 +80,7 @@ GOLD = Made()
 
 @cache
 def workbook(made: Made = GOLD) -> bytes:
-    """The workbook as a file."""
+    """Returns the workbook as a file."""
     book = openpyxl.Workbook()
     data = book.active
     assert data is not None
@@ -156,7 +156,7 @@ def _colour(data: Any, made: Made) -> None:
 
 
 def _with_pivot(data: bytes, made: Made) -> bytes:
-    """The workbook with a pivot table on the second sheet, which openpyxl cannot make."""
+    """Returns the workbook with a pivot table on the second sheet, which openpyxl cannot create."""
     place = "sheet1.xml" if made.turned else "sheet2.xml"
     rels = f"xl/worksheets/_rels/{place}.rels"
     fields = [

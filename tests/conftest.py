@@ -1,4 +1,4 @@
-"""What every test can ask for: the published suites, what the machine has, snapshots."""
+"""Fixtures for all tests: the published suites, what the machine has, snapshots."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_DIFF_LINES = 40
 
 
 def find_data() -> Path | None:
-    """The published suites: ``JUDGE_DATA``, or ``../shared/data`` beside the clone."""
+    """The published suites: the folder ``JUDGE_DATA``, or ``../shared/data`` next to the clone."""
     named = os.environ.get("JUDGE_DATA")
     candidate = Path(named) if named else REPOSITORY.parent / "shared" / "data"
     return candidate if candidate.is_dir() else None
@@ -36,7 +36,7 @@ def find_data() -> Path | None:
 
 @pytest.fixture(scope="session")
 def judge_data() -> Path:
-    """The folder with the published suites; skips where there is none."""
+    """The folder with the published suites; skips the test if there is none."""
     found = find_data()
     if found is None:
         pytest.skip("no published suites here: set JUDGE_DATA to the folder that holds them")
@@ -44,7 +44,7 @@ def judge_data() -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds what renews the snapshots."""
+    """Adds the option that renews the snapshots."""
     parser.addoption(
         "--renew-snapshots",
         action="store_true",
@@ -54,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def snapshot(pytestconfig: pytest.Config) -> Snapshot:
-    """``snapshot(name, text)``: fails where the text is not that of the file in tests/snapshots."""
+    """``snapshot(name, text)`` fails if the text differs from that file in tests/snapshots."""
 
     def compare(name: str, text: str) -> None:
         path = SNAPSHOTS / name
@@ -78,14 +78,14 @@ def snapshot(pytestconfig: pytest.Config) -> Snapshot:
 
 @pytest.hookimpl(trylast=True)  # what pytest-rerunfailures sets is there by then
 def pytest_configure(config: pytest.Config) -> None:
-    """Prepares signals, and what a worker remembers of its tests."""
+    """Prepares signals, and what a worker remembers about its tests."""
     _restore_signals()
     if hasattr(config, "workerinput") and getattr(config.option, "reruns", None):
         _remember_failures_here(config)
 
 
 def _remember_failures_here(config: Any) -> None:
-    """Has a worker count the failures of its own tests.
+    """Lets each worker count the failures of its own tests.
 
     pytest-rerunfailures would ask the main process about each test, byte by byte, which costs more
     than a small test itself. The main process still counts the tests that are tried once more.
@@ -96,7 +96,7 @@ def _remember_failures_here(config: Any) -> None:
 
 
 def _restore_signals() -> None:
-    """Gives signals their usual meaning, which nohup and a shell's ``&`` take away.
+    """Restores the usual handling of signals, which nohup and a shell's ``&`` change.
 
     What is ignored stays ignored in every program that a test starts, and a test that sends such a
     signal would wait for ever.
@@ -111,7 +111,7 @@ def _restore_signals() -> None:
 
 @pytest.fixture(scope="session")
 def forked_command() -> Iterator[ForkedCommand]:
-    """The ``judge`` command, in processes that need not import it."""
+    """The ``judge`` command, in processes that do not have to import it again."""
     from tests.forked_command import ForkedCommand  # noqa: PLC0415  only where it is used
 
     with contextlib.closing(ForkedCommand()) as command:
@@ -120,13 +120,13 @@ def forked_command() -> Iterator[ForkedCommand]:
 
 @pytest.fixture
 def figures(record_property: Callable[[str, object], None]) -> Figures:
-    """Takes a line of figures, to be shown at the end whichever worker measured them."""
+    """Receives a line of figures, which is shown at the end whichever worker measured them."""
     return lambda line: record_property("figures", line)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Spares the garbage collector what stays to the end: modules, and thousands of tests.
+    """Keeps the garbage collector from visiting what stays to the end: modules and all tests.
 
     It would look through all of them again and again while they are made. Afterwards it looks as
     rarely as in the command line: workbooks are many objects without cycles.
@@ -141,7 +141,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Shows those lines."""
+    """Shows these lines."""
     lines = [
         str(value)
         for report in terminalreporter.getreports("passed")
@@ -158,7 +158,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Where JUDGE_REQUIRE_ALL is set (CI), a skipped test is a failed one."""
+    """If JUDGE_REQUIRE_ALL is set (as in CI), a skipped test counts as failed."""
     del item, call
     report = yield
     if report.skipped and os.environ.get("JUDGE_REQUIRE_ALL") and not hasattr(report, "wasxfail"):
@@ -170,7 +170,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """What ``-n auto`` means."""
+    """Says how many workers ``-n auto`` means."""
     from tests.distribution import workers  # noqa: PLC0415  only where pytest-xdist is
 
     del config
@@ -179,7 +179,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Which worker runs what."""
+    """Decides which worker runs which tests."""
     from tests.distribution import Distribution  # noqa: PLC0415  only where pytest-xdist is
 
     return Distribution(config, log)

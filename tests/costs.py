@@ -24,7 +24,7 @@ import pytest
 _FIRST = Path("/sys/fs/cgroup/cpuacct")
 _DOCKER = "JUDGE_TEST_COSTS_DOCKER"
 _VARIABLE = "JUDGE_TEST_COSTS"
-"""Names the folder for the figures: one file of JSON lines for each process that runs tests."""
+"""Environment variable with the folder for the figures: one JSON Lines file per test process."""
 
 
 def _clock() -> Callable[[], float]:
@@ -69,7 +69,7 @@ class Costs:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, object, object]:
-        """All that is before the first test: modules and parameters."""
+        """Everything before the first test: modules and parameters."""
         try:
             return (yield)
         finally:
@@ -77,7 +77,7 @@ class Costs:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """A test, without the fixtures that it was the first to need; they are named as such."""
+        """A test, without shared fixtures that it was the first to need; these are listed apart."""
         start, processes, self._fixtures = self._clock(), self._processes, 0.0
         self._began = time.monotonic()
         try:
@@ -90,7 +90,7 @@ class Costs:
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
     ) -> Generator[None, object, object]:
-        """A fixture that several tests share; one for each test is part of the test."""
+        """A fixture that several tests share; one that each test makes is part of the test."""
         start, processes, before = self._clock(), self._processes, self._fixtures
         try:
             return (yield)
@@ -109,7 +109,7 @@ def _file_of(item: pytest.Item) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measures where tests run: in the workers, or here if there are none."""
+    """Measures where tests run: in the workers, or in this process if there are none."""
     runs_tests = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
     if _VARIABLE in os.environ and runs_tests:
         config.pluginmanager.register(Costs(Path(os.environ[_VARIABLE])))

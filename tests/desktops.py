@@ -1,4 +1,4 @@
-"""Whether this machine can open desktops, and sandboxes for agents."""
+"""Checks whether this machine can open desktops, and sandboxes for agents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judge.sandbox import open_sandbox
 
 
 def require_desktop(backend: str) -> None:
-    """Skips the test where the machine has no desktop for a backend."""
+    """Skips the test if the machine has no desktop for a backend."""
     try:
         with contextlib.closing(open_sandbox(backend)) as sandbox:
             if sandbox.root_digest("desktop") is None:
@@ -21,7 +21,7 @@ def require_desktop(backend: str) -> None:
 
 
 def require_agent(backend: str) -> None:
-    """Skips the test where the machine has no root for agents for a backend."""
+    """Skips the test if the machine has no root for agents for a backend."""
     try:
         with contextlib.closing(open_sandbox(backend)) as sandbox:
             if sandbox.root_digest("agent") is None:

@@ -26,10 +26,10 @@ ONE_BY_ONE = (
     "tests/inference/test_resume",
     "tests/inference/test_settings",
 )
-"""Here each test is handed out by itself; elsewhere a whole file, with what its tests share."""
+"""Here each test is assigned separately; elsewhere a whole file, with what its tests share."""
 
 TOGETHER = ("tests/conformance/test_desktop",)
-"""Except here: the tests of a file share a running desktop."""
+"""Except here, where the tests of a file share a running desktop."""
 
 WAITING = (
     "tests/conformance/",
@@ -42,7 +42,7 @@ WAITING = (
     "tests/inference/test_resume",
     "tests/inference/test_mission",
 )
-"""What mostly waits; everything else mostly computes."""
+"""Tests that mostly wait; all others mostly compute."""
 
 LONGEST = (
     "tests/e2e/test_dev100.py::test_the_expected_score",
@@ -96,26 +96,26 @@ def workers() -> int:
 
 
 def unit_of(node_id: str) -> str:
-    """What a test is handed out together with: its file, or itself alone."""
+    """Returns the unit with which a test is assigned: its file, or the test alone."""
     apart = node_id.startswith(ONE_BY_ONE) and not node_id.startswith(TOGETHER)
     return node_id if apart else node_id.partition("::")[0]
 
 
 @functools.cache  # asked of all that is left whenever a unit is handed out
 def rank(unit: str) -> int:
-    """Where in the order of ``LONGEST`` a unit stands."""
+    """Returns the position of a unit in ``LONGEST``."""
     return next(
         (number for number, start in enumerate(LONGEST) if unit.startswith(start)), len(LONGEST)
     )
 
 
 def choose(waiting_units: Iterable[str], *, computes: bool) -> str:
-    """Which unit a worker takes next: of its kind where there is one left, the longest first."""
+    """Returns the unit that a worker takes next: of its kind if possible, the longest first."""
     return min(waiting_units, key=lambda unit: (unit.startswith(WAITING) is computes, rank(unit)))
 
 
 class Distribution(LoadScopeScheduling):  # type: ignore[misc]
-    """Hands out units, longest first; one worker for each processor takes those that compute."""
+    """Assigns units, longest first; one worker for each processor takes those that compute."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)

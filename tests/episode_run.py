@@ -1,4 +1,4 @@
-"""A run of desktop episodes on disk, made for a test: their turns, files and verdicts."""
+"""A made-up run of desktop episodes on disk: their turns, files and verdicts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DONE = (Action(signal=Signal.DONE), ActionOutcome())
 
 @dataclass(frozen=True)
 class MadeTurn:
-    """A turn: what was said and done. Its screenshot has a colour of its own."""
+    """A turn: the reply and its actions. Its screenshot has a colour that no other turn has."""
 
     actions: Sequence[tuple[Action, ActionOutcome]] = (CLICKED,)
     reply: str = "I click on the button."
@@ -75,13 +75,13 @@ class MadeEpisode:
 
 
 def desktop_suite(root: Path, actions: dict[str, int]) -> Suite:
-    """A suite in the published layout: task -> the actions that its authors count."""
+    """Writes a suite in the published layout: task -> the actions that its authors count."""
     records = [record(task, table(DATA)) | {"action_number": n} for task, n in actions.items()]
     return load_suite(make(root, records))
 
 
 def write_episode(run: Path, made: MadeEpisode) -> None:
-    """Writes an episode as the command that made it would."""
+    """Writes an episode as the command would."""
     path = "/home/user/in.xlsx"
     head = head_of(
         made.task,

@@ -66,11 +66,11 @@ class ForkedProcess:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Asks it to end."""
+        """Asks the command to end."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends it."""
+        """Ends the command."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -91,7 +91,7 @@ class ForkedCommand:
     def run(
         self, arguments: Sequence[str], *, cwd: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """What came of the command: exit code (less than 0: the signal) and what it wrote."""
+        """The result of the command: exit code (less than 0: the signal) and output."""
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
             streams = [stdout.fileno(), stderr.fileno()]
             code = self.ask({**_request(arguments, cwd, os.environ), "wait": True}, streams)
@@ -135,19 +135,19 @@ class ForkedCommand:
         return ForkedProcess(self, pid, os.fdopen(ours, "r"))
 
     def ask(self, request: Mapping[str, object], streams: Sequence[int] = ()) -> int | None:
-        """Sends the process a request; its answer is a number or nothing."""
+        """Sends the process a request; it answers with a number or nothing."""
         socket.send_fds(self._socket, [json.dumps(request).encode()], streams)
         answer: int | None = json.loads(self._socket.recv(_FEW_BYTES))
         return answer
 
     def close(self) -> None:
-        """Ends the process that others are forked from."""
+        """Ends the process from which others are forked."""
         self._socket.close()
         self._process.wait(_LONG_S)
 
 
 def serve(descriptor: int) -> None:
-    """Imports the command and forks a process for each request, until nobody asks any more."""
+    """Imports the command and forks a process for each request, until no more requests can come."""
     from judge.cli.main import COMMANDS  # noqa: PLC0415
 
     for module, _, _ in COMMANDS.values():

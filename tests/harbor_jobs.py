@@ -1,4 +1,4 @@
-"""Jobs folders of Harbor, made for a test as Harbor 0.25 writes them."""
+"""Makes Harbor's jobs folders for tests, as Harbor 0.25 writes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class MadeTrial:
-    """A trial: its task, when it began (minutes), and the files that it left."""
+    """A trial: its task, when it began (in minutes), and the files that it left."""
 
     task: str
     name: str
@@ -22,7 +22,7 @@ class MadeTrial:
 
 
 def made_result(trial: MadeTrial) -> dict[str, Any]:
-    """The fields of ``result.json`` that say something."""
+    """The fields of ``result.json`` that readers use."""
     begun = f"2026-11-22T12:{trial.minute:02}:00.611295Z"
     return {
         "task_name": f"sheetjudge/{trial.task}",

@@ -1,4 +1,4 @@
-"""A small suite in the layout of Spider2-V: each task abstract and verbose, on data of our own."""
+"""A small suite in the layout of Spider2-V: each task abstract and verbose, on data made here."""
 
 from __future__ import annotations
 

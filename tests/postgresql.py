@@ -1,4 +1,4 @@
-"""A PostgreSQL server of Debian's packages for tests, started when first asked for."""
+"""A PostgreSQL server for tests, from Debian's packages, started when it is first needed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _program(name: str) -> str | None:
 
 
 class PostgreSQL:
-    """A server on a socket of its own; as root, under the account that the package made.
+    """A server on its own socket; if run as root, under the account that the package made.
 
     Args:
         folder: a new folder, for its data and its socket.
@@ -70,14 +70,14 @@ class PostgreSQL:
 
     @property
     def pid(self) -> int:
-        """The process that started the others; 0 if it does not run."""
+        """The id of the server's main process; 0 if it does not run."""
         try:
             return int((self.data / "postmaster.pid").read_text().splitlines()[0])
         except (OSError, ValueError, IndexError):
             return 0
 
     def start(self) -> None:
-        """Starts it, and waits until it answers."""
+        """Starts the server, and waits until it answers."""
         server = f"-k {self._folder} -c listen_addresses= -c max_connections=200{self._options}"
         log = self._folder / "log"
         command: list[str | Path] = [self._control, "-D", self.data, "-w", "-t", "120", "-l", log]
@@ -93,11 +93,11 @@ class PostgreSQL:
                 return
 
     def stop(self) -> None:
-        """Ends it."""
+        """Ends the server."""
         self._run(self._control, "-D", self.data, "-m", "immediate", "-w", "stop")
 
     def kill(self) -> None:
-        """Kills it and its processes, as a fault of the machine would."""
+        """Kills the server and its processes, as a machine failure would."""
         first = self.pid
         children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
         for pid in (first, *map(int, children)):
@@ -107,7 +107,7 @@ class PostgreSQL:
             time.sleep(0.02)
 
     def answers(self) -> bool:
-        """Whether it runs and answers."""
+        """Whether the server runs and answers."""
         command: list[str | Path] = [self._control, "-D", self.data, "status"]
         code = subprocess.run(
             command, check=False, stdout=subprocess.DEVNULL, cwd=self._folder, user=self._account
@@ -115,7 +115,7 @@ class PostgreSQL:
         return code == 0
 
     def new_database(self) -> str:
-        """The URL of a new and empty database."""
+        """The URL of a new, empty database."""
         return self.url.format(name=new_postgresql_name(self.url))
 
     def _run(self, *command: str | Path) -> None:
@@ -145,7 +145,7 @@ def running_postgresql() -> Iterator[str]:
 
 
 def new_postgresql_name(postgresql: str, template: str = "template1") -> str:
-    """The name of a new database of a server: empty, or a copy of another one."""
+    """Returns the name of a new database on a server: empty, or a copy of another database."""
     import psycopg  # noqa: PLC0415
 
     name = f"judge_{os.urandom(6).hex()}"
@@ -166,7 +166,7 @@ def new_postgresql_name(postgresql: str, template: str = "template1") -> str:
 
 @functools.cache
 def _empty_template(postgresql: str | None) -> bytes | str:
-    """A database that has the tables and no rows, on SQLite where no server is named."""
+    """Makes a database with the tables and no rows, on SQLite if no server is given."""
     with tempfile.TemporaryDirectory(prefix="judge-sqlite-") as name:
         if postgresql is None:
             url = sqlite_url(Path(name) / _SQLITE_FILE)
@@ -178,7 +178,7 @@ def _empty_template(postgresql: str | None) -> bytes | str:
 
 
 def template_of(database: Database, folder: Path) -> bytes | str:
-    """A closed database to make copies of: a SQLite file, or the name of one on the server."""
+    """Makes a closed database to copy from: a SQLite file, or the name of one on the server."""
     if not database.is_sqlite:
         return str(database.url.database)
     path = folder / _SQLITE_FILE
@@ -187,7 +187,7 @@ def template_of(database: Database, folder: Path) -> bytes | str:
 
 
 def new_sqlite(folder: Path, template: bytes | str | None = None) -> Database:
-    """A new SQLite file in a folder: a copy of a template, or with the server's tables alone."""
+    """Makes a SQLite file in a folder: a copy of a template, or just the server's tables."""
     content = _empty_template(None) if template is None else template
     assert isinstance(content, bytes)
     path = folder / _SQLITE_FILE
@@ -199,7 +199,7 @@ def new_sqlite(folder: Path, template: bytes | str | None = None) -> Database:
 def new_database(
     kind: str, folder: Path, postgresql: str | None, template: bytes | str | None = None
 ) -> Iterator[Database]:
-    """A database with the tables of the server: a copy of one that was made for all tests.
+    """Makes a database with the server's tables: a copy of one that was made for all tests.
 
     Args:
         kind: ``sqlite`` or ``postgresql``.

@@ -1,4 +1,4 @@
-"""Results directories as snapshots: what a machine decides is masked, everything else is kept."""
+"""Results directories as snapshots: what depends on the machine is masked, the rest is kept."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ OF_THE_INTERPRETER = {"stderr", "stderr_bytes"}
 OF_THE_MACHINE = {"run_key", "comparison_key", "created", "solutions", "image", "python", "runtime"}
 MASKED = MEASURED | OF_THE_INTERPRETER | OF_THE_MACHINE
 OF_ENGINES = {"engines", "computed_cells", "computed_values"}
-"""On a busy machine another engine may be the first to answer."""
+"""On a busy machine a different engine may be the first to answer."""
 TIME_LIMIT = re.compile(r"(?:processor|wall) time limit after [\d.]+ s")
-"""Which of the two a program meets first depends on how busy the machine is."""
+"""Which of the two limits a program reaches first depends on how busy the machine is."""
 
 
 def masked(value: Any, name: str = "") -> Any:
-    """A document without what differs between two machines, or between two runs of one of them."""
+    """Returns a document without what differs between two machines or two runs."""
     if name in MASKED and value is not None:
         return MASK
     if name == "timings_s":
@@ -37,20 +37,20 @@ def masked(value: Any, name: str = "") -> Any:
 
 
 def _run_without_its_limit(record: dict[str, Any]) -> dict[str, Any]:
-    """The record of a run; one that was out of time, by whichever clock, says only that."""
+    """Returns the record of a run; if a time limit was exceeded, the record says only that."""
     if record.get("status") in {"cpu_limit", "wall_limit"}:
         return {**dict.fromkeys(record, MASK), "status": "time limit"}
     return record
 
 
 def snapshot_of_run(run: Path) -> str:
-    """run.json, report.json and the records of all cases, a line each."""
+    """Returns run.json, report.json and the records of all cases, one line each."""
     documents = [_read(run / "run.json"), _read(run / "report.json")]
     return "".join(f"{_line(each)}\n" for each in [*documents, *_cases(run)])
 
 
 def digests_of_run(run: Path) -> str:
-    """The same of a run whose texts are not ours: verdicts and the first digits of hashes."""
+    """The same for a run whose texts are not ours: verdicts and the first digits of hashes."""
     lines = [f"report {_digest(_read(run / 'report.json'))}"]
     for record in _cases(run):
         comparison = record.get("comparison", {})

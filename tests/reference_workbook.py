@@ -1,4 +1,4 @@
-"""The reference that the judge's own reader is checked against: openpyxl behind the same contract.
+"""The reference for checking the judge's own reader: openpyxl behind the same contract.
 
 Grading never uses it. It is slower by an order of magnitude and has no bounds.
 """
@@ -67,7 +67,7 @@ class ReferenceWorkbook:
         return found
 
     def is_linked(self, cell_range: CellRange, row: int, column: int) -> bool:
-        """Whether a cell carries a hyperlink."""
+        """Whether a cell has a hyperlink."""
         cell = self._values[cell_range.sheet]._cells.get((row, column))
         return getattr(cell, "hyperlink", None) is not None
 

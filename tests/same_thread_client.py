@@ -75,7 +75,7 @@ class _SameThread(httpx.BaseTransport):  # type: ignore[misc, name-defined]
 
 
 class _Response:
-    """What the application sent."""
+    """The response that the application sent."""
 
     def __init__(self) -> None:
         self.status = 500  # of an application that sends nothing
@@ -101,7 +101,7 @@ class _Response:
 def _call(
     request: Any, response: _Response
 ) -> tuple[dict[str, Any], Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]]:
-    """The three things that an ASGI application is called with."""
+    """The three arguments with which an ASGI application is called."""
     url, messages = request.url, iter([request.read()])
     scope = {
         "type": "http",
@@ -135,7 +135,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 @contextmanager
 def _everything_here() -> Iterator[None]:
-    """What would be handed to a thread from this one runs in this one."""
+    """Work that would be passed to another thread runs in this one."""
     _here.is_set = True
     try:
         yield

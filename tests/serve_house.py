@@ -1,4 +1,4 @@
-"""A server with a small suite, accounts and a board, for tests that go the whole way."""
+"""A server with a small suite, accounts and a board, for tests of whole processes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class House:
         return self.client.request(method, f"/v1{path}", headers=headers, json=body or None)
 
     def submit(self, who: str, suite: Path, value: int) -> str:
-        """Finished workbooks: the golds, with one cell of one case changed; judged at once."""
+        """Submits finished workbooks and judges them: golds with one cell of one case changed."""
         submission = new_id("sub")
         sha256 = hashlib.sha256(f"{who}{value}".encode()).hexdigest()
         outputs = self.server.folder.unpacked(sha256)
@@ -120,7 +120,7 @@ class House:
         return submission
 
     def dispatch(self) -> int:
-        """Judges all that waits, as a dispatcher does."""
+        """Judges everything that waits, as a dispatcher does."""
         count = 0
         with contextlib.ExitStack() as stack:
             scorers = Scorers(self.server.folder, stack, None, {"jobs": 1})

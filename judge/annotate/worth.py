@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from judge.annotate.carried import RELATIONS
 from judge.annotate.edits import MergeCells
 from judge.annotate.gold_sources import FORMULAS, MIN_AGREEING, Proposal
+from judge.annotate.idea import REPEATS_KEYS
 from judge.annotate.relations import RELATION_NAMES
 from judge.workbook.address import parse_cell
 from judge.workbook.editing.contents import SetCell
@@ -142,6 +143,8 @@ def doubt_of(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> str:
     follows = proposal is not None and proposal.agreeing == (FORMULAS,)
     if follows and contradictions:
         return f"the gold's formulas contradict themselves: {contradictions[0]}"
+    if follows and suggestion.idea.disputed == REPEATS_KEYS:
+        return "the gold's formulas take the first or the last of several rows with a key"
     return ""
 
 

@@ -117,7 +117,7 @@ def show(suite: str, task_id: str, as_json: bool) -> None:
 @click.argument("suite")
 @json_option()
 def stats(suite: str, as_json: bool) -> None:
-    """Count what is in SUITE."""
+    """Count the tasks, cases, kinds and checkers of SUITE."""
     loaded = load_suite(suite)
     counts = {
         "name": loaded.name,

@@ -66,7 +66,7 @@ _OPERATIONS = "judge.cli.serve_operations"
                 "show",
                 "Show one TASK (an id) of SUITE: its instruction, position and files.",
             ),
-            "stats": (_DATASET, "stats", "Count what is in SUITE."),
+            "stats": (_DATASET, "stats", "Count the tasks, cases, kinds and checkers of SUITE."),
             "triage": (
                 _DATASET,
                 "triage",
@@ -85,8 +85,8 @@ _OPERATIONS = "judge.cli.serve_operations"
 def dataset() -> None:
     """List, show, validate, fetch and write suites.
 
-    A SUITE is a folder, a .tar.gz, a dataset.json or suite.json, or a name: `sample` ships with
-    the judge, and `judge dataset list` names the published ones.
+    A SUITE is a folder, a .tar.gz, the file that defines a suite (such as dataset.json), or a
+    name: `sample` ships with the judge, and `judge dataset list` names the published ones.
     """
 
 

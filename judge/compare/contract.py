@@ -160,6 +160,9 @@ class Checker(abc.ABC):
     def check_options(self, options: Mapping[str, object]) -> None:
         """Checks the options for this checker that a suite or a command gives.
 
+        A command may give only some of the options that a task has, so a missing option is not an
+        error here; :meth:`check` reports it as a :class:`GoldFaultError`.
+
         Raises:
             UsageError: an option is unknown, or its value does not fit.
         """

@@ -17,7 +17,7 @@ from judge.recalc.contract import (
     OutOfTimeError,
     TeamedEngine,
 )
-from judge.recalc.explaining import EngineWord
+from judge.recalc.explaining import EngineAnswer
 from judge.recalc.names import LIBREOFFICE
 from judge.recalc.support import Reads
 from judge.recalc.trust import PAIR_ENGINES
@@ -165,14 +165,14 @@ class Question:
 
     @property
     def quick_s(self) -> float:
-        """Processor seconds for a quick engine if LibreOffice can be asked instead."""
+        """Time limit of a quick engine if LibreOffice can take over, in processor seconds."""
         formulas, size = self.dependencies.cells, len(self.package_for(PAIR_ENGINES[0]))
         enough_s = QUICK_S + QUICK_S_OF_FORMULA * formulas + QUICK_S_OF_BYTE * size
         return min(enough_s, self.timeout_s)
 
 
 class Asking:
-    """Asks engines one question, each when it is needed, and keeps their answers.
+    """Asks engines one question, each of them only when it is needed, and keeps their answers.
 
     Args:
         engines: the available engines by name.
@@ -198,7 +198,7 @@ class Asking:
 
     @property
     def quick_s(self) -> float:
-        """Processor seconds for a quick engine if LibreOffice can be asked instead."""
+        """Time limit of a quick engine if LibreOffice can take over, in processor seconds."""
         return self._question.quick_s
 
     @property
@@ -224,15 +224,15 @@ class Asking:
         failed = self.silent.keys() - self.out_of_time - self.ended
         return frozenset(self._engines.keys() - self.answers.keys() - failed)
 
-    def word_of(self, name: str, cell: CellRef) -> EngineWord:
+    def answer_for(self, name: str, cell: CellRef) -> EngineAnswer:
         """An engine's value for a cell, or why it has none."""
         answer = self.answers.get(name)
         if answer is None:
             unasked = "not asked: its answer could not change the value"
-            return EngineWord(why_not=self.silent.get(name, unasked))
+            return EngineAnswer(why_not=self.silent.get(name, unasked))
         if cell in answer.values:
-            return EngineWord(answer.values[cell])
-        return EngineWord(why_not=answer.failed.get(cell, "it has no value"))
+            return EngineAnswer(answer.values[cell])
+        return EngineAnswer(why_not=answer.failed.get(cell, "it has no value"))
 
     def may_answer(self, name: str) -> bool:
         """Whether an engine was not asked yet, or used up a limit below the full limit."""

@@ -178,9 +178,9 @@ def _text(value: Any) -> str:
 
 def _ref(sheet: Any, row: Any, column: Any) -> CellRef:
     if type(row) is not int or type(column) is not int:
-        raise TypeError("not the place of a cell")
+        raise TypeError("not the position of a cell")
     if not (0 < row <= MAX_ROW and 0 < column <= COLUMN_MASK):
-        raise ValueError("not the place of a cell")
+        raise ValueError("not the position of a cell")
     return CellRef(_text(sheet), row, column)
 
 

@@ -21,7 +21,7 @@ from judge.files.writing import PART, open_to_write, write_whole
 LEDGER = "written"
 
 KEPT_SHARE = 0.75
-"""Share of the limit that is kept when it is exceeded; the least recently used entries go."""
+"""If the limit is exceeded, the least recently used entries are removed, down to this share."""
 
 ABANDONED_S = 3600.0
 """Age from which a partly written file counts as left over from a process that ended."""

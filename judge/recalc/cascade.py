@@ -1,12 +1,12 @@
-"""Asks the engines, and takes for each cell the value that the rule of belief allows.
+"""Asks the engines, and takes for each cell the value that wins their weighted vote.
 
 IronCalc and formualizer answer in milliseconds. If they agree on a cell, and the benchmark found
 their agreement to be right for everything that the value depends on, their value is taken. For the
-other cells LibreOffice is asked as well, and :mod:`judge.recalc.belief` decides which of the three
-is believed. Disagreements are noted in every case.
+other cells LibreOffice is asked as well, and :mod:`judge.recalc.voting` decides whose value is
+taken. Disagreements are noted in every case.
 
-Which engine is believed depends only on the formulas behind a cell and on the engines' answers for
-the cell and its precedents. Lack of time can only remove a value, never change it: see
+Whose value is taken depends only on the formulas behind a cell and on the engines' answers for the
+cell and its precedents. Lack of time can only remove a value, never change it: see
 :meth:`_Inquiry._decide`.
 """
 
@@ -16,25 +16,27 @@ from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from judge.formulas.functions import RARE
 from judge.formulas.shapes import Call, calls, fallback
 from judge.formulas.traits import traits
 from judge.recalc.agreement import INCAPABLE_ERRORS, is_doubtful, same_value, with_logical
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
-from judge.recalc.belief import (
-    WITNESSES,
-    Overruled,
-    believe,
-    is_settled,
-    pattern,
-    possible_words,
-)
 from judge.recalc.contract import Engine
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.support import Support
 from judge.recalc.trust import PAIR_ENGINES, TrustTable
+from judge.recalc.voting import (
+    VOTERS,
+    Overruled,
+    is_settled,
+    kind,
+    pattern,
+    possible_votes,
+    winner,
+)
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import DATA_TABLE
 
@@ -43,10 +45,13 @@ NOTED_DISAGREEMENTS = 5
 _IN_ORDER = (LIBREOFFICE, *PAIR_ENGINES, FORMULAS)
 
 _OPEN = "open"
-"""Used in place of an overruled engine, for a cell whose value depends on a missing answer."""
+"""Recorded like an overruled engine, in a cell whose value depends on a missing answer."""
 
 _ABSENT = "absent"
-"""Used in place of an overruled engine, for a cell without a value because an engine is missing."""
+"""Recorded like an overruled engine, in a cell without a value because an engine is missing."""
+
+_PLAIN_TYPES = frozenset((int, float, str, bool))
+"""Types of values that are no errors."""
 
 _NAMELESS = ErrorValue("#NAME?")
 
@@ -96,19 +101,19 @@ class CascadeResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class CellVotes:
     """The answers of engines for a cell.
 
     Attributes:
         formula: its formula.
         calls: what the formula calls.
-        words: engine -> its value, if that value is usable.
+        votes: engine -> its value, if that value is usable.
         typed: the same values, in the types that the reader would return.
     """
 
     formula: str
     calls: tuple[Call, ...]
-    words: Mapping[str, CellValue]
+    votes: Mapping[str, CellValue]
     typed: Mapping[str, CellValue]
 
 
@@ -140,24 +145,23 @@ class Cascade:
         """
         return _Inquiry(self._engines, self._trust, question).explained(cell)
 
-    def hear(self, question: Question) -> dict[CellRef, Heard]:
+    def all_votes(self, question: Question) -> dict[CellRef, CellVotes]:
         """Computes some cells with every engine except the slow one, and returns all answers.
 
         Raises:
             EngineUnavailableError: an engine cannot be started.
         """
-        return _Inquiry(self._engines, self._trust, question).hear()
+        return _Inquiry(self._engines, self._trust, question).all_votes()
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(NamedTuple):
     """The value that is taken for a cell.
 
     Attributes:
         value: the value.
         engines: the engines that gave it.
         against: engine -> its value, if the engines disagree and that is worth a note.
-        why: why the value is believed, for people; empty if the engines simply agree.
+        why: why the value is taken, for people; empty if the engines simply agree.
     """
 
     value: CellValue
@@ -192,7 +196,7 @@ class _Inquiry:
         self._disagreements = 0
         self._pair = tuple(name for name in PAIR_ENGINES if name in engines)
         # If there is only one engine, it was requested by name, so no other engine is missing.
-        self._absent = WITNESSES - engines.keys() if len(engines) > 1 else frozenset()
+        self._absent = VOTERS - engines.keys() if len(engines) > 1 else frozenset()
         self._support = Support(
             question.dependencies,
             trust,
@@ -210,17 +214,25 @@ class _Inquiry:
         if self._sure & question.requested and question.narrowed is not None:
             self._apart = Asking(engines, question.narrowed_to(all_sure))
         self._decided: dict[CellRef, _Choice | _Open | None] = {}
-        self._words: dict[CellRef, dict[str, CellValue]] = {}
+        self._agreed: dict[CellRef, CellValue] = {}
+        """Sure cell on which the pair agrees -> its value, which nothing can change any more."""
+        self._votes: dict[CellRef, dict[str, CellValue]] = {}
         self._answered: dict[bool, list[tuple[str, Mapping[CellRef, CellValue]]]] = {}
         self._late: dict[bool, frozenset[str]] = {}
-        self._fixed: dict[CellRef, Hashable] = {}
+        self._fixed: dict[CellRef, int] = {}
         self._choices: dict[Hashable, _Choice | None] = {}
         self._staying: dict[Hashable, bool] = {}
+        self._kinds: dict[Hashable, int] = {}
+        self._insteads: dict[int, CellValue] = {}
+        self._unanimous: dict[Hashable, _Choice | _Open | None] = {}
 
     def run(self) -> CascadeResult:
         self._ask()
         for cell in sorted(self._question.requested):
-            self._settle(cell)
+            if cell in self._agreed:
+                self._settle_agreed(cell, self._agreed[cell])
+            else:
+                self._settle(cell)
         if self._disagreements > NOTED_DISAGREEMENTS:
             more = self._disagreements - NOTED_DISAGREEMENTS
             self._outcome.notes.append(f"engines disagree in {more} more cells")
@@ -235,7 +247,8 @@ class _Inquiry:
 
     def explained(self, cell: CellRef) -> Explanation:
         """Asks the other engines about a cell, and explains its value."""
-        outcome, choice = self.run(), self._decided[cell]
+        outcome = self.run()
+        choice = self._decided[cell] if cell in self._decided else self._decide(cell)
         answers = {name: self._asked(name, cell) for name in _IN_ORDER if name in self._engines}
         for name, asking in answers.items():
             # The slowest engine is not asked for a cell that is decided without it.
@@ -247,24 +260,26 @@ class _Inquiry:
             outcome.values.get(cell),
             choice.engines if isinstance(choice, _Choice) else (),
             choice.why if isinstance(choice, _Choice) else outcome.failed[cell],
-            {name: asking.word_of(name, cell) for name, asking in answers.items()},
+            {name: asking.answer_for(name, cell) for name, asking in answers.items()},
             tuple(outcome.notes),
         )
 
-    def hear(self) -> dict[CellRef, Heard]:
-        """Collects the answers of all engines; see :meth:`Cascade.hear`."""
+    def all_votes(self) -> dict[CellRef, CellVotes]:
+        """Collects the answers of all engines; see :meth:`Cascade.all_votes`."""
         for name in sorted(self._engines.keys() - {FORMULAS}):
             self._asking.ask(name, self._question.timeout_s)
             if name in self._pair:
                 self._apart.ask(name, self._question.timeout_s)
         answers = {}
         for cell in self._question.requested:
-            words = self._results(cell)
-            answers[cell] = Heard(self._question.formulas[cell], self._called(cell), words, words)
+            votes = self._results(cell)
+            answers[cell] = CellVotes(
+                self._question.formulas[cell], self._called(cell), votes, votes
+            )
         return answers
 
     def _sure_cells(self) -> AbstractSet[CellRef]:
-        """The cells, requested or not, in which the pair is believed if it agrees."""
+        """The cells, requested or not, in which the pair's value is taken if the two agree."""
         # The quick engines only count days from 1900.
         if not self._pair or self._question.dialect.date_1904:
             return frozenset()
@@ -314,10 +329,14 @@ class _Inquiry:
     def _decide_all(self) -> None:
         """Decides the values of requested cells; if engines disagree, of their precedents too."""
         requested = self._question.requested
-        self._words.clear()
+        self._votes.clear()
         self._answered.clear()
         self._late.clear()
-        self._decided = {cell: self._decide(cell) for cell in requested}
+        self._unanimous.clear()
+        self._agreed = self._agreements()
+        self._decided = {
+            cell: self._decide_quickly(cell) for cell in requested if cell not in self._agreed
+        }
         walk = self._question.dependencies.walk
         if walk is None or not (self._absent or any(map(self._is_disputed, requested))):
             return
@@ -328,9 +347,9 @@ class _Inquiry:
                 continue
             if not (self._absent or self._is_disputed(cell)):
                 continue
-            doubted = overruled.reading(cell.sheet, step.reads, walk.index.named)
-            choice = self._decide(cell, doubted)
-            if cell in requested:
+            discounted = overruled.reading(cell.sheet, step.reads, walk.index.named)
+            choice = self._decide(cell, discounted)
+            if cell in requested and cell not in self._agreed:
                 self._decided[cell] = choice
             if isinstance(choice, _Open):
                 overruled.add(_OPEN if choice.engines else _ABSENT, cell)
@@ -338,24 +357,57 @@ class _Inquiry:
                 for name in self._overruled_in(cell, choice.value):
                     overruled.add(name, cell)
 
+    def _agreements(self) -> dict[CellRef, CellValue]:
+        """The sure cells in which both engines of the pair have the very same value.
+
+        They need no decision. Errors, and values that differ in their last digits, do.
+        """
+        if self._agreed or not self._sure or self._question.dependencies.valueless:
+            return self._agreed
+        answers = [self._apart.answers.get(name) for name in self._pair]
+        if any(answer is None for answer in answers):
+            return {}
+        first, second = (answer.values for answer in answers if answer is not None)
+        agreed: dict[CellRef, CellValue] = {}
+        for cell in self._sure:
+            value, other = first.get(cell), second.get(cell)
+            if type(value) is type(other) and value == other and type(value) in _PLAIN_TYPES:
+                agreed[cell] = value
+        return agreed
+
+    def _agrees_with_all(self, cell: CellRef) -> bool:
+        """Whether the value of a cell on which the pair agrees is what LibreOffice has too.
+
+        Also True if LibreOffice was not asked. False does not mean that it has another value.
+        """
+        if cell not in self._agreed or FORMULAS in self._asking.answers:
+            return False
+        office = self._asking.answers.get(LIBREOFFICE)
+        if office is None:
+            return True
+        value, agreed = office.values.get(cell), self._agreed[cell]
+        return type(value) is type(agreed) and value == agreed
+
     def _is_disputed(self, cell: CellRef) -> bool:
         """Whether the engines disagree on a cell, or some have no value for it."""
-        words = self._results(cell)
+        if self._agrees_with_all(cell):
+            return False
+        votes = self._results(cell)
         answers = self._answers(cell)
         # FORMULAS is the last one, so it is left out of both counts.
         last = bool(answers) and answers[-1][0] == FORMULAS
-        if len(words) - (FORMULAS in words) < len(answers) - last or not words:
+        if len(votes) - (FORMULAS in votes) < len(answers) - last or not votes:
             return True
-        first, *others = words.values()
-        return not all(same_value(first, word) for word in others)
+        first, *others = votes.values()
+        return not all(same_value(first, vote) for vote in others)
 
     def _overruled_in(self, cell: CellRef, value: CellValue) -> list[str]:
         """The engines that answered, but have a different value for a cell, or none."""
-        words = self._results(cell)
+        votes = self._results(cell)
         return [
             name
             for name, _ in self._answers(cell)
-            if not (name in words and same_value(with_logical(words[name], value), value))
+            if not (name in votes and same_value(with_logical(votes[name], value), value))
         ]
 
     def _may_answer(self, name: str, asking: Asking) -> bool:
@@ -382,8 +434,8 @@ class _Inquiry:
             apart.ask_pair(apart.quick_s, second_alone=False)
         else:
             # LibreOffice is needed in any case, so it runs in parallel with the others.
-            with ThreadPoolExecutor(max_workers=1) as beside:
-                pending = beside.submit(asking.ask, LIBREOFFICE, question.timeout_s)
+            with ThreadPoolExecutor(max_workers=1) as executor:
+                pending = executor.submit(asking.ask, LIBREOFFICE, question.timeout_s)
                 if any_sure:
                     apart.ask_pair(apart.quick_s, second_alone=False)
                 if self._pair and apart is not (asking if any_sure else None):
@@ -407,6 +459,15 @@ class _Inquiry:
         if against is not None:
             self._note(cell, against, choice.engines[0])
 
+    def _settle_agreed(self, cell: CellRef, value: CellValue) -> None:
+        """Records the value on which the pair agrees in a sure cell."""
+        self._outcome.values[cell] = value
+        self._outcome.used.update(PAIR_ENGINES)
+        if not self._agrees_with_all(cell):
+            against = self._office_against(cell, value)
+            if against is not None:
+                self._note(cell, against, PAIR_ENGINES[0])
+
     def _office_against(self, cell: CellRef, value: CellValue) -> Mapping[str, CellValue] | None:
         """All engines' values if LibreOffice disagrees with the pair's value; None otherwise."""
         results = self._results(cell)
@@ -420,18 +481,18 @@ class _Inquiry:
 
         The result is kept until all cells are decided again, since no engine is asked before that.
         """
-        words = self._words.get(cell)
-        if words is not None:
-            return words
-        words = self._words[cell] = {}
+        votes = self._votes.get(cell)
+        if votes is not None:
+            return votes
+        votes = self._votes[cell] = {}
         is_table = self._question.formulas[cell] == DATA_TABLE
         for name, values in self._answers(cell):
             value = values.get(cell)
-            if is_table or isinstance(value, ErrorValue):
+            if is_table or type(value) is ErrorValue:
                 value = self._usable(name, cell, value)
             if value is not None:
-                words[name] = value
-        return words
+                votes[name] = value
+        return votes
 
     def _answers(self, cell: CellRef) -> list[tuple[str, Mapping[CellRef, CellValue]]]:
         """The engines that answered about a cell, in a fixed order, with all their values."""
@@ -453,10 +514,10 @@ class _Inquiry:
             ):
                 return ErrorValue("#REF!") if self._support.is_broken(cell) else None
             if name != LIBREOFFICE and value.code in INCAPABLE_ERRORS:
-                return self._without_any(cell, value)
+                return self._empty_array_error(cell, value)
         return value
 
-    def _without_any(self, cell: CellRef, value: ErrorValue) -> CellValue:
+    def _empty_array_error(self, cell: CellRef, value: ErrorValue) -> CellValue:
         """The error of an empty array, which files have as ``#VALUE!``; None for another error."""
         functions = traits(self._question.formulas[cell]).functions
         if value.code == "#CALC!" and not functions.isdisjoint(_MAY_BE_EMPTY):
@@ -468,8 +529,57 @@ class _Inquiry:
         rare = RARE | self._question.lambdas
         return not rare.isdisjoint(traits(self._question.formulas[cell]).functions)
 
+    def _decide_quickly(self, cell: CellRef) -> _Choice | _Open | None:
+        """Like :meth:`_decide`, but reuses the decision for an earlier cell of the same kind.
+
+        Only for cells with the very same value in all engines that answered, since most are like
+        that.
+        """
+        votes = self._results(cell)
+        first, *others = votes.values() or (None,)
+        if isinstance(first, ErrorValue) or not all(
+            type(first) is type(other) and first == other for other in others
+        ):
+            return self._decide(cell)
+        number = self._kind(cell)
+        instead = self._insteads[number]
+        stands_for_error = instead is not None and same_value(first, instead)
+        key = number, tuple(votes), kind(first), stands_for_error
+        if key in self._unanimous:
+            decided = self._unanimous[key]
+            if isinstance(decided, _Choice):
+                return _Choice(votes[decided.engines[0]], decided.engines, None, decided.why)
+            return decided
+        decided = self._decide(cell)
+        if not isinstance(decided, _Choice) or (
+            decided.against is None and decided.value is votes[decided.engines[0]]
+        ):
+            self._unanimous[key] = decided
+        return decided
+
+    def _kind(self, cell: CellRef) -> int:
+        """A number for everything that a decision depends on, except the values."""
+        number = self._fixed.get(cell)
+        if number is None:
+            formula, support = self._question.formulas[cell], self._support
+            instead = fallback(formula)
+            fixed = (
+                self._called(cell),
+                instead,
+                bool(support.valueless(cell)),
+                formula == DATA_TABLE,
+                cell in self._sure,
+                cell in self._agreeing,
+                cell in self._question.intersecting,
+                support.reads_spilled(cell),
+                support.reads_logical(cell),
+            )
+            number = self._fixed[cell] = self._kinds.setdefault(fixed, len(self._kinds))
+            self._insteads[number] = instead
+        return number
+
     def _decide(
-        self, cell: CellRef, doubted: AbstractSet[str] = frozenset()
+        self, cell: CellRef, discounted: AbstractSet[str] = frozenset()
     ) -> _Choice | _Open | None:
         """Decides which value a cell gets, from the answers so far.
 
@@ -478,91 +588,82 @@ class _Inquiry:
 
         Args:
             cell: the cell.
-            doubted: engines that were overruled in a cell that this one reads.
+            discounted: engines that were overruled in a cell that this one reads.
         """
         if self._support.valueless(cell):
             return None
         results, missing = self._results(cell), self._missing(cell)
         if len(self._engines) == 1:
-            # If there is only one engine, it was requested by name, and is believed.
+            # If there is only one engine, it was requested by name, so its value is taken.
             for name, value in results.items():
                 return _Choice(value, (name,), why="it is the only engine that may answer")
             return _Open(missing) if missing else None
-        words = results
+        votes = results
         if FORMULAS in results:
-            words = {name: word for name, word in results.items() if name != FORMULAS}
-        agreed = self._agreed_by_pair(cell, words)
+            votes = {name: vote for name, vote in results.items() if name != FORMULAS}
+        agreed = self._agreed_by_pair(cell, votes)
         if agreed is not None:
             return agreed
         awaited = missing - {FORMULAS}
-        alike = self._alike(cell, words, doubted)
-        choice = self._chosen_alike(alike, cell, words, doubted)
-        if _OPEN in doubted and self._is_disputed(cell):
+        key = self._decision_key(cell, votes, discounted)
+        choice = self._chosen_by_key(key, cell, votes, discounted)
+        if _OPEN in discounted and self._is_disputed(cell):
             return _Open(awaited or frozenset(self._engines))
-        unheard = awaited | self._absent
-        if _ABSENT in doubted:
+        unanswered = awaited | self._absent
+        if _ABSENT in discounted:
             return _Open(awaited)
-        if unheard:
-            staying = (alike, unheard)
+        if unanswered:
+            staying = (key, unanswered)
             if staying not in self._staying:
-                self._staying[staying] = self._stays(cell, choice, words, unheard, doubted)
+                self._staying[staying] = self._stays(cell, choice, votes, unanswered, discounted)
             if not self._staying[staying]:
                 return _Open(awaited)
-        if choice is None and LIBREOFFICE not in words and FORMULAS in self._engines:
+        if choice is None and LIBREOFFICE not in votes and FORMULAS in self._engines:
             # The last engine needs another one that agrees with it.
             return _Open(awaited) if awaited else self._with_the_last(cell, results, missing)
         return choice
 
-    def _alike(
-        self, cell: CellRef, words: Mapping[str, CellValue], doubted: AbstractSet[str]
+    def _decision_key(
+        self, cell: CellRef, votes: Mapping[str, CellValue], discounted: AbstractSet[str]
     ) -> Hashable:
-        """Everything that a decision depends on, except the values themselves.
+        """A key of everything that a decision depends on, except the values themselves.
 
-        Most cells of a filled column are alike, so each pattern is decided only once.
+        Most cells of a filled column have the same key, so each key is decided only once.
         """
-        formula, support = self._question.formulas[cell], self._support
-        if cell not in self._fixed:
-            self._fixed[cell] = (
-                self._called(cell),
-                formula == DATA_TABLE,
-                cell in self._agreeing,
-                cell in self._question.intersecting,
-                support.reads_spilled(cell),
-                support.reads_logical(cell),
-            )
+        number = self._kind(cell)
         return (
-            self._fixed[cell],
-            pattern(words, fallback(formula)),
-            frozenset(doubted),
-            _NAMELESS in words.values() and support.is_certainly_nameless(cell),
+            number,
+            pattern(votes, self._insteads[number]),
+            frozenset(discounted),
+            _NAMELESS in votes.values() and self._support.is_certainly_nameless(cell),
         )
 
-    def _chosen_alike(
+    def _chosen_by_key(
         self,
-        alike: Hashable,
+        key: Hashable,
         cell: CellRef,
-        words: Mapping[str, CellValue],
-        doubted: AbstractSet[str],
+        votes: Mapping[str, CellValue],
+        discounted: AbstractSet[str],
     ) -> _Choice | None:
         """Like :meth:`_chosen`, but reuses the decision for an earlier cell with the same key."""
-        if alike in self._choices:
-            choice = self._choices[alike]
+        if key in self._choices:
+            choice = self._choices[key]
             if choice is None:
                 return None
-            against = None if choice.against is None else words
-            return _Choice(words[choice.engines[0]], choice.engines, against, choice.why)
-        choice = self._chosen(cell, words, doubted)
-        if choice is None or words.get(choice.engines[0]) is choice.value:
-            self._choices[alike] = choice
+            against = None if choice.against is None else votes
+            return _Choice(votes[choice.engines[0]], choice.engines, against, choice.why)
+        choice = self._chosen(cell, votes, discounted)
+        if choice is None or votes.get(choice.engines[0]) is choice.value:
+            self._choices[key] = choice
         return choice
 
     def _stays(
         self,
         cell: CellRef,
         choice: _Choice | None,
-        words: Mapping[str, CellValue],
+        votes: Mapping[str, CellValue],
         awaited: AbstractSet[str],
-        doubted: AbstractSet[str],
+        discounted: AbstractSet[str],
     ) -> bool:
         """Whether a choice stays the same, whatever the awaited engines answer.
 
@@ -570,76 +671,76 @@ class _Inquiry:
         without a value, because two values weigh the same, are ignored.
         """
         formula = self._question.formulas[cell]
-        plain = not doubted and not self._question.dialect.date_1904 and formula != DATA_TABLE
-        plain = plain and _NAMELESS not in words.values()
+        plain = not discounted and not self._question.dialect.date_1904 and formula != DATA_TABLE
+        plain = plain and _NAMELESS not in votes.values()
         plain = plain and cell not in self._question.intersecting
         if plain and not (self._support.reads_spilled(cell) or self._support.reads_logical(cell)):
             called = self._called(cell)
-            if is_settled(words, called, self._trust, awaited, fallback(formula)):
+            if is_settled(votes, called, self._trust, awaited, fallback(formula)):
                 return True
         others = (
-            self._chosen(cell, possible, doubted) for possible in possible_words(words, awaited)
+            self._chosen(cell, possible, discounted) for possible in possible_votes(votes, awaited)
         )
         if choice is not None and awaited <= self._absent:
             others = (other for other in others if other is not None)
         return all(_are_alike(choice, other) for other in others)
 
-    def _agreed_by_pair(self, cell: CellRef, words: Mapping[str, CellValue]) -> _Choice | None:
+    def _agreed_by_pair(self, cell: CellRef, votes: Mapping[str, CellValue]) -> _Choice | None:
         """The value of a sure cell on which the pair agrees; None otherwise."""
-        if cell not in self._agreeing or not words.keys() >= set(PAIR_ENGINES):
+        if cell not in self._agreeing or not votes.keys() >= set(PAIR_ENGINES):
             return None
-        values = [words[name] for name in PAIR_ENGINES]
+        values = [votes[name] for name in PAIR_ENGINES]
         if any(map(is_doubtful, values)) or not same_value(*values):
             return None
         return _Choice(values[0], PAIR_ENGINES, why=_SURE)
 
     def _chosen(
-        self, cell: CellRef, words: Mapping[str, CellValue], doubted: AbstractSet[str]
+        self, cell: CellRef, votes: Mapping[str, CellValue], discounted: AbstractSet[str]
     ) -> _Choice | None:
         """The choice if these are the answers of all engines except the last one."""
-        agreed = self._agreed_by_pair(cell, words)
+        agreed = self._agreed_by_pair(cell, votes)
         if agreed is not None:
             return agreed
         if self._question.formulas[cell] == DATA_TABLE:
-            office = words.get(LIBREOFFICE)
+            office = votes.get(LIBREOFFICE)
             why = "only LibreOffice computes data tables"
             return None if office is None else _Choice(office, (LIBREOFFICE,), why=why)
-        if LIBREOFFICE in words:
+        if LIBREOFFICE in votes:
             spilled = self._support.reads_spilled(cell)
             if spilled or self._support.reads_logical(cell):
-                choice = self._against_office(words)
+                choice = self._chosen_if_office_misreads(votes)
                 if choice is not None or spilled:
                     return choice
         elif cell in self._question.intersecting:
             return None
-        heard = {name: word for name, word in words.items() if name not in doubted} or words
-        heard = self._with_names(cell, heard)
-        if self._question.dialect.date_1904 and LIBREOFFICE in heard:
+        counted = {name: vote for name, vote in votes.items() if name not in discounted} or votes
+        counted = self._with_names(cell, counted)
+        if self._question.dialect.date_1904 and LIBREOFFICE in counted:
             # The quick engines only count days from 1900.
-            heard = {LIBREOFFICE: heard[LIBREOFFICE]}
+            counted = {LIBREOFFICE: counted[LIBREOFFICE]}
         if (
             cell in self._question.intersecting
-            and heard.get(LIBREOFFICE) == _NO_CROSSING
-            and not any(isinstance(heard.get(name), ErrorValue) for name in PAIR_ENGINES)
+            and counted.get(LIBREOFFICE) == _NO_CROSSING
+            and not any(isinstance(counted.get(name), ErrorValue) for name in PAIR_ENGINES)
         ):
-            return _Choice(_NO_CROSSING, (LIBREOFFICE,), words, _NOTHING_CROSSES)
+            return _Choice(_NO_CROSSING, (LIBREOFFICE,), votes, _NOTHING_CROSSES)
         instead = fallback(self._question.formulas[cell])
-        believed = believe(heard, self._called(cell), self._trust, instead)
-        if believed is None:
+        winning = winner(counted, self._called(cell), self._trust, instead)
+        if winning is None:
             return None
-        others = any(name not in believed.engines for name in words)
-        engines = tuple(believed.engines)
+        others = any(name not in winning.engines for name in votes)
+        engines = tuple(winning.engines)
         if not others:
-            return _Choice(believed.value, engines, why=_UNDISPUTED)
+            return _Choice(winning.value, engines, why=_UNDISPUTED)
         why = _HEAVIER if len(engines) > 1 else _HEAVIEST
-        return _Choice(believed.value, engines, words, why)
+        return _Choice(winning.value, engines, votes, why)
 
-    def _with_names(self, cell: CellRef, words: Mapping[str, CellValue]) -> Mapping[str, CellValue]:
+    def _with_names(self, cell: CellRef, votes: Mapping[str, CellValue]) -> Mapping[str, CellValue]:
         """Drops ``#NAME?`` if another engine knows all names of the formula, as Excel does."""
-        named = {name: word for name, word in words.items() if word != _NAMELESS}
-        if len(named) == len(words) or all(isinstance(w, ErrorValue) for w in named.values()):
-            return words
-        return words if self._support.is_certainly_nameless(cell) else named
+        named = {name: vote for name, vote in votes.items() if vote != _NAMELESS}
+        if len(named) == len(votes) or all(isinstance(w, ErrorValue) for w in named.values()):
+            return votes
+        return votes if self._support.is_certainly_nameless(cell) else named
 
     def _called(self, cell: CellRef) -> tuple[Call, ...]:
         """The calls in the formula of a cell."""
@@ -650,34 +751,34 @@ class _Inquiry:
             intersects=cell in question.intersecting,
         )
 
-    def _against_office(self, words: Mapping[str, CellValue]) -> _Choice | None:
+    def _chosen_if_office_misreads(self, votes: Mapping[str, CellValue]) -> _Choice | None:
         """The choice if LibreOffice is known to read something differently from Excel.
 
-        LibreOffice is believed only if another engine agrees with it. Failing that, the pair is
-        believed if it agrees.
+        LibreOffice's value is taken only if another engine agrees with it. Failing that, the pair's
+        value is taken if the two agree.
         """
-        office = words[LIBREOFFICE]
-        quick = [words[name] for name in PAIR_ENGINES if name in words]
-        for word in quick:
-            likewise = with_logical(office, word)
-            if same_value(likewise, word):
+        office = votes[LIBREOFFICE]
+        quick = [votes[name] for name in PAIR_ENGINES if name in votes]
+        for vote in quick:
+            likewise = with_logical(office, vote)
+            if same_value(likewise, vote):
                 return _Choice(likewise, (LIBREOFFICE,), why=_CONFIRMED)
         if len(quick) < len(PAIR_ENGINES) or any(map(is_doubtful, quick)):
             return None
         why = f"they agree, and {_READ_OTHERWISE}"
-        return _Choice(quick[0], PAIR_ENGINES, words, why) if same_value(*quick) else None
+        return _Choice(quick[0], PAIR_ENGINES, votes, why) if same_value(*quick) else None
 
     def _with_the_last(
         self, cell: CellRef, results: Mapping[str, CellValue], missing: frozenset[str]
     ) -> _Choice | _Open | None:
-        """The choice if only the last engine is left, which needs another one that agrees."""
+        """Decides with the last engine, ``formulas``, which needs another engine that agrees."""
         if cell in self._question.intersecting:
             return None
         if FORMULAS in missing:
             return _Open(frozenset((FORMULAS,)))
-        for name, word in results.items():
-            if name != FORMULAS and FORMULAS in results and same_value(word, results[FORMULAS]):
-                return _Choice(word, (name, FORMULAS), results, _HEAVIER)
+        for name, vote in results.items():
+            if name != FORMULAS and FORMULAS in results and same_value(vote, results[FORMULAS]):
+                return _Choice(vote, (name, FORMULAS), results, _HEAVIER)
         return None
 
     def _note(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
@@ -718,7 +819,7 @@ class _Inquiry:
         if choice is not None and reasons:
             names = " and ".join(sorted(choice.engines or self._absent))
             here = "" if choice.engines else ", not available here,"
-            reasons.append(f"the value depends on what {names}{here} would say")
+            reasons.append(f"the value depends on what {names}{here} would compute")
         functions = sorted(traits(self._question.formulas[cell]).functions)
         formula = f" ({', '.join(functions)})" if functions else ""
         return "; ".join(reasons) + formula if reasons else f"no engine is available{formula}"

@@ -23,7 +23,7 @@ _PLAIN_EXPONENT = 19
 """Largest exponent of a number that is written without E notation."""
 
 _PLAIN_LENGTH = 20
-"""Longest text of a number below 1 that is written without E notation."""
+"""A number below 1 that would need more characters than this is written in E notation."""
 
 _ROUNDED_EXPONENT = 98
 """Exponent beyond which Excel rounds the last digit in its own way."""
@@ -66,7 +66,7 @@ def number_text(number: float) -> str:
 
 
 def written_out(digits: str, exponent: int) -> str:
-    """Writes digits with the decimal point at the position that the exponent says."""
+    """Writes digits with the decimal point at the position given by the exponent."""
     if exponent < 0:
         return f"0.{'0' * (-exponent - 1)}{digits}"
     whole = digits[: exponent + 1].ljust(exponent + 1, "0")

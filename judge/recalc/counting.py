@@ -124,7 +124,7 @@ def _ranked(*, largest: bool) -> Function:
 def _nth(
     evaluation: Evaluation, node: Node, numbers: list[float] | ErrorValue, *, largest: bool
 ) -> Scalar:
-    """The number that has the rank that a node says."""
+    """The number with the rank that is the value of a node."""
     rank = evaluation.scalar(node)
     number = rank if isinstance(rank, ErrorValue) else evaluation.number(rank)
     if isinstance(number, ErrorValue):
@@ -177,7 +177,7 @@ def _shown(
 
 
 def _aggregated(evaluation: Evaluation, which: float, values: Sequence[Scalar]) -> Scalar:
-    """The total of some values that the number of a function stands for."""
+    """Totals some values with the function that a number of SUBTOTAL or AGGREGATE stands for."""
     if which == 3:
         return len(values)
     numbers = numbers_of(values)
@@ -226,7 +226,7 @@ def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 
 def _not_omitted(evaluation: Evaluation, argument: Node, option: int) -> list[Scalar]:
-    """The values of a reference that an option of AGGREGATE leaves, errors included."""
+    """The values of a reference that an option of AGGREGATE does not omit; errors are kept."""
     reference = reference_of(evaluation, argument)
     if option in (4, 6):
         return _shown(_area(evaluation, reference), (), ())

@@ -312,7 +312,7 @@ _ORDERED = re.compile(r"[a-z]*|[0-9]*")
 
 
 def text_order(first: str, second: str, operator: str) -> bool:
-    """Whether an order holds between two strings; upper and lower case are the same.
+    """Whether two strings are in the order of an operator such as ``<``; case does not matter.
 
     Raises:
         UnsureError: the order depends on the region, as a string mixes letters and other

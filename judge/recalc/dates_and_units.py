@@ -79,7 +79,7 @@ def _date(evaluation: Evaluation, *values: Scalar) -> Scalar:
 
 
 def _part(place: int) -> Function:
-    """Makes YEAR, MONTH or DAY."""
+    """Returns a Python function that computes YEAR, MONTH or DAY."""
 
     def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
         number = evaluation.number(value)
@@ -93,7 +93,7 @@ def _part(place: int) -> Function:
 
 
 def _months_away(*, at_end: bool) -> Function:
-    """Makes EDATE or EOMONTH, for the first days of 1900 and beyond the calendar."""
+    """Returns EDATE or EOMONTH, for the first days of 1900 and for dates beyond the calendar."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != 2:

@@ -22,8 +22,8 @@ from judge.recalc.services.dialect import split_arguments
 from judge.workbook.address import cell_name
 from judge.workbook.dependency import FormulaIndex
 
-NESTED = 6
-"""How many times names in a formula are replaced, since a LAMBDA may call another one."""
+MAX_EXPANSIONS = 6
+"""How many calls are expanded in one formula; the body of a LAMBDA may contain more of them."""
 
 _ANCHOR = "_XLFN.ANCHORARRAY"
 _FORMULA = re.compile(rb"(<f(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</f>)")
@@ -123,7 +123,7 @@ class _Expansion:
         if is_too_long(text):
             return match[0]
         new = text
-        for _ in range(NESTED):
+        for _ in range(MAX_EXPANSIONS):
             before, new = new, self._once(new)
             if new == before:
                 break

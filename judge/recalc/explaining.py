@@ -1,4 +1,4 @@
-"""Explains why a cell has its value: the engines' answers, and which of them were believed."""
+"""Explains why a cell has its value: the engines' answers, and whose value was taken."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judge.workbook.cell import CellRef, CellValue, ErrorValue
 
 
 @dataclass(frozen=True, slots=True)
-class EngineWord:
+class EngineAnswer:
     """The answer of one engine for a cell.
 
     Attributes:
@@ -32,8 +32,8 @@ class Explanation:
         cell: the cell.
         formula: its formula, or the array formula that fills it; None if no formula fills it.
         value: the value that counts; None if there is none.
-        believed: the engines whose value counts; empty if there is no value.
-        why: why they are believed, or why there is no value, in words.
+        believed: the engines whose value was taken; empty if there is no value.
+        why: why it was taken, or why there is no value, in words.
         answers: engine -> its answer, in a fixed order.
         notes: disagreements, volatile functions, and the like.
     """
@@ -43,7 +43,7 @@ class Explanation:
     value: CellValue
     believed: tuple[str, ...]
     why: str
-    answers: Mapping[str, EngineWord] = field(default_factory=dict)
+    answers: Mapping[str, EngineAnswer] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -93,19 +93,19 @@ def explanation_as_json(explanation: Explanation) -> ExplanationJson:
         "believed": list(explanation.believed),
         "why": explanation.why,
         "engines": [
-            _engine_as_json(name, word, believed=name in explanation.believed)
-            for name, word in explanation.answers.items()
+            _engine_as_json(name, answer, believed=name in explanation.believed)
+            for name, answer in explanation.answers.items()
         ],
         "notes": list(explanation.notes),
     }
 
 
-def _engine_as_json(name: str, word: EngineWord, *, believed: bool) -> EngineEntryJson:
+def _engine_as_json(name: str, answer: EngineAnswer, *, believed: bool) -> EngineEntryJson:
     entry: EngineEntryJson = {"name": name, "believed": believed}
-    if word.why_not:
-        entry["why_not"] = word.why_not
+    if answer.why_not:
+        entry["why_not"] = answer.why_not
     else:
-        entry["value"] = plain_value(word.value)
+        entry["value"] = plain_value(answer.value)
     return entry
 
 
@@ -113,9 +113,9 @@ def explanation_lines(explanation: Explanation) -> list[str]:
     """Writes an explanation for people: the cell, a line for each engine, and the reason."""
     formula = "no formula" if explanation.formula is None else explanation.formula
     lines = [f"{address(explanation.cell)}\t{formula}"]
-    for name, word in explanation.answers.items():
+    for name, answer in explanation.answers.items():
         mark = "believed" if name in explanation.believed else ""
-        lines.append(f"{name}\t{word.why_not or shown(word.value)}\t{mark}".rstrip())
+        lines.append(f"{name}\t{answer.why_not or shown(answer.value)}\t{mark}".rstrip())
     believed = " and ".join(explanation.believed)
     counts = shown(explanation.value) if believed or explanation.formula is None else "no value"
     by = f" ({believed})" if believed else ""

@@ -88,7 +88,7 @@ def _equal(sought: Scalar, line: Sequence[Scalar]) -> int | None:
 
 
 def _is_plain(sought: Scalar, line: Sequence[Scalar]) -> bool:
-    """Whether engines find the same as Excel: only numbers or only text, in ascending order."""
+    """Whether values are only numbers or only text in ascending order, where engines agree."""
     kinds = {_kind(value) for value in line}
     return kinds == {_kind(sought)} and kinds <= {0, 1} and _is_sorted(line, descending=False)
 
@@ -148,7 +148,7 @@ def _given(value: Scalar) -> Scalar:
 
 
 def _in_table(*, by_rows: bool) -> Function:
-    """Makes VLOOKUP (by rows) or HLOOKUP."""
+    """Returns a Python function that computes VLOOKUP (by rows) or HLOOKUP."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if not 3 <= len(arguments) <= 4:
@@ -186,7 +186,7 @@ def _in_table(*, by_rows: bool) -> Function:
 
 
 def _mode(evaluation: Evaluation, arguments: Sequence[Node], at: int, default: int) -> int:
-    """The value of the argument for the match mode or the search mode."""
+    """The number that an argument gives for the match mode or the search mode."""
     if len(arguments) <= at or isinstance(arguments[at], Missing):
         return default
     value = evaluation.scalar(arguments[at])

@@ -11,7 +11,7 @@ FORMUALIZER = "formualizer"
 FORMULAS = "formulas"
 
 JUDGE = "judge"
-"""Named like an engine for values that the judge itself computes (:mod:`judge.recalc.own`)."""
+"""Given as the engine of values that the judge computes itself (:mod:`judge.recalc.own`)."""
 
 EMBEDDED = (IRONCALC, FORMUALIZER, FORMULAS)
 """Engines that are Python packages and run in the solutions' interpreter."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 import bisect
 import contextlib
 import datetime as dt
-import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from judge.errors import WorkbookError
@@ -23,7 +22,6 @@ from judge.formulas.traits import traits
 from judge.formulas.tree import Call, Node, tree
 from judge.recalc.agreement import same_value
 from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
-from judge.recalc.belief import Overruled
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
 from judge.recalc.criteria import Cells, Scalar
@@ -31,6 +29,7 @@ from judge.recalc.dates_and_units import ADD_IN, DATE_AND_UNIT_FUNCTIONS
 from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.names import JUDGE
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
+from judge.recalc.voting import Overruled
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
@@ -53,18 +52,22 @@ MAX_COMPARED = 20_000_000
 """Most cells that functions compare and add up. All cells of a range of numbers count, but of a
 range with a criterion, whose values are kept in order, only the cells that meet the criterion."""
 
+MAX_KEPT = 1_000_000
+"""Most values of computed arrays that are kept for other formulas with the same array."""
+
 DEEPEST = 40
 """Longest chain of formulas in which each is computed here from the next."""
 
-CONVERTS = re.compile(
-    r"&|\b(?:TEXT|VALUE|NUMBERVALUE|DATEVALUE|TIMEVALUE|FIXED|DOLLAR|DATE|YEAR|MONTH|DAY|COUNTIFS?|"
-    r"SUMIFS?|AVERAGEIFS?|MAXIFS|MINIFS|D(?:SUM|AVERAGE|MAX|MIN|PRODUCT|VARP?|STDEVP?|COUNTA?|GET)"
-    r"|CONCATENATE|CONCAT|CHAR|CODE|XLOOKUP|XMATCH|RANK(?:\.EQ)?"
-    r"|LEN|LEFT|RIGHT|MID|FIND|SEARCH|SUBSTITUTE|REPLACE|REPT|TRIM|CLEAN|UPPER|LOWER|EXACT"
-    r"|TEXTJOIN|TEXTBEFORE|TEXTAFTER)\s*\(",
-    re.IGNORECASE,
+_CONVERTING = ADD_IN | frozenset(
+    """
+    TEXT VALUE NUMBERVALUE DATEVALUE TIMEVALUE FIXED DOLLAR DATE YEAR MONTH DAY COUNTIF COUNTIFS
+    SUMIF SUMIFS AVERAGEIF AVERAGEIFS MAXIFS MINIFS DSUM DAVERAGE DMAX DMIN DPRODUCT DVAR DVARP
+    DSTDEV DSTDEVP DCOUNT DCOUNTA DGET CONCATENATE CONCAT CHAR CODE XLOOKUP XMATCH RANK RANK.EQ LEN
+    LEFT RIGHT MID FIND SEARCH SUBSTITUTE REPLACE REPT TRIM CLEAN UPPER LOWER EXACT TEXTJOIN
+    TEXTBEFORE TEXTAFTER
+    """.split()  # noqa: SIM905 - a list of ten lines says no more
 )
-"""Formulas that match none of these are examined only after the engines were asked."""
+"""Formulas without ``&`` that call none of these are only examined after the engines were asked."""
 
 
 SUBTOTALS = frozenset(("SUBTOTAL", "AGGREGATE"))
@@ -85,9 +88,15 @@ def _may_count_days(formula: str) -> bool:
 
 
 def _may_convert(formula: str) -> bool:
-    return CONVERTS.search(formula) is not None or not traits(formula).functions.isdisjoint(ADD_IN)
+    return "&" in formula or not traits(formula).functions.isdisjoint(_CONVERTING)
 
 
+_MAY_BE_MIXED = frozenset(
+    """
+    SCAN BYROW BYCOL MAP REDUCE MAKEARRAY VALUETOTEXT POWER LOG SUBTOTAL AGGREGATE OFFSET LOOKUP
+    VLOOKUP HLOOKUP MATCH TEXTJOIN SUMPRODUCT
+    """.split()  # noqa: SIM905 - as above
+)
 _MIXED = re.compile(
     r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|VALUETOTEXT|POWER|LOG|SUBTOTAL|AGGREGATE)\s*\("
     r"|\bOFFSET\s*\(.*-|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]",
@@ -98,7 +107,6 @@ _COMPARISON = re.compile(r"[<>=]")
 _ARITHMETIC = re.compile(r"[-*+/]")
 
 
-@functools.lru_cache(maxsize=1024)
 def is_of_mixed_arrays(formula: str) -> bool:
     """Whether a formula may contain something that engines compute differently, or not at all.
 
@@ -106,6 +114,8 @@ def is_of_mixed_arrays(formula: str) -> bool:
     that a LAMBDA makes; also OFFSET with a negative size, 0 to the power of 0, a logarithm to base
     1, and subtotals of rows of which some are hidden.
     """
+    if traits(formula).functions.isdisjoint(_MAY_BE_MIXED):
+        return False
     return _MIXED.search(formula) is not None or _sums_comparisons(formula)
 
 
@@ -129,18 +139,18 @@ class OwnValues:
     Args:
         workbook: an open workbook. If it counts days from 1904, no functions of dates are computed.
         index: its formulas.
-        believed: formula cell -> the value that is already known, such as an engine's.
+        taken: formula cell -> the value that is already known, such as an engine's.
     """
 
     def __init__(
         self,
         workbook: Workbook,
         index: FormulaIndex,
-        believed: Mapping[CellRef, CellValue] | None = None,
+        taken: Mapping[CellRef, CellValue] | None = None,
     ) -> None:
         self._workbook = workbook
         self._index = index
-        self._believed = believed or {}
+        self._taken = taken or {}
         self._computed: dict[CellRef, tuple[Scalar, bool] | None] = {}
         self._arrays: dict[CellRef, tuple[Cells, bool] | None] = {}
         self._areas: dict[CellRange, Cells | None] = {}
@@ -152,6 +162,8 @@ class OwnValues:
         self._depth = 0
         self._corrected: dict[CellRef, Scalar] = {}
         on_mac = "macintosh" in (workbook.facts.application or "").casefold()
+        self._kept_arrays: dict[Hashable, tuple[Cells, bool] | None] = {}
+        self._kept_values = 0
         self.date_1904 = workbook.date_1904
         self.charset = "mac_roman" if on_mac else "cp1252"
         self.cells_left = MAX_CELLS
@@ -240,8 +252,8 @@ class OwnValues:
         """The value of any cell; raises UnsureError if the value is not known."""
         if ref in self._corrected:
             return self._corrected[ref]
-        if ref in self._believed:
-            value = plain_scalar(self._believed[ref])
+        if ref in self._taken:
+            value = plain_scalar(self._taken[ref])
             return "" if value is None else value  # the result of a formula is never blank
         stored, key = self._stored_in(ref.sheet), cell_key(ref.row, ref.column)
         if self._sheet(ref.sheet).raw_formula(key) is not None:
@@ -274,6 +286,23 @@ class OwnValues:
         self.compared_left -= cells
         if self.compared_left < 0:
             raise UnsureError
+
+    def kept_array(
+        self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
+    ) -> tuple[Cells, bool]:
+        """An array that formulas share; see :meth:`judge.recalc.scalars.Values.kept_array`."""
+        if key not in self._kept_arrays:
+            if self._kept_values > MAX_KEPT:
+                self._kept_arrays.clear()
+                self._kept_values = 0
+            self._kept_arrays[key] = None
+            with contextlib.suppress(UnsureError):
+                self._kept_arrays[key] = kept = compute()
+                self._kept_values += kept[0].size
+        array = self._kept_arrays[key]
+        if array is None:
+            raise UnsureError
+        return array
 
     def area(self, area: CellRange) -> Cells:
         """The cells of a rectangle; raises UnsureError if a value is not known."""
@@ -407,6 +436,11 @@ class _Values:
     def date_1904(self) -> bool:
         return self._own.date_1904
 
+    def kept_array(
+        self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
+    ) -> tuple[Cells, bool]:
+        return self._own.kept_array((self._home, key), compute)
+
     def value(self, reference: Reference) -> Scalar:
         area = self._own.named(reference, self._home)
         if area.size != 1:
@@ -432,7 +466,7 @@ class _Values:
 
 
 def _between(rows: Sequence[int], first: int, last: int) -> Sequence[int]:
-    """The rows, out of sorted ones, from one to another."""
+    """The rows from ``first`` to ``last``, both included, out of sorted rows."""
     return rows[bisect.bisect_left(rows, first) : bisect.bisect_right(rows, last)]
 
 
@@ -464,7 +498,7 @@ def hidden_rows(workbook: Workbook, sheet: str) -> tuple[Sequence[int], Abstract
     Raises:
         UnsureError: the file does not say which rows are hidden, or by what.
     """
-    from judge.workbook.facts.book import BookFacts  # noqa: PLC0415  seldom
+    from judge.workbook.facts.book import BookFacts  # noqa: PLC0415  rarely needed
     from judge.workbook.facts.sheets import filter_of  # noqa: PLC0415
     from judge.workbook.tree import is_on  # noqa: PLC0415
 
@@ -534,7 +568,7 @@ def own_values(
     workbook: Workbook,
     index: FormulaIndex,
     cells: Mapping[CellRef, Cell],
-    believed: Mapping[CellRef, CellValue] | None = None,
+    taken: Mapping[CellRef, CellValue] | None = None,
     *,
     suspects: Callable[[CellRef], bool] = lambda _: False,
 ) -> dict[CellRef, CellValue]:
@@ -544,13 +578,13 @@ def own_values(
         workbook: an open workbook.
         index: its formulas.
         cells: formula cells.
-        believed: formula cell -> the value that is already known, such as an engine's.
+        taken: formula cell -> the value that is already known, such as an engine's.
         suspects: whether a cell is tried even if none of its functions converts anything.
 
     Returns:
         Cell -> value, dates and times as serial numbers.
     """
-    own = OwnValues(workbook, index, believed)
+    own = OwnValues(workbook, index, taken)
     values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():
         if not _may_convert(cell.formula or "") and not suspects(ref):
@@ -566,13 +600,13 @@ def corrected_values(
     workbook: Workbook,
     index: FormulaIndex,
     cells: Mapping[CellRef, Cell],
-    believed: Mapping[CellRef, CellValue],
+    taken: Mapping[CellRef, CellValue],
     walk: Walk | None,
     *,
     suspects: Callable[[CellRef], bool],
     rounded: AbstractSet[CellRef],
 ) -> tuple[dict[CellRef, CellValue], frozenset[CellRef]]:
-    """Finds the cells whose believed value is wrong, and computes the right one.
+    """Finds the cells for which a wrong value was taken, and computes the right one.
 
     Cells that read such a cell are computed here as well, whatever their formula is.
 
@@ -580,7 +614,7 @@ def corrected_values(
         workbook: an open workbook.
         index: its formulas.
         cells: formula cells.
-        believed: formula cell -> the value that is already known, such as an engine's.
+        taken: formula cell -> the value that is already known, such as an engine's.
         walk: all formula cells that these depend on; None if they are not known.
         suspects: whether a cell is tried even if none of its functions converts anything.
         rounded: cells of which only the last digits are in doubt.
@@ -588,17 +622,17 @@ def corrected_values(
     Returns:
         Cell -> the right value, and the cells that read one of these but cannot be computed here.
     """
-    tried = own_values(workbook, index, cells, believed, suspects=suspects)
-    corrected = {ref: value for ref, value in tried.items() if _is_other(believed.get(ref), value)}
-    own = OwnValues(workbook, index, believed)
+    tried = own_values(workbook, index, cells, taken, suspects=suspects)
+    corrected = {ref: value for ref, value in tried.items() if _is_other(taken.get(ref), value)}
+    own = OwnValues(workbook, index, taken)
     for ref in sorted(rounded - corrected.keys()):
         with contextlib.suppress(UnsureError, WorkbookError):
             exact = own.any_value(ref, cells[ref])
-            if same_value(believed[ref], exact) and _is_other(believed[ref], exact):
+            if same_value(taken[ref], exact) and _is_other(taken[ref], exact):
                 corrected[ref] = exact
     if not corrected or walk is None:
         return corrected, frozenset()
-    corrections = _Corrections(OwnValues(workbook, index, believed), believed)
+    corrections = _Corrections(OwnValues(workbook, index, taken), taken)
     for ref, value in corrected.items():
         corrections.add(ref, value)
     for step in walk.steps:
@@ -612,16 +646,16 @@ class _Corrections:
 
     Args:
         own: computes cells here.
-        believed: formula cell -> the value that is already known, such as an engine's.
+        taken: formula cell -> the value that is already known, such as an engine's.
 
     Attributes:
         values: corrected cell -> its value.
         stale: cells that read a corrected cell but cannot be computed here.
     """
 
-    def __init__(self, own: OwnValues, believed: Mapping[CellRef, CellValue]) -> None:
+    def __init__(self, own: OwnValues, taken: Mapping[CellRef, CellValue]) -> None:
         self._own = own
-        self._believed = believed
+        self._taken = taken
         self._changed = Overruled()
         self.values: dict[CellRef, CellValue] = {}
         self.stale: set[CellRef] = set()
@@ -630,7 +664,7 @@ class _Corrections:
         """Records the corrected value of a cell."""
         self.values[ref] = value
         self._own.correct(ref, plain_scalar(value))
-        before = self._believed.get(ref)
+        before = self._taken.get(ref)
         only_digits = before is not None and same_value(before, value)
         self._changed.add(_DIGITS if only_digits else JUDGE, ref)
 
@@ -654,12 +688,12 @@ class _Corrections:
                     self.stale.add(step.ref)
                     self._changed.add(JUDGE, step.ref)
                 return
-            if _is_other(self._believed.get(step.ref), value):
+            if _is_other(self._taken.get(step.ref), value):
                 self.add(step.ref, value)
 
 
 _DIGITS = "digits"
-"""Used in place of an engine, for cells whose believed value differs only in its last digits."""
+"""Used like the name of an engine, for cells whose value was wrong only in its last digits."""
 
 
 def _is_other(before: CellValue, value: CellValue) -> bool:

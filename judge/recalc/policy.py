@@ -23,7 +23,7 @@ from judge.formulas.references import references
 from judge.formulas.traits import traits
 from judge.recalc.asking import Question
 from judge.recalc.cache import ResultCache
-from judge.recalc.cascade import Cascade, CascadeResult, Heard
+from judge.recalc.cascade import Cascade, CascadeResult, CellVotes
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
@@ -350,7 +350,7 @@ class Recalculator:
             return Explanation(ref, formula, value, (), why)
         (cell,) = cells
         if not self._engines:
-            why = _NOBODY + self._install_hint()
+            why = _NO_ENGINE + self._install_hint()
             return Explanation(ref, cell.source.formula, None, (), why)
         prepared = self._prepared(workbook, cells)
         answer = self._cascade.explain(prepared.question, ref)
@@ -363,9 +363,9 @@ class Recalculator:
         value = _finished(answer.value, cell, date_1904=workbook.facts.date_1904)
         return replace(answer, value=value, notes=(*prepared.notes, *answer.notes))
 
-    def hear(
+    def votes(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
-    ) -> dict[CellRef, Heard]:
+    ) -> dict[CellRef, CellVotes]:
         """The answers of every engine except the slow one for the formula cells of some ranges.
 
         Raises:
@@ -385,9 +385,9 @@ class Recalculator:
         }
         return {
             ref: replace(
-                heard, typed={name: finished[ref](word) for name, word in heard.words.items()}
+                answers, typed={name: finished[ref](vote) for name, vote in answers.votes.items()}
             )
-            for ref, heard in self._cascade.hear(question).items()
+            for ref, answers in self._cascade.all_votes(question).items()
         }
 
     def _compute(
@@ -398,7 +398,7 @@ class Recalculator:
         left = prepared.question.requested - prepared.known.keys()
         outcome = CascadeResult()
         if left:
-            outcome = _nobody(left)
+            outcome = _without_engines(left)
             if self._engines:
                 outcome = self._cascade.compute(replace(prepared.question, wanted=left))
         wanted = {cell.ref: cell for cell in cells}
@@ -433,7 +433,7 @@ class Recalculator:
         own: Mapping[CellRef, CellValue],
         outcome: CascadeResult,
     ) -> tuple[dict[CellRef, CellValue], frozenset[CellRef]]:
-        """Corrects cells here, from the values that are believed now.
+        """Corrects cells here, computing from the values that were taken so far.
 
         Returns:
             Cell -> the right value, and the cells that read one of these and have to be computed
@@ -442,13 +442,13 @@ class Recalculator:
         if not self._computes_itself:
             return {}, frozenset()
         results = {**own, **outcome.values}
-        believed = {ref: value for ref, value in results.items() if value is not None}
+        taken = {ref: value for ref, value in results.items() if value is not None}
 
         reads_logical = prepared.question.reads_logical
         sources = {cell.ref: cell.source for cell in cells}
 
         def is_suspect(ref: CellRef) -> bool:
-            if isinstance(believed.get(ref, _NO_VALUE), ErrorValue):
+            if isinstance(taken.get(ref, _NO_VALUE), ErrorValue):
                 return True
             formula = sources[ref].formula or ""
             return is_of_mixed_arrays(formula) or (
@@ -464,10 +464,10 @@ class Recalculator:
             workbook,
             prepared.index,
             left,
-            believed,
+            taken,
             prepared.question.dependencies.walk,
             suspects=is_suspect,
-            rounded={ref for ref in outcome.office_alone if isinstance(believed[ref], float)},
+            rounded={ref for ref in outcome.office_alone if isinstance(taken[ref], float)},
         )
 
     def _asked_again(
@@ -656,8 +656,8 @@ def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
     }
 
 
-def _nobody(cells: Iterable[CellRef]) -> CascadeResult:
-    return CascadeResult(failed=dict.fromkeys(cells, _NOBODY))
+def _without_engines(cells: Iterable[CellRef]) -> CascadeResult:
+    return CascadeResult(failed=dict.fromkeys(cells, _NO_ENGINE))
 
 
 def _is_alone(cell: WantedCell) -> bool:
@@ -711,7 +711,7 @@ _SHOWS_FORMULAS = frozenset(("FORMULATEXT", "ISFORMULA"))
 
 _READING_FORMULAS = _SHOWS_FORMULAS | SUBTOTALS
 
-_NOBODY = "no calculation engine is available"
+_NO_ENGINE = "no calculation engine is available"
 
 
 def _prefixed(name: str) -> str:

@@ -426,7 +426,7 @@ _LOGICAL = re.compile(rb"""\bt\s*=\s*["']b["']""")
 
 
 class Spills:
-    """Knows where formulas may spill to: below and to the right of dynamic array formulas.
+    """Says where formulas may spill to: below and to the right of dynamic array formulas.
 
     Only formulas whose stated range is their own cell count, as libraries write them; Excel finds
     out on loading how many cells they fill.
@@ -487,7 +487,8 @@ def _spilling(xml: bytes) -> Sequence[tuple[int, int, bool, bool]]:
 
 
 MAX_SPILLING = 1000
-"""If more formulas of a sheet may spill, every cell below and to the right of them counts."""
+"""If more formulas than this may spill on a sheet, they count as spilling to every cell below and
+to the right of the topmost and leftmost of them."""
 
 _FILLED_CELL = re.compile(rb"""<c r="([A-Z]{1,3}\d{1,7})"[^<>]*+(?<!/)>""")
 _SPILLING = re.compile(

@@ -67,7 +67,7 @@ class Support:
         self._spilled: AbstractSet[CellRef] | None = None
 
     def sure(self) -> AbstractSet[CellRef]:
-        """The cells in which the pair is believed if it agrees.
+        """The cells in which the pair's value is taken if the two engines agree.
 
         Everything that such a cell depends on is known: only functions for which the pair was
         always right when it agreed, without names, arrays and text beyond ASCII.
@@ -234,7 +234,7 @@ def _passed_on(
 
 
 class _FreeCells:
-    """The cells that are known not to be marked, while a walk is repeated step by step.
+    """Records which cells are known not to be marked while a walk is repeated step by step.
 
     A formula cell that is not free when a later step reads it is marked already, or is part of a
     circular reference and will be marked. So each rectangle is searched only once.
@@ -249,9 +249,9 @@ class _FreeCells:
 
     def add(self, ref: CellRef) -> None:
         """Records that a cell is free."""
-        place = self._index.place(ref)
-        if place is not None:
-            self._free[ref.sheet, ref.column][place] = place + 1
+        index = self._index.index_in_column(ref)
+        if index is not None:
+            self._free[ref.sheet, ref.column][index] = index + 1
 
     def cover(self, home: str, reference: Reference) -> bool:
         """Whether every cell of a rectangle is free."""

@@ -23,7 +23,7 @@ MIN_EVIDENCE = 3
 """How many cells with different formulas a record needs before its figures are meaningful."""
 
 SURE = 0.995
-"""Smallest share of right cells with which the pair is believed without LibreOffice."""
+"""Smallest share of right cells with which the pair's value is taken without LibreOffice."""
 
 MOSTLY_SURE = 0.95
 """Smallest share of right cells over all shapes of a function, even if one shape is sure."""
@@ -105,7 +105,7 @@ class TrustTable:
         self._least: dict[tuple[str, tuple[Call, ...], bool], float] = {}
 
     def pair_is_sure(self, calls: Iterable[Call]) -> bool:
-        """Whether IronCalc and formualizer can be believed without LibreOffice if they agree.
+        """Whether a value on which IronCalc and formualizer agree is taken without LibreOffice.
 
         Args:
             calls: all calls in a formula.

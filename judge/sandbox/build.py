@@ -78,7 +78,7 @@ class Builder(ABC):
             SandboxError: a step failed.
         """
         del report
-        return str(root.shown)
+        return str(root.content)
 
     @abstractmethod
     def build_debian(

@@ -42,7 +42,7 @@ class ByteStream(Protocol):
         """Receives exactly ``size`` bytes, or raises StreamEndedError or TimeoutError."""
         ...
 
-    def complaint(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of the text that the program inside wrote to standard error."""
         ...
 
@@ -127,7 +127,7 @@ class WardenLink:
         with self._translated_errors():
             header, blobs = frames.unpack(receive_frame(self._stream, deadline))
         if "failed" in header:
-            raise SandboxError(f"the warden failed: {header['failed']}{self._complaint()}")
+            raise SandboxError(f"the warden failed: {header['failed']}{self._stderr_suffix()}")
         return header, blobs
 
     def _send(self, data: bytes, deadline: float) -> None:
@@ -140,14 +140,14 @@ class WardenLink:
         try:
             yield
         except StreamEndedError as error:
-            raise SandboxGoneError(f"the sandbox disappeared{self._complaint()}") from error
+            raise SandboxGoneError(f"the sandbox disappeared{self._stderr_suffix()}") from error
         except TimeoutError as error:
-            raise SandboxError(f"the sandbox does not answer{self._complaint()}") from error
+            raise SandboxError(f"the sandbox does not answer{self._stderr_suffix()}") from error
         except frames.ProtocolError as error:
             raise SandboxError(f"the warden sent an invalid message: {error}") from error
 
-    def _complaint(self) -> str:
-        text = self._stream.complaint().strip()
+    def _stderr_suffix(self) -> str:
+        text = self._stream.stderr_tail().strip()
         return f"\n{text}" if text else ""
 
 
@@ -208,9 +208,9 @@ class FrameChannel:
             self.close()
             raise TimeoutError(f"no answer from the service in {timeout_s:g} s") from None
         except (StreamEndedError, frames.ProtocolError) as error:
-            complaint = self._stream.complaint().strip()
+            stderr = self._stream.stderr_tail().strip()
             self.close()
-            raise SandboxError(f"the service ended: {error} {complaint}".strip()) from error
+            raise SandboxError(f"the service ended: {error} {stderr}".strip()) from error
 
     def close(self) -> None:
         """Ends the service."""
@@ -232,39 +232,39 @@ def start_service(stream: ByteStream, config: dict[str, Any], *, entry: str = "s
     try:
         stream.send(boot_frame(entry, config), _after(_BOOT_S))
     except (StreamEndedError, TimeoutError) as error:
-        raise SandboxError(f"the service did not start: {stream.complaint().strip()}") from error
+        raise SandboxError(f"the service did not start: {stream.stderr_tail().strip()}") from error
 
 
 # -- streams --------------------------------------------------------------------------------------
 
 _CHUNK_BYTES = 1 << 18
-_COMPLAINT_BYTES = 4096
+_STDERR_TAIL_BYTES = 4096
 
 
 class PipeStream:
     """Pipes to a process inside a sandbox.
 
     Args:
-        to: descriptor of its standard input.
-        back: descriptor of its standard output.
-        complaints: descriptor of its standard error, of which the end is kept.
+        stdin: descriptor of its standard input.
+        stdout: descriptor of its standard output.
+        stderr: descriptor of its standard error, of which the end is kept.
     """
 
-    def __init__(self, to: int, back: int, complaints: int) -> None:
-        self._to = to
-        self._back = back
-        self._complaints = complaints
+    def __init__(self, stdin: int, stdout: int, stderr: int) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+        self._stderr = stderr
         self._tail = b""
-        for fd in (to, back, complaints):
+        for fd in (stdin, stdout, stderr):
             os.set_blocking(fd, False)
 
     def send(self, data: bytes, deadline: float) -> None:
         """Sends everything."""
         view = memoryview(data)
         while view:
-            self._await(self._to, select.POLLOUT, deadline)
+            self._await(self._stdin, select.POLLOUT, deadline)
             try:
-                view = view[os.write(self._to, view[:_CHUNK_BYTES]) :]
+                view = view[os.write(self._stdin, view[:_CHUNK_BYTES]) :]
             except BlockingIOError:
                 continue
             except OSError as error:
@@ -274,9 +274,9 @@ class PipeStream:
         """Receives exactly ``size`` bytes."""
         chunks = []
         while size:
-            self._await(self._back, select.POLLIN, deadline)
+            self._await(self._stdout, select.POLLIN, deadline)
             try:
-                chunk = os.read(self._back, min(size, _CHUNK_BYTES))
+                chunk = os.read(self._stdout, min(size, _CHUNK_BYTES))
             except BlockingIOError:
                 continue
             except OSError as error:
@@ -287,15 +287,15 @@ class PipeStream:
             size -= len(chunk)
         return b"".join(chunks)
 
-    def complaint(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of its standard error."""
-        self._take_complaints()
+        self._read_stderr()
         return self._tail.decode(errors="replace")
 
     def _await(self, fd: int, event: int, deadline: float) -> None:
         poller = select.poll()
         poller.register(fd, event)
-        poller.register(self._complaints, select.POLLIN)
+        poller.register(self._stderr, select.POLLIN)
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -303,17 +303,17 @@ class PipeStream:
             for ready, _ in poller.poll(left * 1000):
                 if ready == fd:
                     return
-                if not self._take_complaints():
+                if not self._read_stderr():
                     poller.unregister(ready)
 
-    def _take_complaints(self) -> bool:
+    def _read_stderr(self) -> bool:
         """Reads what is available; False at the end of the stream."""
         with contextlib.suppress(BlockingIOError):
             while True:
-                chunk = os.read(self._complaints, _CHUNK_BYTES)
+                chunk = os.read(self._stderr, _CHUNK_BYTES)
                 if not chunk:
                     return False
-                self._tail = (self._tail + chunk)[-_COMPLAINT_BYTES:]
+                self._tail = (self._tail + chunk)[-_STDERR_TAIL_BYTES:]
         return True
 
 
@@ -351,7 +351,7 @@ class ContainerStream:
         del self._output[:size]
         return data
 
-    def complaint(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of its standard error."""
         with contextlib.suppress(StreamEndedError, TimeoutError):
             while True:
@@ -395,6 +395,6 @@ class ContainerStream:
             if received[position] == 1:
                 self._output += part
             else:
-                self._tail = (self._tail + part)[-_COMPLAINT_BYTES:]
+                self._tail = (self._tail + part)[-_STDERR_TAIL_BYTES:]
             position = end
         del received[:position]

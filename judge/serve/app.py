@@ -18,6 +18,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from sqlalchemy.exc import DataError
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -65,6 +66,8 @@ BODY_LIMITS = {
 }
 """Largest request body in bytes, by path; ``/v1/suites`` covers the revisions of every suite."""
 
+_TITLE = "judge serve"
+_DESCRIPTION = "Submit to suites of spreadsheet tasks; see docs/serve.md."
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -102,12 +105,24 @@ def _routes() -> tuple[list[BaseRoute], list[tuple[re.Pattern[str], AbstractSet[
     return together.routes, methods
 
 
+class _Application(FastAPI):
+    """An application that has its OpenAPI document, like its routes, from all of them."""
+
+    @staticmethod
+    @functools.cache
+    def openapi() -> dict[str, Any]:
+        routes, _ = _routes()
+        return get_openapi(
+            title=_TITLE, version=__version__, description=_DESCRIPTION, routes=routes
+        )
+
+
 def make_app(server: Server) -> FastAPI:
     """Makes the application of a server, without a dispatcher."""
-    app = FastAPI(
-        title="judge serve",
+    app = _Application(
+        title=_TITLE,
         version=__version__,
-        description="Submit to suites of spreadsheet tasks; see docs/serve.md.",
+        description=_DESCRIPTION,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,

@@ -95,7 +95,7 @@ def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
             faults.append(f"{DEFINITION}, line {line}: {error}")
             continue
         if task.id in tasks:
-            faults.append(f"{DEFINITION}, line {line}: id {task.id} is already used")
+            faults.append(f"{DEFINITION}, line {line} (id {task.id}): the id is already used")
         tasks.setdefault(task.id, task)
     return tuple(tasks.values()), tuple(faults)
 

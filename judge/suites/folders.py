@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from judge.errors import SubmissionError
 
@@ -34,10 +34,11 @@ class Boundary:
         """Whether a path is in the suite after its links are followed; it need not exist.
 
         Args:
-            path: a path below :attr:`root`, without ``..``.
+            path: any path; an absolute one outside :attr:`root`, or one that leaves it by ``..``
+                or by a link, is not in the suite.
         """
         # Resolving is slow: it is done once for each folder, and for links.
-        resolved = path if path.is_symlink() else path.parent
+        resolved = path if path.name == ".." or path.is_symlink() else path.parent
         if resolved not in self._is_inside:
             real = Path(os.path.realpath(resolved))
             self._is_inside[resolved] = real.is_relative_to(self.root)
@@ -49,6 +50,19 @@ class Boundary:
             return self.holds(path) and stat.S_ISREG(path.stat().st_mode)
         except (OSError, ValueError):
             return False
+
+
+def inner_path(text: str) -> PurePosixPath | None:
+    """The path that a suite names, relative to one of its folders.
+
+    Args:
+        text: the path, with ``/`` between the names.
+
+    Returns:
+        None if it is absolute, contains ``..`` or cannot be the name of a file.
+    """
+    path = PurePosixPath(text)
+    return None if path.is_absolute() or ".." in path.parts or "\0" in text else path
 
 
 def is_plain_name(name: str) -> bool:

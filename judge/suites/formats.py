@@ -34,8 +34,8 @@ class Row(NamedTuple):
         names: its :attr:`SuiteFormat.names`.
         definition: its :attr:`SuiteFormat.definition`.
         home: the module and the name of the format in it, or the format itself.
-        markers: paths below the folder, perhaps with ``*``; every suite of the format has at least
-            one of them. Empty if the definition is the only marker.
+        markers: paths below the folder, perhaps with ``*``. Only a folder that has one of them is
+            examined further. Empty if the definition is the only marker.
     """
 
     names: tuple[str, ...]
@@ -122,7 +122,8 @@ class Contents:
         notes: irregularities that were tolerated (a misnamed workbook, an unknown field), one line
             each, with the file.
         faults: everything that is wrong, one line each, with the file. A suite with faults is not
-            used.
+            used, unless the tasks to judge are named and have none: a fault of a single task
+            therefore contains ``(id ID)``, or the path of a file in a folder named after the task.
         tables: the tables of scores for reports on the suite, as in its paper.
         definitions: the files that define the tasks, unless it is only the file that
             :attr:`SuiteFormat.definition` names.

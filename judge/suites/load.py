@@ -35,8 +35,8 @@ def load_suite(source: Path | str, *, ids: Collection[str] = ()) -> Suite:
         source: a folder, a ``.tar.gz`` (unpacked once into the cache), the file that defines the
             suite (``dataset.json``, ``suite.json``), ``sample`` for the embedded suite, or the
             name of a fetched suite.
-        ids: the tasks that will be used; if none of them has a fault, the faults of other tasks
-            become notes, and those tasks are left out. None or empty for all tasks.
+        ids: the tasks that will be used; empty for all. If none of them has a fault, the faults of
+            other tasks become notes, and those tasks are left out.
 
     Raises:
         SuiteError: there is no suite, or it is broken; ``faults`` names each fault with its file.

@@ -108,7 +108,8 @@ def locate_suite(source: Path | str) -> Located:
         # A folder called "sample" that is not a suite: the user means the shipped suite.
         if str(source) in SHIPPED and format_of_folder(path) is None:
             return _in_folder(data_folder() / str(source), str(source))
-        # A folder of definitions leads to its suite, whatever other suites are in the same folder.
+        # A definition may be a folder. Naming it selects its suite, even if its parent folder is a
+        # suite of another format too.
         for row in format_rows():
             root = _root_of(path, row.definition)
             if root is not None:

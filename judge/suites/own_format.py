@@ -11,7 +11,7 @@ import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from judge.compare.files.options import NAME as METRICS
@@ -32,7 +32,7 @@ from judge.core.task import (
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import MalformedError, dump_json, json_type, parse_json, read_regular
 from judge.suites.fields import Fields, shown
-from judge.suites.folders import Boundary
+from judge.suites.folders import Boundary, inner_path
 from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths, SuiteFormat
 
 DEFINITION = "suite.json"
@@ -347,8 +347,8 @@ def _file(fields: Fields, boundary: Boundary) -> Path | None:
     text = fields.text("path")
     if not text.strip():
         return None
-    relative = PurePosixPath(text)
-    if relative.is_absolute() or ".." in relative.parts or "\\" in text or "\0" in text:
+    relative = inner_path(text)
+    if relative is None or "\\" in text:
         fields.fault(
             "path", f"must be relative to the suite, with '/' and without '..', not {shown(text)}"
         )

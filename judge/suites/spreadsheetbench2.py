@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from judge.compare.cells.options import CELL_RANGE, GROUPS
 from judge.core.task import (
@@ -22,7 +22,7 @@ from judge.core.task import (
 from judge.errors import SuiteError
 from judge.files.documents import BOM, MalformedError, parse_json, read_regular
 from judge.suites.fields import FieldError, Fields
-from judge.suites.folders import Boundary
+from judge.suites.folders import Boundary, inner_path
 from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths, SuiteFormat
 
 NAME = "spreadsheetbench-2"
@@ -266,8 +266,8 @@ def _id(fields: Fields) -> int | str:
 def _file(fields: Fields, name: str, category: str, boundary: Boundary) -> Path:
     """Reads a file name, which is relative to the folder of the category."""
     text = _text(fields, name)
-    relative = PurePosixPath(text.replace("\\", "/"))
-    if relative.is_absolute() or ".." in relative.parts or "\0" in text:
+    relative = inner_path(text.replace("\\", "/"))
+    if relative is None:
         raise fields.error(name, f"leaves the category: {text[:80]!r}")
     path = boundary.root / category / relative
     if not os.path.isfile(path):  # noqa: PTH113 - a name that cannot be one is none

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from judge.compare.cells.options import CELL_RANGE, POSITION_OPTIONS, range_spec
 from judge.core.task import CheckerSpec, Task, TestCase
 from judge.suites.fields import Fields, shown
+from judge.suites.folders import inner_path
 
 
 class InstructionType(enum.StrEnum):
@@ -163,10 +164,9 @@ def _folder(fields: Fields, raw_id: int | str | None) -> PurePosixPath | None:
     text = _optional_text(fields, "spreadsheet_path")
     if text is None:
         return PurePosixPath("spreadsheet", str(raw_id))
-    path = PurePosixPath(text.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts or "\0" in text:
+    path = inner_path(text.replace("\\", "/"))
+    if path is None:
         fields.fault("spreadsheet_path", f"leaves the suite: {text!r}")
-        return None
     return path
 
 

@@ -1,1 +1,1 @@
-"""What the sample suite is made of: one module for each task."""
+"""The contents of the sample suite: one module for each task."""

@@ -34,8 +34,8 @@ class Cached:
 class Book:
     """A workbook to be written.
 
-    Spreadsheet programs leave the values of formulas in the file; openpyxl cannot, so they are
-    put in when the package is written.
+    Spreadsheet programs store the values of formulas in the file. openpyxl cannot, so the values
+    are added when the package is written.
     """
 
     def __init__(self) -> None:
@@ -46,14 +46,14 @@ class Book:
         self._cached: dict[str, dict[str, Value]] = {}
 
     def sheet(self, name: str, widths: Sequence[int] = ()) -> Worksheet:
-        """Adds a sheet; ``widths`` are those of the first columns."""
+        """Adds a sheet; ``widths`` are the widths of its first columns."""
         sheet: Worksheet = self.workbook.create_sheet(name)
         for column, width in enumerate(widths, start=1):
             sheet.column_dimensions[get_column_letter(column)].width = width
         return sheet
 
     def put(self, sheet: Worksheet, row: int, column: int, value: Value | Cached) -> None:
-        """Writes one cell; None leaves it alone."""
+        """Writes one cell; None leaves the cell unchanged."""
         if value is None:
             return
         cell = sheet.cell(row, column)
@@ -63,7 +63,7 @@ class Book:
             return
         cell.value = value
         if isinstance(value, str) and value not in ERRORS:
-            # Text stays text, whatever it looks like.
+            # Text stays text, even if it looks like a number or a formula.
             cell.data_type = "s"
             if re.fullmatch(r"\s*[-+]?[\d.]+\s*", value):
                 cell.number_format = "@"
@@ -76,7 +76,7 @@ class Book:
         top: int = 1,
         left: int = 1,
     ) -> None:
-        """Writes rows of cells from a corner on."""
+        """Writes rows of cells; the upper left cell is at row ``top`` and column ``left``."""
         for row, values in enumerate(rows, start=top):
             for column, value in enumerate(values, start=left):
                 self.put(sheet, row, column, value)
@@ -90,16 +90,16 @@ class Book:
             sheet.cell(row, column).font = Font(bold=True)
 
     def fill(self, sheet: Worksheet, row: int, columns: Iterable[int], rgb: str) -> None:
-        """Colours cells of a row; ``rgb`` is ARGB in hexadecimal."""
+        """Colours cells of a row; ``rgb`` is an ARGB colour in hexadecimal."""
         for column in columns:
             sheet.cell(row, column).fill = PatternFill("solid", fgColor=rgb)
 
     def to_bytes(self) -> bytes:
-        """The package, with fixed times everywhere."""
+        """Returns the package; all times in it are fixed."""
         book = self.workbook
         book.properties.creator = "sheetjudge"
         book.properties.created = CREATED
-        # Nothing asks for a calculation on load: the cached values are what counts.
+        # The file does not request a calculation on load, so the cached values count.
         book.calculation = CalcProperties(calcId=191029, fullCalcOnLoad=False)
         raw = io.BytesIO()
         book.save(raw)
@@ -139,7 +139,7 @@ def _put_cached(sheet: bytes, cached: dict[str, Value]) -> bytes:
 
 
 def _cell_with(coordinate: str, value: Value) -> str:
-    """The replacement for a formula cell: attributes and formula are taken over."""
+    """Returns the replacement for a formula cell, which keeps its attributes and its formula."""
     kind = ""
     if isinstance(value, bool):
         kind, shown = ' t="b"', str(int(value))

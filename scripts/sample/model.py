@@ -19,9 +19,9 @@ OUTPUT_FOLDER = PurePosixPath("/mnt/data/output")
 
 @dataclass(frozen=True)
 class Answer:
-    """A submission: its text, with ``@INPUT@`` and ``@OUTPUT@`` for the paths that it is told.
+    """A submission: its text, in which ``@INPUT@`` and ``@OUTPUT@`` stand for the paths.
 
-    ``expected`` is one verdict code, or one for each case.
+    ``expected`` is one verdict code for all cases, or one for each case.
     """
 
     label: str
@@ -31,7 +31,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class SampleTask:
-    """A task: ``build`` gives the input and the gold of a case by its number."""
+    """A task: ``build`` takes the number of a case and returns its input and its gold."""
 
     id: int | str
     instruction_type: str
@@ -85,13 +85,13 @@ class SampleTask:
 def round_half_up(value: Decimal | int | str, digits: int) -> float:
     """Rounds as spreadsheets do.
 
-    A value that lies on the boundary is refused: binary floats decide such cases by chance, and a
-    task must not hang on it.
+    A value exactly half way between two results is refused: binary floats would round it up or down
+    by chance, and a task must not depend on that.
     """
     exact = Decimal(value)
     step = Decimal(1).scaleb(-digits)
     remainder = (exact / step) % 1
     if abs(abs(remainder) - Decimal("0.5")) < Decimal("0.0001"):
-        message = f"{exact} lies between two numbers of {digits} digits: choose other data"
+        message = f"{exact} is half way between two numbers with {digits} digits: choose other data"
         raise ValueError(message)
     return float(exact.quantize(step, rounding=ROUND_HALF_UP))

@@ -1,1 +1,1 @@
-"""What the sample of checklists is made of: a budget to complete, and a memo to write."""
+"""The contents of the checklist sample: a budget to complete, and a memo to write."""

@@ -1,4 +1,4 @@
-"""budget: totals as formulas, a growth rate, looks, and a sentence that explains the result."""
+"""Task budget: totals as formulas, a growth rate, formatting, and a sentence on the result."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ ITEMS: list[dict[str, Any]] = [
 
 
 def book(*, finished: bool) -> bytes:
-    """The input, or the gold."""
+    """Returns the input or the gold."""
     made = Book()
     sheet = made.sheet("Budget", (12, 10, 10, 10))
     made.rows(sheet, [("Item", 2023, 2024), *_LINES])
@@ -153,7 +153,7 @@ book.save("/mnt/data/output/1_{ID}_output.xlsx")
 
 
 def record() -> dict[str, Any]:
-    """The record of ``suite.json``."""
+    """Returns the task's record in ``suite.json``."""
     return {
         "id": ID,
         "instruction": " ".join(_INSTRUCTION.split()),
@@ -171,7 +171,7 @@ def record() -> dict[str, Any]:
 
 
 def lines() -> list[str]:
-    """The lines of ``submissions.jsonl``: a right answer, typed totals, and a wrong range."""
+    """Returns the lines of ``submissions.jsonl``: right, with typed totals, with a wrong range."""
     typed = _PROGRAM.replace('"=SUM(B2:B5)"', str(_TOTALS[0]))
     answers = [
         ("formulas", "AC", _PROGRAM),

@@ -1,4 +1,4 @@
-"""Tasks that are solved with mouse and keyboard: formulas, a sheet, a chart, one that cannot be."""
+"""Tasks for mouse and keyboard: formulas, a sheet, a chart, and one that cannot be solved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WEEKS = 8
 
 @dataclass(frozen=True)
 class DesktopTask:
-    """A task of one case.
+    """A task with one case.
 
     Attributes:
         id: its id.
@@ -40,14 +40,14 @@ class DesktopTask:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def files(self) -> dict[str, bytes]:
-        """Input and gold by name."""
+        """Returns input and gold by file name."""
         found = {f"1_{self.id}_input.xlsx": self.question()}
         if self.gold is not None:
             found[f"1_{self.id}_answer.xlsx"] = self.gold()
         return found
 
     def record(self) -> dict[str, Any]:
-        """The record of ``suite.json``."""
+        """Returns the task's record in ``suite.json``."""
         place = f"files/{self.id}"
         if self.gold is None:
             checker = {"name": "metrics", "options": {"metrics": [{"func": "infeasible"}]}}
@@ -140,7 +140,7 @@ TASKS = (
             pair("sheet_data", "Summary"),
             pair("style", "Summary", props=["font_bold", "merge"]),
         ],
-        options={"profile": "standard"},  # the published evaluator knows no merged cells
+        options={"profile": "standard"},  # the published evaluator does not support merged cells
     ),
     DesktopTask(
         id="chart",

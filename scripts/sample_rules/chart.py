@@ -1,4 +1,4 @@
-"""chart: a column chart with a series for each shop."""
+"""Task chart: a column chart with a series for each shop."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _drawn(case: int, chart: BarChart | LineChart, place: str) -> bytes:
 
 
 def build(case: int) -> tuple[bytes, bytes]:
-    """The input, and the gold."""
+    """Returns the input and the gold."""
     chart = BarChart()
     chart.type = "col"
     chart.y_axis.delete = chart.x_axis.delete = False
@@ -51,7 +51,7 @@ def build(case: int) -> tuple[bytes, bytes]:
 
 
 def finish(case: int) -> Finished:
-    """A chart of another size in another place; that of the last case has lines."""
+    """Returns an answer whose chart has another size and position and, in the last case, lines."""
     if case == 3:
         return Finished(_drawn(case, LineChart(), "B16"), "WA")
     chart = BarChart()

@@ -11,7 +11,7 @@ from sample.model import CASES, INPUT_FOLDER, OUTPUT_FOLDER, Answer
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished workbook of a case, and the verdict that it must get."""
+    """A finished workbook for a case, and the verdict that it must get."""
 
     data: bytes
     expected: str = "AC"
@@ -19,7 +19,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class RuleTask:
-    """A task: ``build`` gives the input and the gold of a case, ``finish`` a finished workbook."""
+    """A task: ``build`` returns input and gold of a case, ``finish`` a finished workbook."""
 
     id: str
     kind: str
@@ -30,7 +30,7 @@ class RuleTask:
     answers: tuple[Answer, ...]
 
     def files(self) -> dict[str, bytes]:
-        """Inputs and golds by name."""
+        """Returns inputs and golds by file name."""
         found = {}
         for case in CASES:
             for role, data in zip(("input", "answer"), self.build(case), strict=True):
@@ -38,7 +38,7 @@ class RuleTask:
         return found
 
     def record(self) -> dict[str, Any]:
-        """The record of ``suite.json``."""
+        """Returns the task's record in ``suite.json``."""
         place = f"files/{self.id}"
         return {
             "id": self.id,
@@ -57,7 +57,7 @@ class RuleTask:
         }
 
     def lines(self) -> list[dict[str, Any]]:
-        """The records of ``submissions.jsonl``."""
+        """Returns the records for ``submissions.jsonl``."""
         paths = {
             "@INPUT@": str(INPUT_FOLDER / f"1_{self.id}_input.xlsx"),
             "@OUTPUT@": str(OUTPUT_FOLDER / f"1_{self.id}_output.xlsx"),
@@ -77,12 +77,12 @@ class RuleTask:
 
 
 def pair(kind: str, sheet: str, **options: object) -> dict[str, object]:
-    """A rule about the same sheet of output and gold."""
+    """Returns a rule that compares the same sheet of output and gold."""
     return {"type": kind, "sheet_idx0": f"RN{sheet}", "sheet_idx1": f"EN{sheet}", **options}
 
 
 def changed(program: str, before: str, after: str) -> str:
-    """A program with a slip: one place of it says something else."""
+    """Returns a program with a mistake: one passage of it is replaced."""
     assert program.count(before) == 1, before
     return program.replace(before, after)
 

@@ -1,4 +1,4 @@
-"""pivot: orders by region and product, as a pivot table on a new sheet."""
+"""Task pivot: orders by region and product, as a pivot table on a new sheet."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def _summed(case: int, spec: PivotSpec) -> bytes:
 
 
 def build(case: int) -> tuple[bytes, bytes]:
-    """The input, and the gold."""
+    """Returns the input and the gold."""
     spec = PivotSpec("PivotTable1", "Orders", HEADINGS, _orders(case))
     return _book(case).to_bytes(), _summed(case, spec)
 
 
 def finish(case: int) -> Finished:
-    """A pivot table of another name in another place; that of the last case counts."""
+    """Returns an answer with another name and position; in the last case, it counts orders."""
     wrong = case == 3
     spec = PivotSpec(
         "Summary", "Orders", HEADINGS, _orders(case), top=5, left=2,

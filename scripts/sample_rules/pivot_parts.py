@@ -1,4 +1,4 @@
-"""Puts a pivot table into a package: its three parts, and what points to them."""
+"""Adds a pivot table to a package: its three parts, and the references to them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class PivotSpec:
-    """A pivot table of three columns: two of text, one of numbers that is summarised.
+    """A pivot table of three columns: two with text, and one with numbers that are summarised.
 
     Attributes:
         name: its name.
@@ -49,16 +49,16 @@ class PivotSpec:
     left: int = 1
 
     def items(self, field: int) -> list[str]:
-        """The items of a field, as they are shown."""
+        """Returns the items of a field in the order in which they are shown."""
         return sorted({str(row[field]) for row in self.rows})
 
     @property
     def caption(self) -> str:
-        """What its values are called."""
+        """The title of its values."""
         return f"{self.function.capitalize()} of {self.headings[2]}"
 
     def cells(self) -> list[list[str | int | None]]:
-        """What it shows."""
+        """Returns the cells that it shows."""
         down, across = self.items(self.row), self.items(self.column)
         table: list[list[str | int | None]] = [
             [self.caption, self.headings[self.column]],
@@ -81,7 +81,7 @@ class PivotSpec:
 
 
 def with_pivot(package: bytes, sheet_part: str, spec: PivotSpec) -> bytes:
-    """The package with a pivot table on the sheet of a part."""
+    """Returns the package with a pivot table on the sheet with a given part."""
     folder, _, name = sheet_part.rpartition("/")
     added = {
         _TABLE: _table(spec),

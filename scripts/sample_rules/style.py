@@ -1,4 +1,4 @@
-"""style: headings, and names of items that run short."""
+"""Task style: format headings, and the names of items that are running out."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def _short(case: int) -> set[int]:
 
 
 def build(case: int) -> tuple[bytes, bytes]:
-    """The input, and the gold."""
+    """Returns the input and the gold."""
     return _book(case).to_bytes(), _styled(case, _short(case))
 
 
 def finish(case: int) -> Finished:
-    """As in the gold; in the last case one name is missed."""
+    """Returns an answer like the gold; in the last case, one name is not formatted."""
     short = _short(case)
     if case == 3:
         return Finished(_styled(case, short - {max(short)}), "WA")

@@ -1,1 +1,1 @@
-"""What the sample of questions with typed answers is made of."""
+"""The contents of the sample of questions with typed answers."""

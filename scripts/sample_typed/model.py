@@ -27,7 +27,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Question:
-    """A question with the files that it is about."""
+    """A question with its files."""
 
     id: str
     kind: str
@@ -38,7 +38,7 @@ class Question:
     replies: tuple[Reply, ...] = field(default=())
 
     def record(self) -> dict[str, Any]:
-        """The record of ``suite.json``."""
+        """Returns the question's record in ``suite.json``."""
         has_picture = any(name.endswith(".png") for name in self.files)
         has_table = any(not name.endswith(".png") for name in self.files)
         schema = ", ".join(f'"{name}": ...' for name in self.variables)
@@ -69,7 +69,7 @@ class Question:
         }
 
     def lines(self) -> list[dict[str, Any]]:
-        """The records of ``answers.jsonl``."""
+        """Returns the records for ``answers.jsonl``."""
         return [
             {
                 "id": self.id,
@@ -83,12 +83,12 @@ class Question:
 
 
 def fenced(value: Mapping[str, object], before: str = "") -> str:
-    """A reply with the JSON of an answer in a fence."""
+    """Returns a reply with the answer as JSON in a fenced code block."""
     return f"{before}```json\n{json.dumps(value, ensure_ascii=False)}\n```"
 
 
 def csv_of(rows: list[list[object]]) -> bytes:
-    """Rows as CSV; no cell needs quotes."""
+    """Writes rows as CSV; no cell needs quotes."""
     return "".join(",".join(map(str, row)) + "\n" for row in rows).encode()
 
 

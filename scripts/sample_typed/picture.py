@@ -31,7 +31,7 @@ _MAX_STORED = 65_535
 
 
 class Picture:
-    """A picture of a few colours, white at first.
+    """A picture with a few colours, which is white at first.
 
     Args:
         width: in pixels; an even number.
@@ -48,7 +48,7 @@ class Picture:
             row[left : left + width] = bytes([_NUMBERS[colour]]) * width
 
     def write(self, left: int, top: int, digits: str, *, size: int, colour: str = "black") -> None:
-        """Writes digits, each three squares wide and five high.
+        """Draws digits, each three squares wide and five squares high.
 
         Args:
             left: where the first one begins.
@@ -65,7 +65,7 @@ class Picture:
                         self.fill(x, top + row * size, size, size, colour)
 
     def to_bytes(self) -> bytes:
-        """The picture as PNG: four bits a pixel, stored without compression."""
+        """Returns the picture as a PNG with four bits per pixel, stored without compression."""
         header = struct.pack(">IIBBBBB", self.width, self.height, 4, 3, 0, 0, 0)
         palette = b"".join(bytes(colour) for colour in COLOURS.values())
         pixels = b"".join(
@@ -81,7 +81,7 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 def _stored(data: bytes) -> bytes:
-    """A zlib stream (RFC 1950) of stored blocks: no two versions of zlib could differ in it."""
+    """Returns a zlib stream (RFC 1950) of stored blocks, the same with every version of zlib."""
     starts = range(0, len(data), _MAX_STORED)
     blocks = []
     for start in starts:

@@ -1,4 +1,4 @@
-"""The questions. Golds are computed here, in plain Python, from the data that the files hold."""
+"""The questions; golds are computed here, in plain Python, from the data in the files."""
 
 from __future__ import annotations
 
@@ -265,4 +265,4 @@ TABLE = {
         {"label": "Hard", "heading": "Difficulty", "division": "difficulty", "group": "hard"},
     ],
 }
-"""The table of scores that reports on the suite show."""
+"""The table of scores in reports on the suite."""

@@ -1,4 +1,4 @@
-"""A real Chromium, and pages that say what went wrong in them."""
+"""A real Chromium, and pages that report what went wrong in them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Watched:
-    """A page with what it complained of and what it asked for."""
+    """A page with its complaints and its requests."""
 
     page: Page
     problems: list[str] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def window(browser: Browser) -> Iterator[Page]:
-    """The page of all tests of a module: each one would start processes of its own."""
+    """The page that all tests of a module share; one for each test would start more processes."""
     context = browser.new_context()
     yield context.new_page()
     context.close()
@@ -65,7 +65,7 @@ FORGET = """() => {
 
 @pytest.fixture
 def watched(window: Page) -> Iterator[Watched]:
-    """A page of 1280 by 900, as new; at the end, nothing may have gone wrong in it."""
+    """A page of 1280 by 900 in its initial state; fails at the end if anything went wrong in it."""
     page, watched = window, Watched(window)
     page.set_viewport_size({"width": 1280, "height": 900})
     page.emulate_media(media="null", color_scheme="null")
@@ -105,7 +105,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def report_file(run_folder: Path) -> Path:
-    """Its report."""
+    """The report on that run."""
     path = run_folder / "report.html"
     path.write_text(report_html(run_folder), encoding="utf-8")
     return path

@@ -1,4 +1,4 @@
-"""Runs for the tests of reports: made-up suites, judged for real from scripted outputs."""
+"""Runs for tests of reports: made-up suites, really judged, with scripted outputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MIB = 1 << 20
 
 
 def workbook(cells: Cells, sheet: str = "Data") -> bytes:
-    """A workbook with one sheet."""
+    """Makes a workbook with one sheet."""
     book = openpyxl.Workbook()
     page = book.active
     assert page is not None
@@ -46,7 +46,7 @@ def workbook(cells: Cells, sheet: str = "Data") -> bytes:
 
 @dataclass(frozen=True)
 class MadeCase:
-    """A test case, and what the program left there; None for a program that fell over."""
+    """A test case, and the program's output; None if the program failed."""
 
     before: bytes
     gold: bytes
@@ -72,7 +72,7 @@ GOLD = {**NUMBERS, "B1": "double", "B2": 2, "B3": 4, "B4": 6}
 
 
 def case(output: Cells | None, *, gold: Cells = GOLD, stderr: str = "") -> MadeCase:
-    """A case on the numbers 1 to 3, with what was put beside them."""
+    """A case about the numbers 1 to 3, with the values written next to them."""
     left = None if output is None else workbook({**NUMBERS, **output})
     return MadeCase(workbook(NUMBERS), workbook(gold), left, stderr)
 
@@ -81,7 +81,7 @@ RIGHT = {"B2": 2, "B3": 4, "B4": 6}
 
 
 def few_tasks() -> list[MadeTask]:
-    """One task of each kind that a filter looks for."""
+    """Returns one task of each kind for which a filter searches."""
     wrong = {"B2": 2, "B3": 5, "B4": 6}
     return [
         MadeTask("10-1", [case(RIGHT), case(RIGHT), case(RIGHT)]),
@@ -146,7 +146,7 @@ def make_suite(root: Path, tasks: Sequence[MadeTask]) -> Path:
 def make_run(
     path: Path, suite_root: Path, tasks: Sequence[MadeTask], *, profile: str = "standard"
 ) -> Path:
-    """Judges what the tasks' programs left, as ``judge score`` would with formulas left alone."""
+    """Judges the outputs of the tasks' programs as ``judge score`` would, without engines."""
     suite = load_suite(str(suite_root))
     with RunDirectory(path) as store:
         store.replace_records(

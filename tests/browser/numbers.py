@@ -1,4 +1,4 @@
-"""Holds every number that a page shows against the document that it came from."""
+"""Compares every number on a page with the document from which it comes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LOOSE = """() => {
 
 
 def at(document: Any, pointer: str) -> Any:
-    """What stands at a JSON pointer."""
+    """Returns the value at a JSON pointer."""
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         document = document[int(name)] if isinstance(document, list) else document[name]
@@ -37,7 +37,7 @@ def at(document: Any, pointer: str) -> Any:
 
 
 def check_numbers(page: Page, document: Any) -> int:
-    """Every number that says where it comes from is the one that stands there.
+    """Checks that every number that names its source is equal to the number at that source.
 
     Returns:
         How many there are.
@@ -62,6 +62,6 @@ def check_numbers(page: Page, document: Any) -> int:
 
 
 def loose_numbers(page: Page) -> list[str]:
-    """Texts with digits that do not say where they come from."""
+    """Returns texts with digits that do not name their source."""
     found: list[str] = page.evaluate(_LOOSE)
     return found

@@ -1,4 +1,4 @@
-"""The annotator's page in a real browser: what is typed, what is shown, what is on the disk."""
+"""The annotator's page in a real browser: what is typed, what is shown, what is saved to disk."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ book.save("/mnt/data/output/1_7_output.xlsx")
 
 
 class Server:
-    """``judge annotate`` in a process of its own."""
+    """Runs ``judge annotate`` as a separate process."""
 
     def __init__(self, command: ForkedCommand, *arguments: object) -> None:
         self.process = command.start(
@@ -79,7 +79,7 @@ Scheme = Literal["light", "dark"]
 
 @pytest.fixture(scope="module")
 def able() -> None:
-    """Skips where the machine lacks the page's grid, or a sandbox for the engines."""
+    """Skips the test if the machine lacks the page's grid, or a sandbox for the engines."""
     try:
         check_grid()
     except UsageError as error:
@@ -102,7 +102,7 @@ def start(able: None, forked_command: ForkedCommand) -> Iterator[Start]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Callable[[Server], Page]]:
-    """Opens the page of a server; an error of its scripts fails the test."""
+    """Opens the page of a server; an error in its scripts fails the test."""
     errors: list[str] = []
     contexts = []
 
@@ -132,7 +132,7 @@ OpenPage = Callable[..., Page]
 
 
 def programs(folder: Path, **codes: str) -> list[object]:
-    """Solutions of the small suite's task, as options."""
+    """Returns solutions for the small suite's task, as command-line options."""
     options: list[object] = []
     for name, code in codes.items():
         path = folder / f"{name}.py"
@@ -143,7 +143,7 @@ def programs(folder: Path, **codes: str) -> list[object]:
 
 @pytest.fixture
 def references(tmp_path: Path) -> list[object]:
-    """Two that are right."""
+    """Returns two right solutions."""
     return programs(tmp_path, twice="value * 2", sum="value + value")
 
 
@@ -463,11 +463,11 @@ CONTRAST = """(selector) => {
     .sort((a, b) => a - b);
   return { ratio: (high + 0.05) / (low + 0.05), ground: ground.slice(0, 3) };
 }"""
-"""How well text can be told from what is behind it (WCAG 2.1, 1.4.3), and what that is."""
+"""The contrast between text and its background (WCAG 2.1, 1.4.3), and the two colours."""
 
 
 def coloured(book: object) -> None:
-    """Cells whose letters, or whose background, have a colour of their own."""
+    """Returns the cells whose text or background has its own colour."""
     sheet = book.active  # type: ignore[attr-defined]
     sheet.title = "Sheet"
     sheet["A1"], sheet["A2"], sheet["A3"], sheet["A4"] = "plain", "ink", "fill", "both"
@@ -531,7 +531,9 @@ def test_a_case_is_made_on_a_telephone(
     assert values((suite / "spreadsheet/7/4_7_input.xlsx").read_bytes())[3, 1] == 50
 
 
-def test_what_stands_in_a_workbook_is_text(suite: Path, start: Start, open_page: OpenPage) -> None:
+def test_the_content_of_a_workbook_is_shown_as_text(
+    suite: Path, start: Start, open_page: OpenPage
+) -> None:
     hostile = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
 
     def fill(book: object) -> None:

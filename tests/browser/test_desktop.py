@@ -41,7 +41,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def window(browser: Browser) -> Iterator[Page]:
-    """A page for each test: scripts that one starts pages with would stay."""
+    """A separate page for each test, since scripts added to a page would stay there."""
     context = browser.new_context()
     yield context.new_page()
     context.close()
@@ -89,7 +89,7 @@ class Shown:
 
     @contextlib.contextmanager
     def doing(self) -> Iterator[None]:
-        """Something that changes the picture; it is waited for."""
+        """Does something that changes the picture, and waits for the change."""
         before = self.frame()
         yield
         assert wait_until(lambda: self.frame() != before)
@@ -112,7 +112,7 @@ class Shown:
         return False
 
     def click(self, x: int, y: int) -> None:
-        """Clicks on a place of the desktop, which the page shows smaller."""
+        """Clicks a position of the desktop, which the page shows at a smaller size."""
         box = self.page.locator("#screen").bounding_box()
         assert box is not None
         scale = box["width"] / WIDTH
@@ -144,7 +144,7 @@ def scripted(tmp_path: Path) -> Iterator[tuple[Setup, str]]:
     setup.session.close()
 
 
-def test_what_a_browser_hears_of_mouse_and_keyboard(
+def test_the_events_of_mouse_and_keyboard_in_a_browser(
     scripted: tuple[Setup, str], watched: Watched
 ) -> None:
     setup, address = scripted
@@ -206,7 +206,7 @@ def test_what_a_browser_hears_of_mouse_and_keyboard(
 def test_once_the_verdict_is_shown_the_page_asks_for_nothing_more(
     scripted: tuple[Setup, str], watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who sees it may end the server at once."""
+    """Anyone who sees the desktop may end the server at once."""
     setup, address = scripted
     page, is_seen = watched.page, threading.Event()
 
@@ -229,7 +229,7 @@ def test_once_the_verdict_is_shown_the_page_asks_for_nothing_more(
 def test_the_verdict_is_shown_once_no_request_is_under_way(
     scripted: tuple[Setup, str], watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The session is over a moment before the request that ended it has its answer."""
+    """The session ends just before the request that ended it is answered."""
     setup, address = scripted
     page, may_answer, finish = watched.page, threading.Event(), setup.session.finish
 

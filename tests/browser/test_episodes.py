@@ -1,4 +1,4 @@
-"""Desktop episodes in a real browser: turn by turn, with what mouse and keyboard did."""
+"""Desktop episodes in a real browser: turn by turn, with mouse and keyboard events."""
 
 from __future__ import annotations
 

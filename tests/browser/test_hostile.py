@@ -1,4 +1,4 @@
-"""Nothing that a solution, a model or a workbook wrote is ever more than text."""
+"""Anything that a solution, a model or a workbook wrote is displayed as text, never interpreted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXTS = [SCRIPT, IMAGE, ENDING, RIGHT_TO_LEFT, ZERO_WIDTH, LINK, CONTROL, LONG, 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report in which every text tries something."""
+    """A report in which every text attempts an attack."""
     root = tmp_path_factory.mktemp("hostile")
     sheet = "<b>Data"
     cells = {f"B{row}": text for row, text in enumerate(TEXTS, start=2)}

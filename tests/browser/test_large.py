@@ -1,4 +1,4 @@
-"""Large answers stay usable, and a report on 912 tasks stays small and opens at once."""
+"""Large answers stay usable; a report on 912 tasks stays small and opens immediately."""
 
 from __future__ import annotations
 

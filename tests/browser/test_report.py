@@ -376,7 +376,7 @@ def test_prints_and_follows_the_colour_scheme(watched: Watched, report_file: Pat
 
 
 def test_the_policy_lets_no_other_script_in(watched: Watched, report_file: Path) -> None:
-    """What an attacker who got markup into the page would try is refused by the browser."""
+    """The browser refuses whatever an attacker would try who got markup into the page."""
     page = watched.page
     page.goto(report_file.as_uri())
     with page.expect_console_message():  # the browser complains of just that

@@ -1,4 +1,4 @@
-"""Ten suspects decided by keyboard in a real browser; their corrections change the score."""
+"""Ten suspects are decided by keyboard in a real browser; the corrections change the score."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, ma
 pytestmark = pytest.mark.browser
 
 GOLD = book((("Name", "Amount"), ("Ann", 1), ("Bob", 7), ("Cyd", 3)))
-"""B3 is 7, the input's is 2: every output that keeps the input fails."""
+"""B3 is 7 in the gold and 2 in the input: every output that keeps the input's value fails."""
 TASKS = tuple(TaskSpec(str(number), cases=1, gold=GOLD) for number in range(1, 11))
 JUDGE = (sys.executable, "-c", "from judge.cli.main import main; main()")
 
@@ -96,7 +96,7 @@ def address(folder: Path) -> Iterator[str]:
 
 
 def decide(page: Page, key: str, reason: str, evidence: str = "", right: str = "") -> None:
-    """One suspect, by the keyboard only."""
+    """Decides one suspect with the keyboard alone."""
     page.keyboard.press(key)
     if right:  # f leads to the cells
         page.keyboard.type(right)
@@ -187,7 +187,7 @@ def test_ten_suspects_are_decided_by_keyboard(
 
 
 def _applied(folder: Path, forked_command: ForkedCommand) -> None:
-    """The corrections, as they are written, change the score as told."""
+    """The written corrections change the score as announced."""
     path = folder / "suspects.corrections.yaml"
     corrections = load_corrections(path)
     assert [(each.task, each.field) for each in corrections] == [
@@ -223,7 +223,7 @@ def _applied(folder: Path, forked_command: ForkedCommand) -> None:
 
 
 def _pictures(page: Page) -> None:
-    """Nothing is wider than the page, on a small one too; pictures where they are asked for."""
+    """Nothing is wider than the page, even a narrow one; pictures are taken if requested."""
     wanted = os.environ.get("JUDGE_PICTURES")
     for width in (390, 1280):
         page.set_viewport_size({"width": width, "height": 900})

@@ -1,4 +1,4 @@
-"""Pages of rules over whole workbooks: charts, pivot tables, swatches, and hostile texts."""
+"""Pages of rules about whole workbooks: charts, pivot tables, colour swatches, hostile texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HIDDEN = "safe\u202egpj.exe"
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report with one task for each kind of part, and one in which every text tries something."""
+    """A report with one task for each kind of part, and one task whose texts attempt attacks."""
     root = tmp_path_factory.mktemp("rules")
     few = few_rules()
     chosen = {name: few[name] for name in ("charts", "looks", "values", "filter")}

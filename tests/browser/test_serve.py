@@ -39,13 +39,13 @@ class Served:
     command: ForkedCommand
 
     def admin(self, *words: str) -> str:
-        """What a command of the administrator prints."""
+        """Returns what an administrator's command prints."""
         done = self.command.run(["serve", "admin", *words, "--data", str(self.data)])
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def sign_in(self, page: Page) -> None:
-        """Signs in as the operator, by a link."""
+        """Signs in as the operator, with a link."""
         code = re.search(r"code=(\S+)", self.admin("link", "operator"))
         assert code is not None
         page.goto(f"{self.address}/sign-in?code={code[1]}")
@@ -93,7 +93,7 @@ def submit(page: Page, served: Served, system: str, file: Path) -> None:
 
 
 def see_on_board(page: Page, served: Served, system: str) -> None:
-    """Opens the board until a system is on it: boards are renewed after submissions are judged."""
+    """Opens the board until it lists a system: boards are updated after submissions are judged."""
     deadline = time.monotonic() + START_S
     page.goto(f"{served.address}/boards/main")
     while not page.get_by_role("link", name=system).count():

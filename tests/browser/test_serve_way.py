@@ -1,4 +1,4 @@
-"""From a verdict to a corrected board in the browser, and every page of the way by eye and by key.
+"""From a verdict to a corrected board in the browser; every page is checked, also by keyboard.
 
 The server runs in this process, so that its webhooks can be sent to a receiver of the test: on its
 own it sends none to this machine.
@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 class Receiver:
-    """Takes what webhooks send, as a sender that posts nowhere."""
+    """Receives webhooks in place of a sender, and posts nothing."""
 
     def __init__(self) -> None:
         self.messages: list[tuple[Message, Any]] = []
@@ -53,14 +53,14 @@ class Receiver:
 
 
 class Online:
-    """A house with an address, a dispatcher that is asked, and people with browsers."""
+    """A server with an address, a dispatcher that runs on request, and people with browsers."""
 
     def __init__(self, house: House, address: str, suite: Path) -> None:
         self.house, self.address, self.suite = house, address, suite
         self.receiver = Receiver()
 
     def as_(self, page: Page, who: str) -> None:
-        """Signs somebody in, by a link, and everybody else out."""
+        """Signs one person in, with a link, and everyone else out."""
         page.context.clear_cookies()
         with self.house.server.database.writing(ACTOR) as transaction:
             code = create_sign_in(transaction, self.house.accounts[who])
@@ -69,7 +69,7 @@ class Online:
         expect(page.get_by_role("heading", name="Suites and boards")).to_be_visible()
 
     def work(self) -> None:
-        """What a dispatcher and the server's chores do."""
+        """Does the work of a dispatcher and the server's chores."""
         self.house.dispatch()
         with self.house.server.database.writing(ACTOR) as transaction:
             boards_of(self.house.server).renew(
@@ -115,7 +115,7 @@ def online(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Online]:
 
 
 def finished_workbooks(online: Online, place: Path, value: int) -> Path:
-    """An archive of the golds, with another value in one cell of one case."""
+    """An archive of the golds in which one cell of one case has a different value."""
     file = place / f"outputs-{value}.zip"
     with zipfile.ZipFile(file, "w") as archive:
         for gold in sorted(online.suite.rglob("*_answer.xlsx")):
@@ -131,7 +131,7 @@ def finished_workbooks(online: Online, place: Path, value: int) -> Path:
 
 
 def submit(page: Page, online: Online, file: Path, system: str) -> str:
-    """Hands a file in on the page, has it judged, and waits until the page shows it."""
+    """Submits a file on the page, has it judged, and waits until the page shows that."""
     page.get_by_role("link", name="Submit", exact=True).click()
     page.get_by_label("File:").set_input_files(file)
     page.get_by_label("System").fill(system)
@@ -143,7 +143,7 @@ def submit(page: Page, online: Online, file: Path, system: str) -> str:
 
 
 def decide(page: Page, online: Online, who: str) -> None:
-    """A reviewer finds what waits on the first page, looks at the case, and corrects the gold."""
+    """A reviewer finds the waiting dispute on the first page, examines the case, fixes the gold."""
     online.as_(page, who)
     page.get_by_role("link", name="1 disputed case to decide").click()
     page.get_by_role("link", name=TASK).click()
@@ -248,7 +248,7 @@ def test_from_a_verdict_to_a_corrected_board(
 
 
 def verify_result_of(page: Page, online: Online, submission: str, place: Path) -> dict[str, Any]:
-    """What the signed result of a submission says."""
+    """Returns the content of a submission's signed result."""
     file = place / "again.json"
     answer = page.request.get(f"{online.address}/v1/submissions/{submission}/result")
     file.write_bytes(answer.body())
@@ -278,7 +278,7 @@ PAGES = {
 
 
 VIEWS: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 320), ("dark", 1280))
-"""How every page is looked at: colours, and width in pixels."""
+"""Variants in which every page is checked: colours, and width in pixels."""
 
 
 @pytest.fixture(scope="module")
@@ -303,7 +303,7 @@ def furnished(online: Online) -> dict[str, str]:
 def test_every_page_is_accessible_wide_narrow_dark_and_by_key(
     watched: Watched, online: Online, furnished: dict[str, str], who: str
 ) -> None:
-    """axe without findings, light at 320 px and dark at 1280; no sideways scrolling; focus."""
+    """No axe findings, light at 320 px and dark at 1280; no sideways scrolling; visible focus."""
     page, axe = watched.page, Axe()
     if who != "visitor":
         online.as_(page, who)
@@ -342,7 +342,7 @@ FOCUS = """() => {
 
 
 def focus_faults(page: Page) -> list[str]:
-    """What is wrong with the way of Tab through a page: the skip link first, everything visible."""
+    """Lists faults of tabbing through a page: the skip link comes first, every stop is visible."""
     faults = []
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     for step in range(12):
@@ -360,7 +360,7 @@ def focus_faults(page: Page) -> list[str]:
 def test_without_script_the_way_is_the_same(
     watched: Watched, online: Online, furnished: dict[str, str], tmp_path: Path
 ) -> None:
-    """Submitting, watching, disputing and withdrawing by forms alone."""
+    """Submitting, watching, disputing and withdrawing work with forms alone, without scripts."""
     browser = watched.page.context.browser
     assert browser is not None
     context = browser.new_context(java_script_enabled=False)

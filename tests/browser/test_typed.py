@@ -1,4 +1,4 @@
-"""Pages of questions with pictures, tables and named values, and the table of a suite's paper."""
+"""Pages of questions with pictures, tables and named values, and the table from a suite's paper."""
 
 from __future__ import annotations
 

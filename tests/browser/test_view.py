@@ -1,4 +1,4 @@
-"""``judge view`` in a real browser, and over plain HTTP what a browser would not send."""
+"""``judge view`` in a real browser; also plain HTTP requests that no browser would send."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def results(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of two runs, and files that are none."""
+    """A folder with two runs, and files that are not runs."""
     folder = tmp_path_factory.mktemp("view") / "results"
     shutil.copytree(run_folder, folder / "strict run")
     suite = run_folder.parent.parent / "suite"
@@ -53,7 +53,7 @@ class Server:
     token: str
 
     def at(self, path: str, fragment: str = "") -> str:
-        """The address of a document."""
+        """Returns the address of a document."""
         return f"{self.base}{path}?token={self.token}{fragment}"
 
 
@@ -79,7 +79,7 @@ def server(results: Path) -> Iterator[Server]:
 def get(
     server: Server, path: str, *, host: str | None = None, method: str = "GET"
 ) -> tuple[int, str]:
-    """A raw request that shows the token both ways: the path goes out as it is."""
+    """Sends a raw request with the token in both ways; the path is sent unchanged."""
     place = urlsplit(server.base)
     connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=60)
     try:
@@ -121,7 +121,7 @@ def test_report_of_a_run(watched: Watched, server: Server, results: Path) -> Non
     assert json.loads(get(server, "/runs/strict%20run/report.json")[1]) == document
 
 
-def test_runs_held_against_each_other(watched: Watched, server: Server, results: Path) -> None:
+def test_runs_compared_with_each_other(watched: Watched, server: Server, results: Path) -> None:
     page = watched.page
     page.goto(server.at("/"))
     compare = page.get_by_role("button", name="Compare the chosen runs")
@@ -188,7 +188,7 @@ def test_progress_of_a_run_that_is_going(
 
 @pytest.mark.parametrize("host", ["attacker.example", "127.0.0.1.attacker.example", "0.0.0.0", ""])
 def test_other_hosts_get_nothing(server: Server, host: str) -> None:
-    """A foreign page that has its own name point at this machine reads nothing."""
+    """A foreign website whose name is made to point at this machine reads nothing."""
     status, text = get(server, "/", host=host or "localhost.attacker.example:80")
     assert status == 421
     assert "strict run" not in text
@@ -239,7 +239,7 @@ def test_headers(server: Server) -> None:
 def test_a_website_gets_nothing_out_of_a_browser(
     browser: Browser, server: Server, tmp_path: Path
 ) -> None:
-    """A foreign page asks in every way that it has, with the token or without."""
+    """A foreign page sends requests in every way that it can, with the token or without."""
     website = tmp_path / "website.html"
     website.write_text("<title>a website</title>", encoding="utf-8")
     context = browser.new_context()  # not a watched page: what is refused is complained of

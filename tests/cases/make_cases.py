@@ -51,7 +51,7 @@ class Case:
     differences: dict[str, str] = field(default_factory=dict)
 
     def record(self) -> dict[str, object]:
-        """The case as its YAML has it."""
+        """The case as it is written to its YAML file."""
         found: dict[str, object] = {"why": self.why, "at": self.at, "official": self.official}
         for name in ("others", "answer_sheet", "options", "style", "differences"):
             if getattr(self, name):
@@ -60,7 +60,7 @@ class Case:
 
 
 def book(tail: str = "", **cells: object) -> Book:
-    """A workbook of one sheet; a text that begins with ``<c`` is a cell's XML."""
+    """Makes a workbook with one sheet; a string that begins with ``<c`` is a cell's XML."""
     written = [
         value if isinstance(value, str) and value.startswith("<c ") else cell(reference, value)
         for reference, value in cells.items()
@@ -69,17 +69,17 @@ def book(tail: str = "", **cells: object) -> Book:
 
 
 def date(reference: str, serial: float, style: int = 1) -> str:
-    """A cell with a date (style 1), a time (2) or elapsed hours (3)."""
+    """Makes a cell with a date (style 1), a time (2) or elapsed hours (3)."""
     return f'<c r="{reference}" s="{style}"><v>{serial}</v></c>'
 
 
 def error(reference: str, code: str) -> str:
-    """A cell with an error."""
+    """Makes a cell with an error."""
     return f'<c r="{reference}" t="e"><v>{code}</v></c>'
 
 
 def formula(reference: str, text: str, value: object = None) -> str:
-    """A formula cell, with a cached value or without any."""
+    """Makes a formula cell, with or without a cached value."""
     return cell(reference, value, formula=text)
 
 
@@ -447,7 +447,7 @@ def formulas() -> Iterator[Case]:
 
 
 def options() -> Iterator[Case]:
-    """Options of the checker, and outputs that are none."""
+    """Options of the checker, and outputs that are not workbooks."""
     yield Case(
         "rows_in_another_order_ac",
         "Rows in any order, where the task says so.",
@@ -503,7 +503,7 @@ def cases() -> list[Case]:
 
 
 def files(case: Case) -> dict[str, bytes]:
-    """The files of a case by name."""
+    """Returns the files of a case by name."""
     actual = case.actual if isinstance(case.actual, bytes) else case.actual.to_bytes()
     text = yaml.safe_dump(case.record(), sort_keys=False, allow_unicode=True, width=95)
     return {

@@ -1,4 +1,4 @@
-"""The golden cases: the verdict stands in the folder's name."""
+"""The golden cases, each in a folder whose name ends in its verdict."""
 
 from __future__ import annotations
 

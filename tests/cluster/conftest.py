@@ -36,11 +36,11 @@ class Started:
     log: Path
 
     def said(self, word: str) -> list[str]:
-        """The lines in which it said a word."""
+        """Returns the output lines that contain some text."""
         return [line for line in self.log.read_text().splitlines() if word in line]
 
     def end(self) -> None:
-        """Ends it, and waits for that."""
+        """Ends the program, and waits for its end."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         self.process.wait(_LONG_S)
@@ -48,7 +48,7 @@ class Started:
 
 @dataclass
 class Machine:
-    """What starts schedulers, workers and clients, with certificates of their own."""
+    """Starts schedulers, workers and clients, with their own certificates."""
 
     folder: Path
     certificates: Path
@@ -57,7 +57,7 @@ class Machine:
     started: list[Started] = field(default_factory=list)
 
     def environment(self, **extra: str) -> dict[str, str]:
-        """That of a program of this cluster."""
+        """The environment for a program of this cluster."""
         return {**os.environ, "JUDGE_CLUSTER_CERTIFICATES": str(self.certificates), **extra}
 
     def start(self, *arguments: object, **extra: str) -> Started:
@@ -74,7 +74,7 @@ class Machine:
         return self.started[-1]
 
     def scheduler(self) -> str:
-        """Starts a scheduler, on a port that the system chooses; returns its address."""
+        """Starts a scheduler on a port that the system chooses; returns its address."""
         one = self.start("cluster", "scheduler", "--listen", "tls://127.0.0.1:0")
         wait_until(
             lambda: one.said("scheduler at") or one.process.poll() is not None, "a scheduler"
@@ -117,7 +117,7 @@ def machine(
 
 
 def processes(pids: Sequence[int] | None = None) -> dict[int, tuple[int, str]]:
-    """Processes that run: id -> parent and command line."""
+    """Maps the id of each running process to its parent and command line."""
     found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or (pids is not None and int(entry.name) not in pids):
@@ -133,12 +133,12 @@ def processes(pids: Sequence[int] | None = None) -> dict[int, tuple[int, str]]:
 
 
 def running(mark: str) -> list[int]:
-    """Processes whose command line ends with a mark that only one test uses."""
+    """Returns the processes whose command line ends with a mark that only one test uses."""
     return [pid for pid, (_, line) in processes().items() if line.strip().endswith(mark)]
 
 
 def ancestors(pid: int) -> list[int]:
-    """A process's parent, its parent, and so on."""
+    """Yields a process's parent, that parent's parent, and so on."""
     known, found = processes(), []
     while (above := known.get(pid, (0, ""))[0]) > 1:
         found.append(above)

@@ -1,4 +1,4 @@
-"""What a worker preloads that has been taken over: pickles that run code, and answers without end.
+"""Preloaded by a compromised worker: pickles that run code, and answers without end.
 
 Each worker has a way of its own, the next of :data:`WAYS` that no other has taken.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from judge.cluster import worker
 
 MARK = "JUDGE_TEST_MARK"
-"""Environment variable: how the files begin that show that code was run."""
+"""Environment variable with the prefix of files whose existence shows that code was run."""
 
 honest = getattr(worker, "honest", worker.answer)  # a preload may be loaded twice
 
@@ -22,7 +22,7 @@ MB = 1_000_000
 
 
 class Evil:
-    """Runs code where it is unpickled: makes a file that says what it was, and where."""
+    """Runs code when it is unpickled: makes a file that says which attack it was, and where."""
 
     def __init__(self, way: str) -> None:
         self.way = way
@@ -33,7 +33,7 @@ class Evil:
 
 
 class EvilError(Exception):
-    """Carries it, as the exception of a task."""
+    """Carries the attack as the exception of a task."""
 
 
 class EvilBytes(bytes):
@@ -44,7 +44,7 @@ class EvilBytes(bytes):
 
 
 class Compressed:
-    """Is short where it was sent, and long where it is read."""
+    """Short where it is sent, but long where it is read."""
 
 
 def _raise() -> object:
@@ -89,7 +89,7 @@ WAYS = {
 
 
 def _my_way() -> str:
-    """The first that no other worker has taken."""
+    """Takes the first attack that no other worker has taken."""
     for number, way in enumerate(WAYS):
         taken = Path(f"{os.environ[MARK]}way-{number}")
         try:
@@ -101,7 +101,7 @@ def _my_way() -> str:
 
 
 def answer(data: bytes) -> object:
-    """Greets honestly, and then does what its way is."""
+    """Greets honestly, then carries out its attack."""
     from distributed import get_worker  # noqa: PLC0415  needed where a worker runs, not by tests
 
     if data[:1] == b"H":
@@ -112,11 +112,11 @@ def answer(data: bytes) -> object:
 
 
 def install() -> None:
-    """Takes the worker over."""
+    """Takes over the worker."""
     worker.answer, worker.honest = answer, honest  # type: ignore[assignment,attr-defined]
 
 
 def dask_setup(worker: object) -> None:
-    """What Dask calls when it preloads this file."""
+    """Called by Dask when it preloads this file."""
     del worker
     install()

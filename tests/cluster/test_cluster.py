@@ -1,4 +1,4 @@
-"""Real workers: the same report as with threads, and what happens when something dies."""
+"""Real workers: the same report as with threads, and what happens if something dies."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_stored_outputs_are_judged_again_alike(machine: Machine, tmp_path: Path)
 
 
 def test_what_episodes_left_is_judged_alike(machine: Machine, tmp_path: Path) -> None:
-    """Workers get the files of a run that they cannot look into, and run nothing for it."""
+    """Workers that cannot access the run's folder receive its files, and run nothing for that."""
     suite = load_suite("sample-desktop")
     case = suite.task("profit").cases[0]
     with RunDirectory(tmp_path / "run") as store:

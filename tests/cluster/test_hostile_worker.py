@@ -1,4 +1,4 @@
-"""A worker that sends pickles: nothing of them is executed where the records are kept."""
+"""A worker sends pickles; none of them is executed where the records are kept."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def tell():
 atexit.register(tell)
 main(sys.argv[2:])
 """
-"""The command, which says how much memory it took."""
+"""Runs the command, and notes how much memory it used."""
 
 
 @pytest.mark.bubblewrap
 def test_hostile_workers_are_left_out_and_the_honest_one_judges(
     tmp_path: Path, figures: Callable[[str], None], forked_command: ForkedCommand
 ) -> None:
-    """Nothing that they send is executed or expanded; every case has its verdict."""
+    """Nothing that the workers send is executed or expanded; every case has its verdict."""
     with machine_in(tmp_path, forked_command) as machine:
         machine.scheduler()
         taken_over = {

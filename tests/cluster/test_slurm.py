@@ -1,4 +1,4 @@
-"""Workers that are submitted as jobs; ``sbatch`` is a script that starts them at once."""
+"""Workers that are submitted as jobs; ``sbatch`` is a script that starts them immediately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The backends that must conform. A new one is a line here, and one in ``ways``."""
+"""The backends that must conform. A new backend needs a line here, and one in ``ways``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from judge.sandbox.roots import ROOTS, SOLUTIONS
 from tests.conformance import ways
 
 JOBS = 1
-"""Places kept ready; a test that wants two at one time waits for the second."""
+"""Sandboxes kept ready; a test that needs two at a time waits for the second."""
 
 
 _ORDINARY = "65534"
 
 
 class _OrdinaryUser(BubblewrapSandbox):
-    """As a user without privileges has it: one id for warden and solution, no control groups.
+    """For a user without privileges: one id for warden and solution, no control groups.
 
     Where the tests themselves run as root, bubblewrap is started as another user, from a copy that
     this user may read.
@@ -56,7 +56,7 @@ class _OrdinaryUser(BubblewrapSandbox):
         self._root, self._bwrap = home / SOLUTIONS, str(wrapper)
 
     def _copy(self, root: str) -> Path:
-        """This user's copy of a root, made when it is first wanted."""
+        """This user's copy of a root, made when it is first needed."""
         assert self._folder is not None
         source, copy = ROOTS[root].folder, Path(self._folder.name, root)
         if source.exists() and not copy.exists():
@@ -85,7 +85,7 @@ BACKENDS: dict[str, Callable[[], Sandbox]] = {
 
 
 def open_or_skip(name: str) -> Sandbox:
-    """Opens a backend, or skips the test where it cannot be had."""
+    """Opens a backend, or skips the test if it is not available."""
     try:
         return BACKENDS[name]()
     except SandboxError as error:
@@ -117,7 +117,7 @@ def opened() -> Iterator[_Opened]:
 
 @pytest.fixture(params=[pytest.param(way, marks=ways.marks(way)) for way in ways.USUAL])
 def sandbox(request: pytest.FixtureRequest, opened: _Opened) -> Sandbox:
-    """Docker and bubblewrap as they are opened by default; ``ways.run_in`` names others."""
+    """Docker and bubblewrap as they are opened by default; ``ways.run_in`` names other ways."""
     return opened.get(request.param)
 
 

@@ -20,7 +20,7 @@ import time
 
 KEPT_BYTES = 1 << 16
 FIRST_TO_GO = ("sh", "-c", 'echo 1000 > /proc/self/oom_score_adj; unset PWD; exec "$@"', "sh")
-"""Where memory runs out, the kernel takes what was started before it takes this process."""
+"""If memory runs out, the kernel ends the started programs before this process."""
 ENVIRONMENT = {
     "HOME": "/home/user",
     "PATH": "/usr/bin:/bin",
@@ -51,7 +51,7 @@ def reap():
 
 
 def sweep(_):
-    """Ends every process but this one, and removes every file."""
+    """Ends all other processes, and removes every file."""
     counted = len(others())
     deadline = time.monotonic() + 100
     while others() and time.monotonic() < deadline:
@@ -72,7 +72,7 @@ def sweep(_):
 
 
 def run(request):
-    """Runs a program as an action is run: a process group of its own, no descriptor of ours."""
+    """Runs a program as an action is run: in its own process group, without our descriptors."""
     path = request.get("path", "/home/user/data/solution.py")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as file:
@@ -166,13 +166,13 @@ def collect(request):
 
 
 def look(_):
-    """What this process sees of itself and of all others."""
+    """Returns what this process can see of itself and of all others."""
     reap()
     return {"pid": os.getpid(), "others": len(others())}
 
 
 def descriptors(_):
-    """Inodes of what leads to the judge."""
+    """Returns the inodes of everything that leads to the judge."""
     ours = (sys.stdin.fileno(), sys.stdout.fileno(), 2)
     return {"inodes": [os.fstat(number).st_ino for number in ours]}
 

@@ -1,4 +1,4 @@
-"""A place of the root `desktop` for tests: runs programs in it as a model's actions are run."""
+"""The root `desktop` for tests: runs programs in it as a model's actions are run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ANSWER_S = 300
 
 @dataclass(frozen=True)
 class Ran:
-    """What a program did."""
+    """What a program printed and how it ended."""
 
     said: str
     code: int
@@ -39,7 +39,7 @@ class Ran:
 
 
 class Place:
-    """One running place."""
+    """A running instance of the root."""
 
     def __init__(self, sandbox: Sandbox, memory_bytes: int | None = None) -> None:
         text = resources.files("judge.sandbox.warden").joinpath("files.py").read_text("utf-8")
@@ -72,7 +72,7 @@ class Place:
 
 @contextlib.contextmanager
 def opened_place(sandbox: Sandbox, memory_bytes: int | None = None) -> Iterator[Place]:
-    """A place that is closed at the end; the test is skipped where the root is not built."""
+    """Opens an instance and closes it at the end; skips the test if the root is not built."""
     if not sandbox.has_root("desktop"):
         pytest.skip("no desktop root: judge sandbox build --desktop")
     with contextlib.closing(Place(sandbox, memory_bytes)) as place:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # ruff: noqa: C901, PTH101, PTH102, PTH103, PTH104, PTH106, PTH108, PTH110, PTH112, PTH120, PTH123, PTH208, PTH211, RET503, SIM105
 # mypy: ignore-errors
-"""An MCP server that misbehaves in the way that its argument names. Runs inside the sandbox."""
+"""An MCP server that misbehaves as its argument says. Runs inside the sandbox."""
 
 import contextlib
 import io
@@ -101,7 +101,7 @@ RAW = {
     + b",".join(b'"k%d":0' % n for n in range(150_000)) + b"}}",
     "link_to_etc": CONTENT + b'{"type":"resource_link","uri":"file:///etc/passwd"}]}}',
 }  # fmt: skip
-"""Mode -> what is sent in place of a result."""
+"""Mode -> what is sent instead of a result."""
 
 GREETINGS = {
     "greets_with_list": [],
@@ -230,7 +230,7 @@ def answer(number, text="said"):
 
 
 def behind_the_back():
-    """Has a process that nobody waits for put something else where the answer is."""
+    """Lets an orphaned process replace the answer with something else."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:

@@ -22,14 +22,14 @@ _SETTLED_S = 1.0
 
 @dataclass(frozen=True)
 class Process:
-    """A process; its number alone is given to another one soon, where many are started."""
+    """A process; its number alone is soon reused where many processes are started."""
 
     pid: int
     started: str
 
 
 def _fields(pid: int) -> list[str] | None:
-    """What the kernel says of a process from its state on; None where it is gone."""
+    """The fields of ``/proc/PID/stat`` from the state on; None if the process has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -37,7 +37,7 @@ def _fields(pid: int) -> list[str] | None:
 
 
 def descendants(root: int) -> set[Process]:
-    """All processes below one."""
+    """Returns all descendants of a process."""
     found, parents = {}, {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and (fields := _fields(int(folder.name))) is not None:
@@ -50,7 +50,7 @@ def descendants(root: int) -> set[Process]:
 
 
 def settled_descendants(root: int) -> set[Process]:
-    """All processes below one, once none has come or gone for a while.
+    """Returns all descendants of a process, once none has appeared or ended for a while.
 
     Other tests of this process have sandboxes open, which get places ready in the background.
     """
@@ -63,7 +63,7 @@ def settled_descendants(root: int) -> set[Process]:
 
 
 def containers_of(pid: int) -> list[str]:
-    """Containers whose label names that judge.
+    """Returns the containers whose label names this judge.
 
     Raises:
         SandboxError: the daemon does not answer; that says nothing of containers.
@@ -73,7 +73,7 @@ def containers_of(pid: int) -> list[str]:
 
 
 def started_containers_of(pid: int) -> list[str]:
-    """Those of them that run: one that a killed judge made and never started stays as it is."""
+    """Returns those that run; a container that a killed judge made but never started stays."""
     running = _containers()
     return [identity for identity in containers_of(pid) if identity in running]
 
@@ -94,7 +94,7 @@ def _containers(*, ended: bool = False) -> dict[str, str]:
 
 
 def alive(processes: set[Process]) -> set[Process]:
-    """Those of the processes that are more than zombies."""
+    """Returns those of the processes that are not just zombies."""
     return {
         process
         for process in processes
@@ -105,7 +105,7 @@ def alive(processes: set[Process]) -> set[Process]:
 
 
 def groups_of(pid: int) -> list[Path]:
-    """Control groups that that judge made."""
+    """Returns the control groups that this judge made."""
     tree = find_groups()
     homes = set(tree.homes.values()) if tree is not None else set()
     return [folder for home in homes for folder in home.glob(f"judge-{pid}-*")]

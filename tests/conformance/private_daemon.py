@@ -1,4 +1,4 @@
-"""A Docker daemon of the tests' own, to be killed without harm to anybody else's."""
+"""A Docker daemon for tests alone, which can be killed without harm to anyone else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _START_S = 120.0
 
 
 class PrivateDaemon:
-    """A daemon with a socket, a process and folders of its own.
+    """A daemon with its own socket, process and folders.
 
     Args:
         folder: where its data and its socket are.
@@ -36,7 +36,7 @@ class PrivateDaemon:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it, on what a former one left."""
+        """Starts the daemon, on the files that an earlier one left."""
         dockerd = shutil.which("dockerd", path=_PATH)
         if os.geteuid() != 0 or dockerd is None:
             pytest.skip("a Docker daemon can only be started by root, with dockerd installed")
@@ -68,11 +68,11 @@ class PrivateDaemon:
         pytest.fail(f"no daemon: {(self._folder / 'log').read_text()[-2000:]}")
 
     def client(self) -> docker.DockerClient:
-        """A client of it."""
+        """Returns a client of the daemon."""
         return docker.DockerClient(self.address, timeout=60)
 
     def bring_image(self) -> None:
-        """Brings the image for solutions over from the daemon that has it."""
+        """Copies the image for solutions from the daemon that has it."""
         there = docker.from_env(timeout=600)
         client = docker.DockerClient(self.address, timeout=600)
         with tempfile.TemporaryFile() as file:
@@ -82,13 +82,13 @@ class PrivateDaemon:
             client.images.load(file)
 
     def kill(self) -> None:
-        """Ends it as a crash would."""
+        """Ends the daemon as a crash would."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
 
     def stop(self) -> None:
-        """Ends it, all that it runs, and what a killed one left."""
+        """Ends the daemon, everything that it runs, and what a killed daemon left."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             self._process.wait(300)
@@ -100,7 +100,7 @@ class PrivateDaemon:
         assert wait_until(self._unmount), "its folder is in use"
 
     def _unmount(self) -> bool:
-        """Takes its mounts away; whether all are gone, which those just killed may delay."""
+        """Unmounts its mounts; False if some remain, as killed processes may delay that."""
         mounts = [line.split(" ")[1] for line in Path("/proc/mounts").read_text().splitlines()]
         own = [mount for mount in mounts if mount.startswith(f"{self._folder}/")]
         for mount in reversed(own):
@@ -108,7 +108,7 @@ class PrivateDaemon:
         return not own
 
     def running(self) -> set[int]:
-        """Processes of its containers' keepers, whichever daemon started them."""
+        """Returns the supervising processes of its containers, whichever daemon started them."""
         found = set()
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():

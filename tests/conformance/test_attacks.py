@@ -1,4 +1,4 @@
-"""Every attack gets its verdict on every backend, reaches nothing, and leaves nothing.
+"""Every attack gets its verdict on every backend, reaches nothing, and leaves nothing behind.
 
 Which ways of the backends run it stands in ``tests/conformance/ways.py``.
 """
@@ -70,7 +70,7 @@ def grade(session: SandboxSession, attack: Attack) -> tuple[Verdict, str, dict[s
 
 
 def control(after: Attack) -> Attack:
-    """A right solution for the very place of an attack, with time enough of its own."""
+    """A right solution in the same place as an attack, with ample time limits of its own."""
     limits = replace(after.limits, cpu_s=LIMITS.cpu_s, wall_s=LIMITS.wall_s)
     return Attack("control", "", Verdict.AC, CONTROL, limits, None, None, None, None)
 
@@ -87,7 +87,7 @@ def must_get_its_verdict(session: SandboxSession, attack: Attack) -> None:
 
 
 def runs() -> list[tuple[str, Attack]]:
-    """Which attack runs in which way, way by way."""
+    """Yields each attack with a way in which it is run, way by way."""
     return [
         (way, attack) for way in ways.WAYS for attack in ATTACKS if way in ways.ways_of(attack.name)
     ]
@@ -128,14 +128,14 @@ def test_attack(sandbox: Sandbox, attack: Attack) -> None:
 )
 @pytest.mark.parametrize("reason", ways.FURTHER[ways.SINGLE_USE])
 def test_attacks_that_share_a_container(sandbox: Sandbox, reason: str) -> None:
-    """One container serves those that are tried for the same reason."""
+    """Attacks that are run for the same reason share a container."""
     names = ways.FURTHER[ways.SINGLE_USE][reason].split()
     chosen = [attack for attack in ATTACKS if attack.name in names]
     must_be_withstood(sandbox, sorted(chosen, key=lambda each: each.limits.memory_bytes))
 
 
 def must_be_withstood(sandbox: Sandbox, attacks: Sequence[Attack]) -> None:
-    """As the cases of one submission; after each, the place still works and is as before."""
+    """Runs attacks as cases of one submission; after each, the sandbox still works, unchanged."""
     with sandbox.session() as session:
         for attack in attacks:
             must_get_its_verdict(session, attack)

@@ -1,4 +1,4 @@
-"""Attacks on a running desktop from within it: what they must not reach, what must outlive them.
+"""Attacks on a running desktop from inside: what they must not reach, what must survive them.
 
 The programs are in ``tests/submissions/desktop``. All share one desktop of each backend, beside
 which a neighbour runs; the one that ends it comes last.
@@ -46,7 +46,7 @@ End Sub</ooo:source-code></ooo:module></ooo:library-embedded></ooo:libraries></o
 
 @dataclass
 class Desktops:
-    """A desktop with LibreOffice that is attacked, and another one beside it."""
+    """A desktop with LibreOffice that is attacked, and another desktop next to it."""
 
     attacked: Place
     neighbour: Place
@@ -71,7 +71,7 @@ def desktops(request: pytest.FixtureRequest) -> Iterator[Desktops]:
 
 
 def attack(place: Place, name: str, **filled: object) -> Ran:
-    """Runs an attack as an action on the screen of a place, and checks that it got nowhere."""
+    """Runs an attack as an action on a desktop's screen, and checks that it reached nothing."""
     program = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     for mark, value in filled.items():
         program = program.replace(f"__{mark.upper()}__", repr(value))

@@ -1,4 +1,4 @@
-"""The attack corpus from within a desktop: what actions are made of is code.
+"""Runs the attack corpus inside a desktop, as actions.
 
 The place has nothing in it but the program that runs actions, so that every other process that an
 attack meets is that one: what it must not reach.
@@ -41,8 +41,8 @@ ELSEWHERE = (
     "leave_secret", "locks", "patch_collection", "poison_interpreter", "poison_modules",
     "poison_packages", "shadow_stdlib",
 )  # fmt: skip
-"""Attacks on what one interpreter leaves to the next, by way of a package that is not here: every
-action is an interpreter of its own."""
+"""Attacks on what one interpreter leaves to the next, through a package that is not installed here.
+They make no sense for actions, each of which has its own interpreter."""
 LEFT_OUT = ("workbook_", "look_for_")
 """What the reading of a workbook meets, and the counterparts of others, which test_desktop has."""
 ON_PROCESS_1 = (
@@ -71,7 +71,7 @@ ATTACKS = [
 
 
 class Reopened:
-    """A place for one attack after the other, opened anew after one that did not hold."""
+    """A desktop for one attack after the other, opened again if an attack succeeded."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -86,7 +86,7 @@ class Reopened:
 
     @contextlib.contextmanager
     def emptied(self) -> Iterator[Place]:
-        """The place, with neither processes nor files of the one before."""
+        """The desktop, without processes or files from the attack before."""
         place = self.get()
         try:
             yield place
@@ -119,7 +119,7 @@ def test_what_is_left_out_needs_a_package() -> None:
 
 
 def runs() -> list[tuple[str, Attack]]:
-    """Which attack runs in which way: all as usual, those on process 1 wherever it differs."""
+    """Yields which attack is run in which way: all in the usual one, those on process 1 in each."""
     usual = [(way, attack) for way in ways.USUAL for attack in ATTACKS]
     return usual + [
         (way, attack)

@@ -1,4 +1,4 @@
-"""Attacks on the driver of a running desktop, by what is done in it and by what is opened in it."""
+"""Attacks on the driver of a running desktop, by actions and by the file that is opened."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OWN = {
     *("Xvfb", "dbus-daemon", "openbox", "soffice.bin", "python3"),
     *("at-spi-bus-laun", "at-spi2-registr"),
 }
-"""Names of the processes of a desktop, as far as the kernel keeps them."""
+"""Names of the processes of a desktop, cut off as the kernel cuts them."""
 
 
 PROGRAMS = "/usr/lib/libreoffice/program"
@@ -76,7 +76,7 @@ def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="module")
 def listener() -> Iterator[socket.socket]:
-    """Hears whoever connects to this machine."""
+    """Accepts and records connections to this machine."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server
@@ -84,7 +84,7 @@ def listener() -> Iterator[socket.socket]:
 
 @pytest.fixture(scope="module")
 def book(listener: socket.socket) -> bytes:
-    """A workbook whose formulas start programs, and reach for files and the network."""
+    """A workbook whose formulas start programs, and access files and the network."""
     made = Workbook()
     sheet = made.active
     assert isinstance(sheet, Worksheet)
@@ -129,7 +129,7 @@ def test_the_driver_outlives_attacks_and_the_next_desktop_is_clean(
 
 
 def python_macro(text: str) -> bytes:
-    """A workbook with a macro in Python, bound to its opening."""
+    """A workbook with a Python macro that runs when the workbook is opened."""
     content = FLAT.replace("office:document ", "office:document-content ")
     content = content.replace("</office:document>", "</office:document-content>")
     entries = "".join(
@@ -172,7 +172,7 @@ def test_a_macro_that_opens_with_its_workbook_does_not_run(sandbox: Sandbox, nam
 
 
 def reached_nothing(desktop: SandboxDesktop, listener: socket.socket) -> None:
-    """What the formulas of the workbook did not do, even where all of them are permitted."""
+    """Checks that the workbook's formulas had no effect, even with everything permitted."""
     for name in ("Allow", "Yes", "OK"):
         for each in desktop.observe(screenshot=False).elements or ():
             if each.role.endswith("button") and each.name.startswith(name) and each.centre:
@@ -190,7 +190,7 @@ def reached_nothing(desktop: SandboxDesktop, listener: socket.socket) -> None:
 
 
 def driver_of(sandbox: Sandbox) -> int:
-    """The process of the driver, as this machine knows it."""
+    """The process of the driver, as seen from this machine."""
     below = {process.pid for process in descendants(os.getpid())}
     if sandbox.info.backend == "docker":
         with contextlib.closing(docker.APIClient(**kwargs_from_env())) as client:

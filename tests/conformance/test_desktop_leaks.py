@@ -1,4 +1,4 @@
-"""Whatever ends, and whoever is killed: a desktop leaves no process, group, container or file."""
+"""Whatever ends or is killed: a desktop leaves no process, group, container or file."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_killed_part_costs_its_own_desktop_and_the_next_is_clean(way: str) -> 
             assert place.ask("start")["open"]
 
 
-def test_a_killed_driver_is_our_failure_and_takes_its_desktop_along() -> None:
+def test_a_killed_driver_is_our_failure_and_ends_its_desktop() -> None:
     with contextlib.closing(open_or_skip("bubblewrap")) as sandbox:
         before = settled_descendants(os.getpid())
         with opened_place(sandbox) as place:

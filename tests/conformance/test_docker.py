@@ -1,4 +1,4 @@
-"""What only the Docker backend has: whether a container serves one submission or many."""
+"""Only for the Docker backend: whether a container serves one submission or many."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HELLO = RunRequest("print('ran')", {}, None)
 
 
 class WithoutNamespaces(DockerSandbox):
-    """On a host that lets no container make namespaces."""
+    """The same on a host that lets no container make namespaces."""
 
     tried = 0
 

@@ -1,4 +1,4 @@
-"""``judge doctor --attack`` on the machine at hand: every backend that it has holds."""
+"""``judge doctor --attack`` on this machine: every available backend withstands the attacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One workbook's calculation leaves nothing that another one meets, on every backend."""
+"""The calculation of one workbook leaves nothing for the next one, on every backend."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.conformance.ways import SERVICES, run_in
 from tests.unit.recalc.fakes import ALL, package, ref
 
 SERVICE_BYTES = 256 * MIB
-"""Half of it is the temporary folder's."""
+"""Half of this is the size of the temporary folder."""
 
 BOMB_BYTES = 45 * MIB
 BOMBS = 3
-"""One more than have room there at one time."""
+"""One more service than fit at a time."""
 assert (BOMBS - 1) * BOMB_BYTES < SERVICE_BYTES // 2 < BOMBS * BOMB_BYTES
 
 GOOD = package({"A1": "=SUM(B1:B2)", "B1": 1, "B2": 2})
@@ -51,7 +51,7 @@ tempfile.tempdir = "/tmp/nowhere"
 
 
 def crashing() -> bytes:
-    """A small file that brings IronCalc down, of 45 megabytes unpacked."""
+    """A small file, 45 megabytes when unpacked, that makes IronCalc crash."""
     book = package({"A1": "=" + "IF(1," * 3000 + "1" + ")" * 3000})
     source, target = zipfile.ZipFile(io.BytesIO(book)), io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
@@ -81,7 +81,7 @@ def test_a_service_has_bounded_room_wherever_it_can_write(sandbox: Sandbox) -> N
 
 
 class Opener:
-    """Opens services whose interpreter first does something else, one after the other."""
+    """Opens services, one after the other, whose interpreter first does something else."""
 
     def __init__(self, sandbox: Sandbox, *before: str) -> None:
         self._sandbox = sandbox

@@ -1,4 +1,4 @@
-"""A run that is killed in the middle goes on without loss, and nothing is judged twice."""
+"""A run that is killed halfway continues without loss, and nothing is judged twice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.conftest import REPOSITORY
 SAMPLES = REPOSITORY / "dataset" / "sample" / "submissions.jsonl"
 TASKS = ("1001", "1002", "1003")
 MOMENT_S = 1.5
-"""Long against the time between two looks at the records, on a busy machine too."""
+"""Long compared with the time between two checks of the records, even on a busy machine."""
 CASES = 3 * len(TASKS)
 INCOMPLETE = 11
 Record = dict[str, object]
@@ -36,7 +36,7 @@ Record = dict[str, object]
 
 @pytest.fixture
 def solutions(tmp_path: Path) -> Path:
-    """Accepted solutions that take a moment, so that a run can be met in its middle."""
+    """Accepted solutions that take a moment, so that a run can be interrupted halfway."""
     kept: dict[str, str] = {}
     for line in SAMPLES.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
@@ -52,7 +52,7 @@ def solutions(tmp_path: Path) -> Path:
 
 
 class Score:
-    """``judge score`` as a process, and what it has written so far."""
+    """``judge score`` as a process, and the records that it has written so far."""
 
     def __init__(self, solutions: Path, backend: str, **environment: str) -> None:
         self.run = solutions.parent / "run"
@@ -64,7 +64,7 @@ class Score:
         self._environment = {**os.environ, **environment}
 
     def start(self) -> subprocess.Popen[str]:
-        """Starts it."""
+        """Starts the command."""
         return subprocess.Popen(
             self._command,
             env=self._environment,
@@ -75,23 +75,23 @@ class Score:
         )
 
     def records(self) -> list[Record]:
-        """The whole lines of its records."""
+        """The complete lines of its records."""
         path = self.run / "cases.jsonl"
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
     def is_in_the_middle(self) -> bool:
-        """Whether some cases are judged and others not."""
+        """Whether some cases have been judged and others have not."""
         return len(self.records()) >= 2
 
 
 def judged(records: list[Record]) -> list[Record]:
-    """Records that say something of a solution."""
+    """The fields of records that describe a solution."""
     return [record for record in records if record["verdict"] != "JE"]
 
 
 def must_be_complete(score: Score, before: list[Record]) -> None:
-    """Every case was judged once, what was there has stayed, and no verdict is our fault."""
+    """Checks that every case was judged once, old records are unchanged, and no verdict is JE."""
     after = score.records()
     assert after[: len(before)] == before
     done = judged(after)

@@ -1,4 +1,4 @@
-"""After any end of the judge nothing of it stays: no container, no process, no control group."""
+"""However the judge ends, it leaves no container, no process and no control group."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ close makes no difference there."""
 
 
 def started(backend: str, ending: str) -> subprocess.Popen[bytes]:
-    """A judge that has programs running, and says when."""
+    """A judge that has programs running, and reports when."""
     return subprocess.Popen(
         [sys.executable, "-c", JUDGE.format(ending=ENDINGS[ending]), backend],
         stdin=subprocess.PIPE,
@@ -117,8 +117,8 @@ def test_nothing_stays(backend: str, ending: str) -> None:
 
 
 @pytest.mark.parametrize("backend", [pytest.param("docker", marks=marks("docker"))])
-def test_a_judge_that_is_killed_takes_nothing_of_another_along(backend: str) -> None:
-    """They share a daemon; what a third one clears away is that of the dead one alone."""
+def test_a_killed_judge_does_not_affect_another(backend: str) -> None:
+    """They share a daemon; a third judge removes only what belongs to the dead one."""
     open_or_skip(backend).close()
     dead, alive_still = judges = [started(backend, "killed"), started(backend, "closed")]
     for each in judges:

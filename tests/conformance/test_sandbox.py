@@ -1,4 +1,4 @@
-"""What every sandbox must do, whatever it is made of: one file, run for each backend.
+"""What every sandbox must do, however it works: one file, run for each backend.
 
 What a further way of a backend does otherwise is run there too; see ``tests/conformance/ways.py``.
 """
@@ -47,7 +47,7 @@ def run(
 
 
 @run_in(APART)
-def test_output_is_collected_from_the_told_path(session: SandboxSession) -> None:
+def test_output_is_collected_from_the_given_path(session: SandboxSession) -> None:
     result = run(session, f"open({OUTPUT!r}, 'wb').write(open({INPUT!r}, 'rb').read() * 2)")
     assert (result.status, result.output_status) == (RunStatus.OK, OutputStatus.COLLECTED)
     assert result.output == b"inputinput"
@@ -638,7 +638,7 @@ def test_a_run_leaves_nothing_for_the_next(session: SandboxSession) -> None:
 
 
 @run_in(APART)
-def test_a_very_deep_tree_is_no_burden(session: SandboxSession) -> None:
+def test_a_very_deep_tree_is_cleared(session: SandboxSession) -> None:
     program = """
     import os
     os.chdir("/tmp")

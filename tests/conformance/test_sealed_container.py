@@ -42,7 +42,7 @@ chmod -R a+rwX /found
 
 @dataclass(frozen=True)
 class Found:
-    """What the container left."""
+    """Returns the files that the container left."""
 
     folder: Path
 

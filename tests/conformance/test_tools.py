@@ -1,4 +1,4 @@
-"""Tools of agents inside the sandbox: state, limits, servers that misbehave, and golds."""
+"""Agents' tools inside the sandbox: state, limits, servers that misbehave, and golds."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def built() -> dict[str, BuiltServer]:
 
 @pytest.fixture
 def server(sandbox: Sandbox, built: dict[str, BuiltServer], tmp_path: Path) -> BuiltServer:
-    """The hostile server's root, made once for each backend."""
+    """The hostile server's root, which is made once for each backend."""
     backend = sandbox.info.backend
     if backend not in built:
         (tmp_path / "server.py").write_bytes(SERVER.read_bytes())
@@ -354,7 +354,7 @@ def test_wheels_are_installed_without_a_network_to_the_same_root_twice(
 def test_wheels_with_machine_code_are_installed_where_nothing_written_is_executable(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """Docker's /tmp is not: a package that imports machine code cannot be tried there."""
+    """Docker's /tmp is not executable, so a package with machine code cannot be tried there."""
     version = ".".join(sandbox.info.python.split(".")[:2])
     if sys.version.split(".")[:2] != version.split("."):
         pytest.skip(f"no machine code for Python {version} here")

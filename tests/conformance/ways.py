@@ -1,4 +1,4 @@
-"""Which way of which backend runs what, and why: the one place that says it.
+"""Defines which way of which backend runs what, and why; nothing else does.
 
 Docker and bubblewrap are each opened in several ways (``conftest.BACKENDS``). Everything runs on
 both as they are opened by default. A further way runs what it defends against differently; what it
@@ -31,9 +31,9 @@ namespaces and capabilities alone. Measured as in the sampled way."""
 WAYS = (*USUAL, SINGLE_USE, SAMPLED, ORDINARY_USER)
 
 APART = (*USUAL, SINGLE_USE, ORDINARY_USER)
-"""For what keeps cases, their files, and the warden apart from each other."""
+"""For attacks on what separates cases, their files and the warden from each other."""
 MEASURED = (*USUAL, SAMPLED)
-"""For what is measured and bounded while a case runs."""
+"""For what is measured and limited while a case runs."""
 SERVICES = (*USUAL, ORDINARY_USER)
 """For our own programs inside: a service starts in the same way whether a container serves once or
 often; without control groups it is measured by itself, as ordinary user as well as root."""
@@ -100,12 +100,12 @@ def ways_of(attack: str) -> tuple[str, ...]:
 
 
 def marks(way: str) -> pytest.MarkDecorator:
-    """The mark of what needs that way's backend."""
+    """Returns the pytest mark for tests that need the backend of a way."""
     mark: pytest.MarkDecorator = getattr(pytest.mark, way.partition("-")[0])
     return mark
 
 
 def run_in(ways: Iterable[str]) -> pytest.MarkDecorator:
-    """Has a test's ``sandbox`` opened in each of these ways, rather than the usual ones."""
+    """Opens a test's ``sandbox`` in each of these ways, instead of the usual ones."""
     params = [pytest.param(way, marks=marks(way)) for way in ways]
     return pytest.mark.parametrize("sandbox", params, indirect=True)

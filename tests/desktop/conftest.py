@@ -1,4 +1,4 @@
-"""Desktops for tests: bubblewrap's, since Docker's differ in nothing that is tested here."""
+"""Desktops for tests, with bubblewrap, since nothing tested here differs with Docker."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.desktops import require_desktop
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[SandboxDesktopHost]:
-    """Opens desktops; skips where there is no root for them."""
+    """Opens desktops; skips the test if there is no root for them."""
     require_desktop("bubblewrap")
     with contextlib.closing(open_sandbox("bubblewrap")) as sandbox:
         yield SandboxDesktopHost(sandbox)
 
 
 class Shared:
-    """A desktop that the tests of a file share; a new one follows one that broke.
+    """A desktop that the tests of a file share; if it breaks, it is replaced by a new one.
 
     So the others do not fail for the sake of the test in which it broke.
     """
@@ -32,7 +32,7 @@ class Shared:
         self._running: SandboxDesktop | None = None
 
     def running(self) -> SandboxDesktop:
-        """The desktop, which answers."""
+        """The desktop, which is known to respond."""
         if self._running is not None:
             try:
                 self._running.frame()

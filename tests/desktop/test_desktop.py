@@ -1,4 +1,4 @@
-"""One desktop: what it shows, what is done in it, what is saved, and how it ends."""
+"""A single desktop: what it shows, what is done in it, what is saved, and how it ends."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def run(desktop: SandboxDesktop, code: str) -> ActionOutcome:
 
 
 def cursor_of(elements: tuple[Element, ...]) -> str:
-    """The address in the name box."""
+    """Returns the address in the name box."""
     texts = (each.text for each in elements if each.role == "text")
     return next(text for text in texts if text)
 
@@ -92,7 +92,7 @@ def test_cells_are_where_the_tree_says(desktop: SandboxDesktop) -> None:
 
 
 def test_the_tree_that_settled_is_the_one_that_is_there(desktop: SandboxDesktop) -> None:
-    """What is shown after an action is what another reading finds."""
+    """The tree shown after an action is the one that another reading finds."""
     cell = cell_in(elements_of(desktop), "F12")
     run(desktop, f"pyautogui.click{cell.centre}")
     settled, again = desktop.observe(), desktop.observe()
@@ -174,7 +174,7 @@ def test_saving_asks_nothing(desktop: SandboxDesktop) -> None:
 
 @contextlib.contextmanager
 def busy_office() -> Iterator[threading.Event]:
-    """An office that does nothing for a while; the event is set when it goes on."""
+    """Stops the office for a while; the event is set when it continues."""
     office, went_on = process_named("soffice.bin"), threading.Event()
 
     def go_on() -> None:
@@ -283,7 +283,7 @@ def test_with_mouse_and_keyboard_alone_nothing_else_is_done(desktop: SandboxDesk
     assert cursor_of(elements_of(desktop)) == "F15"
 
 
-def test_what_is_no_action_is_refused(desktop: SandboxDesktop) -> None:
+def test_what_is_not_an_action_is_refused(desktop: SandboxDesktop) -> None:
     outcome = desktop.perform(Action(call={"action_type": "CLICK", "x": "a", "y": 1}))
     assert outcome.refused
     assert "needs numbers" in outcome.error
@@ -337,7 +337,7 @@ def test_marks_are_numbers_of_elements(desktop: SandboxDesktop) -> None:
     assert "P20" not in names  # an empty cell far from all content
 
 
-def test_what_is_no_file_is_not_collected(desktop: SandboxDesktop) -> None:
+def test_what_is_not_a_file_is_not_collected(desktop: SandboxDesktop) -> None:
     code = f"import os\nos.rename('{PATH}', '{PATH}.old')\nos.symlink('/etc/passwd', '{PATH}')"
     assert run(desktop, code).error == ""
     collected = desktop.collect()
@@ -354,6 +354,6 @@ def test_a_killed_office_is_the_desktop_s_fault(desktop: SandboxDesktop) -> None
 
 
 def observe_often(desktop: SandboxDesktop) -> None:
-    """Until the end of the office is noticed."""
+    """The time until the end of the office is noticed."""
     for _ in range(50):
         desktop.observe(screenshot=False)

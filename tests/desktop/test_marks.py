@@ -1,4 +1,4 @@
-"""Numbers on a screenshot: which cells have one, and that what they stand on can still be read."""
+"""Numbers on a screenshot: which cells have one, and that the cells' text can still be read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HIDDEN = 13
 
 
 def small_table() -> bytes:
-    """Twelve rows of five columns; the row below them is hidden."""
+    """A workbook with twelve rows of five columns; the row below them is hidden."""
     book = Workbook()
     sheet = book.active
     assert isinstance(sheet, Worksheet)
@@ -101,10 +101,10 @@ print(json.dumps([len(marks), drawn, covered]))
 """
 
 
-def test_a_number_does_not_cover_the_beginning_of_what_it_stands_on(
+def test_a_number_does_not_cover_the_beginning_of_its_element(
     desktop: SandboxDesktop,
 ) -> None:
-    """Whether text stands on the left or on the right, is short, or fills its cell."""
+    """Whether the text is at the left or right, is short, or fills its cell."""
     names = [f"judge.desktop.driver.{name}" for name in ("nodes", "marks")]
     package = resources.files("judge.desktop.driver")
     sources = {

@@ -1,4 +1,4 @@
-"""What lies where the tree says, in windows that no mouse has been over, and after one has."""
+"""Elements are where the tree says, before and after the mouse has been over a window."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACED = DesktopOptions(width=1280, height=720, window=WindowBounds(240, 140, 10
 
 
 def to_the_left() -> bytes:
-    """The sheet runs from right to left."""
+    """A sheet that runs from right to left."""
     book = load_workbook(io.BytesIO(crowded()))
     book.worksheets[0].sheet_view.rightToLeft = True
     data = io.BytesIO()
@@ -41,7 +41,7 @@ def places(elements: Sequence[Element]) -> list[tuple[str, str, object]]:
 
 
 def above(elements: Sequence[Element], element: Element, role: str) -> Element:
-    """The nearest element of a role that another one is in."""
+    """Returns the nearest element of a role that contains another one."""
     while element.role != role:
         assert element.parent is not None
         element = elements[element.parent]
@@ -90,7 +90,7 @@ def test_marks_in_tool_bars_are_hit_before_any_mouse_action(
 def test_places_are_the_same_before_and_after_the_mouse_has_been_there(
     host: SandboxDesktopHost,
 ) -> None:
-    """Of windows that the keyboard opened or changed: they are new to the mouse."""
+    """For windows that the keyboard opened or changed, so the mouse has not been over them."""
     over = "pyautogui.moveTo(720, 420)\npyautogui.moveTo(725, 425)"
     with host.open(DesktopTask({PATH: crowded()}, PATH, PATH), WHOLE) as desktop:
         for keys in (

@@ -1,4 +1,4 @@
-"""Without the corrections the faults of published desktops are there: each is put right by one."""
+"""Without the corrections, published desktops have these faults; each correction fixes one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests look for on a desktop."""
+"""Helpers that read what a desktop shows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ time.sleep(1.5)
 pyautogui.keyUp('q')
 pyautogui.press('enter')
 """
-"""Holds a key for longer than a screen waits until it repeats."""
+"""Holds a key for longer than the time after which a screen repeats it."""
 
 _MAX_S = 300.0
 _BETWEEN_S = 0.2
 
 
 def until(there: Callable[[], bool]) -> None:
-    """Waits until something is so: a busy machine takes its time."""
+    """Waits until a condition is true, which may take long on a busy machine."""
     end = time.monotonic() + _MAX_S
     while not there():
         assert time.monotonic() < end, "it did not come"
@@ -36,7 +36,7 @@ def windows_of(desktop: Desktop) -> tuple[str, ...]:
 
 
 def cells_of_frames(elements: Sequence[Element]) -> dict[str, list[Element]]:
-    """Title of each document's window, in the order of the tree -> the cells in it with a place."""
+    """Maps the title of each document window, in tree order, to its cells that have a position."""
     found: dict[str, list[Element]] = {}
     for each in elements:
         above: Element | None = each
@@ -50,7 +50,7 @@ def cells_of_frames(elements: Sequence[Element]) -> dict[str, list[Element]]:
 
 
 def within(area: Sequence[Element], cells: Sequence[Element]) -> list[str]:
-    """Names of the cells that are where other cells are."""
+    """Returns the names of the cells that overlap other cells."""
     spots = [spot for each in area if (spot := each.centre) is not None]
     (left, right), (top, bottom) = ((min(ends), max(ends)) for ends in zip(*spots, strict=True))
     return [
@@ -61,7 +61,7 @@ def within(area: Sequence[Element], cells: Sequence[Element]) -> list[str]:
 
 
 def process_named(name: str) -> int:
-    """A process that descends from this one."""
+    """A descendant of this process."""
     parents, names = {}, {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

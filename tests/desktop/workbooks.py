@@ -1,4 +1,4 @@
-"""Workbooks that desktops are opened with."""
+"""Workbooks with which desktops are opened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PATH = f"{HOME}/Book.xlsx"
 
 
 def crowded() -> bytes:
-    """Hidden rows and columns, frozen panes, a zoom, a merged cell, two sheets."""
+    """Makes a workbook with hidden rows, hidden columns, frozen panes, zoom and a merged cell."""
     book = Workbook()
     sheet = book.active
     assert isinstance(sheet, Worksheet)
@@ -32,11 +32,11 @@ def crowded() -> bytes:
 
 
 def task() -> DesktopTask:
-    """It, opened."""
+    """Returns this workbook as a task."""
     return DesktopTask({PATH: crowded()}, PATH, PATH)
 
 
 def column_of(data: bytes, letter: str, first: int, last: int) -> list[object]:
-    """Values of some cells of the first sheet."""
+    """Returns the values of some cells of the first sheet."""
     sheet = load_workbook(io.BytesIO(data)).worksheets[0]
     return [sheet[f"{letter}{row}"].value for row in range(first, last + 1)]

@@ -1,4 +1,4 @@
-"""Words and turns that read as translated, and where they are.
+"""Words and phrases that read as translated, and where they occur.
 
 ``python -m tests.docs.english`` prints every hit in the documents and in ``judge/``, and then the
 number of hits for each file of ``judge/``.
@@ -35,7 +35,7 @@ class Turn:
     pattern: str
 
     def hits(self, text: str) -> Iterator[re.Match[str]]:
-        """Every place of the turn in a text."""
+        """Yields every occurrence of the phrase in a text."""
         return re.finditer(self.pattern.replace(" ", r"\s+"), text, re.IGNORECASE)
 
 
@@ -142,7 +142,7 @@ TURNS = (
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A turn in a file.
+    """An occurrence of a phrase in a file.
 
     Attributes:
         path: the file, relative to the repository.
@@ -162,25 +162,25 @@ class Hit:
 
 
 def documents() -> list[Path]:
-    """Every document of the repository."""
+    """Returns every document of the repository."""
     folders = ("docs", "dataset", "inference")
     below = [path for folder in folders for path in (REPOSITORY / folder).rglob("*.md")]
     return sorted([*REPOSITORY.glob("*.md"), *below])
 
 
 def modules() -> list[Path]:
-    """Every module of both packages."""
+    """Returns every module of both packages."""
     packages = (REPOSITORY / "judge", REPOSITORY / "sheetjudge")
     return sorted(path for package in packages for path in package.rglob("*.py"))
 
 
 def hits_of_document(path: Path) -> list[Hit]:
-    """The turns in a document; program text and the glossary's own list are left out."""
+    """Yields the phrases in a document, without program text and the glossary's own list."""
     return _hits(path, 1, _prose(path.read_text(encoding="utf-8")))
 
 
 def hits_of_module(path: Path) -> list[Hit]:
-    """The turns in the docstrings and messages of a module: its strings that contain a space."""
+    """Yields the phrases in a module's docstrings and messages: all strings with a space."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     texts = _strings(tree)
     hits = {hit for line, text in texts if " " in text for hit in _hits(path, line, text)}
@@ -198,7 +198,7 @@ def _hits(path: Path, first_line: int, text: str) -> list[Hit]:
 
 
 def _prose(text: str) -> str:
-    """A document without program text, link targets and the list of unused words; lines stay."""
+    """Returns a document without program text, link targets and the list of unused words."""
     lines = []
     fenced = listed = False
     for line in text.splitlines():
@@ -217,7 +217,7 @@ def _prose(text: str) -> str:
 
 
 def _strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and text of every string; what an f-string inserts is ``{}``."""
+    """Yields line and text of every string; ``{}`` stands for the values in an f-string."""
     inside: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
@@ -235,7 +235,7 @@ def _strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def main() -> None:
-    """Prints the hits, and how many each module has."""
+    """Prints the occurrences, and how many each module has."""
     found = [hit for path in documents() for hit in hits_of_document(path)]
     counts: Counter[str] = Counter()
     for path in modules():

@@ -1,4 +1,4 @@
-"""Documents keep up with the code: links lead somewhere, commands and exit codes are described."""
+"""Documents match the code: links lead somewhere, commands and exit codes are described."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_every_verdict_is_described() -> None:
 
 
 def _typed(page: str) -> Iterator[list[str]]:
-    """The commands of the judge in the blocks of a page, as words."""
+    """Returns the judge's commands in the code blocks of a page, split into words."""
     for block in re.findall(r"^```(?:bash|sh)?\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
         for line in block.replace("\\\n", " ").splitlines():
             said = line.split("  #")[0].strip()
@@ -115,7 +115,7 @@ def test_the_architecture_page_names_files_that_exist() -> None:
 
 
 def test_the_architecture_page_draws_every_room() -> None:
-    """The drawing has the layers that the import linter enforces."""
+    """The diagram shows the layers that the import linter enforces."""
     settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     layers = next(
         contract["layers"]

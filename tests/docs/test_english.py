@@ -1,4 +1,4 @@
-"""Documents, docstrings and messages are free of turns that read as translated."""
+"""Documents, docstrings and messages contain no phrases that read as translated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of functions is that of the table of records."""
+"""The page of functions matches the table of records."""
 
 from benchmarks.functions import PAGE, checks, page
 from judge.recalc.trust import read_table, trust_table

@@ -1,4 +1,4 @@
-"""The lines for Python in the documents run as they are, and functions take what they use."""
+"""The Python lines in the documents run unchanged, and functions use all their parameters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LIBRARY = (REPOSITORY / "docs" / "library.md").read_text(encoding="utf-8")
 REPLY = {"choices": [{"message": {"content": "```python\nx = 1\n```"}}], "data": [{"id": "m"}]}
 PUBLIC = ("score", "run", "infer", "verify", "compare", "rejudge")
 FUNCTIONS = {name: name for name in PUBLIC} | {"compare": "compare_workbooks"}
-"""Name of a command to that of its function."""
+"""Maps the name of a command to the name of its function."""
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +140,7 @@ def command_of(name: str) -> click.Command:
 
 
 def options_of_command(name: str) -> dict[str, Any]:
-    """What a command takes of what is judged or asked, with its defaults."""
+    """Returns the options of a command that say what is judged, with their defaults."""
     taken = {each.name or "": each.default for each in command_of(name).params}
     for group, members in GROUPS.items():
         if members <= taken.keys():
@@ -152,7 +152,7 @@ def options_of_command(name: str) -> dict[str, Any]:
 
 
 def options_of_function(name: str) -> dict[str, Any]:
-    """What a public function takes, options objects opened, with its defaults."""
+    """Returns the parameters of a public function, also those in options objects, with defaults."""
     taken: dict[str, Any] = {}
     for each in inspect.signature(getattr(judge, FUNCTIONS[name])).parameters.values():
         if each.kind is inspect.Parameter.VAR_KEYWORD:  # fields of JudgingOptions by name
@@ -185,7 +185,7 @@ def test_a_function_takes_what_its_command_takes(name: str) -> None:
 @pytest.mark.parametrize("name", PUBLIC)
 def test_defaults_are_those_of_the_command_line(name: str) -> None:
     def plain(value: Any) -> Any:
-        """What is not given: None, nothing, a flag that is not set, an argument without default."""
+        """Normalises missing values: None, empty, a flag that is not set, no default."""
         missing = value is False or value is None
         missing = missing or value in ({}, (), [], Limits(), inspect.Parameter.empty)
         return None if missing or "Sentinel" in type(value).__name__ else value
@@ -202,7 +202,7 @@ def test_defaults_are_those_of_the_command_line(name: str) -> None:
 
 
 def body_names(function: Callable[..., Any]) -> set[str]:
-    """Names that the code of a function loads, of inner functions as well."""
+    """Returns the names that a function's code loads, inner functions included."""
     waiting, found = [function.__code__], set()
     while waiting:
         code = waiting.pop()
@@ -264,7 +264,7 @@ def test_a_value_that_an_option_cannot_have(call: Callable[[], object], said: st
 # -- whose word counts in the library --------------------------------------------------------------
 
 
-def test_a_folder_of_somebody_else_has_no_word(
+def test_a_folder_of_somebody_else_decides_nothing(
     tmp_path: Path, server: RawServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_KEY", "sk-of-this-user")
@@ -311,7 +311,7 @@ def test_every_name_leads_somewhere() -> None:
 
 
 def test_scoring_loads_no_pandas(tmp_path: Path) -> None:
-    """It is installed with the judge, and takes half a second to import."""
+    """It is installed with the judge, and importing it takes half a second."""
     program = (
         "import sys\nfrom judge.api import ScoreOptions, score\n"
         "runs = score(sys.argv[1], ScoreOptions(dataset='sample-typed', out=sys.argv[2]))\n"
@@ -326,7 +326,7 @@ def test_scoring_loads_no_pandas(tmp_path: Path) -> None:
 
 
 def test_the_stub_is_the_table_of_names() -> None:
-    """What type checkers read and what is imported cannot differ."""
+    """What type checkers read cannot differ from what is imported."""
     for package in (judge, judge_api):
         stub = Path(str(package.__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
         lines = re.findall(r"^from (\S+) import (\w+) as (\w+)$", stub, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The statements of docs/reports.md that load results do what they say."""
+"""The statements in docs/reports.md that load results work as described."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AS_TEXT = book((("Name", "Amount"), ("Ann", "1"), ("Bob", 2), ("Cyd", 3)))
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run that was judged twice, where the documents have theirs."""
+    """A run that was judged twice, in the folder that the documents name."""
     suite = make_suite(tmp_path / "suite", [TaskSpec("59196", cases=2), TaskSpec("22", cases=1)])
     solutions = [Solution("59196", ("AC", "AC"), output=AS_TEXT), Solution("22", ("RE",))]
     monkeypatch.chdir(tmp_path)
@@ -37,7 +37,7 @@ def statement_for(name: str) -> str:
 
 
 def loaded(name: str, library: str) -> Any:
-    """What a statement loads; each library is imported where it is used, not by every worker."""
+    """Runs a loading statement; each library is imported only where it is used."""
     names: dict[str, Any] = {name: importlib.import_module(library)}
     exec(statement_for(name), names)
     return names["cases"]

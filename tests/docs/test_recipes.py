@@ -1,4 +1,4 @@
-"""The recipes for trainers run as they stand, called as the trainers call them."""
+"""The recipes for trainers run unchanged, called as the trainers call them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published schemas are those of the types that write, read and check a results directory."""
+"""The published schemas match the types that write, read and check a results directory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def declared_for(record: dict[str, Any]) -> type[Any]:
 
 
 def without_placeholders(value: Any) -> Any:
-    """A snapshot without what differs from machine to machine."""
+    """Removes from a snapshot what differs between machines."""
     if isinstance(value, dict):
         return {name: without_placeholders(item) for name, item in value.items() if item != "*"}
     return [without_placeholders(item) for item in value] if isinstance(value, list) else value

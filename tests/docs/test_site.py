@@ -1,4 +1,4 @@
-"""The site of the documents: every page is in its navigation, and its links lead to pages."""
+"""The documentation site: every page is in its navigation, and its links lead to pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DOCS = REPOSITORY / "docs"
 
 
 class Names(yaml.SafeLoader):
-    """Reads what has tags as plain values."""
+    """Reads YAML with tags as plain values."""
 
 
 Names.add_multi_constructor("!", lambda loader, _, node: loader.construct_scalar(node))
@@ -44,7 +44,7 @@ def test_the_navigation_names_every_page_once() -> None:
 
 
 class Files:
-    """What is in the site."""
+    """Returns the pages of the site."""
 
     def get_file_from_path(self, path: str) -> str | None:
         return path if path in named() else None

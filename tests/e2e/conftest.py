@@ -1,4 +1,4 @@
-"""The command as a user runs it: a process of its own, with its exit code, stdout and stderr."""
+"""Fixtures that run the command as a user does: a separate process with exit code and output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
 
 @pytest.fixture(scope="session")
 def cli(forked_command: ForkedCommand) -> Cli:
-    """Runs ``judge`` with arguments and returns what came of it."""
+    """Runs ``judge`` with arguments and returns its exit code and output."""
 
     def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         return forked_command.run([*map(str, arguments)], cwd=cwd)
@@ -39,7 +39,7 @@ def cli(forked_command: ForkedCommand) -> Cli:
 
 @pytest.fixture
 def here(capfd: pytest.CaptureFixture[str]) -> Cli:
-    """As ``cli``, within this process: enough for what the command refuses before it starts."""
+    """Like ``cli``, but within this process: enough for what the command refuses at its start."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         capfd.readouterr()
@@ -56,7 +56,7 @@ def here(capfd: pytest.CaptureFixture[str]) -> Cli:
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
-    """``once(name, make)``: a folder that is made once for all workers; the others wait for it."""
+    """``once(name, make)``: a folder that is made once for all workers; others wait for it."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
@@ -74,7 +74,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
 
 @pytest.fixture(scope="session")
 def sample_run(cli: Cli, once: Once) -> Callable[[str], Path]:
-    """``sample_run(suite)``: all programs of a sample in bubblewrap, to be read, not written to.
+    """``sample_run(suite)``: a run of all programs of a sample in bubblewrap; tests only read it.
 
     What the command printed is in ``stdout.txt`` beside the run.
     """
@@ -102,14 +102,14 @@ def sample_run(cli: Cli, once: Once) -> Callable[[str], Path]:
     ],
 )
 def backend(request: pytest.FixtureRequest) -> str:
-    """The name of each sandbox backend; skips where the machine cannot have it."""
+    """The name of each sandbox backend; skips the test if the machine does not have it."""
     name: str = request.param
     require_backend(name)
     return name
 
 
 def require_backend(name: str) -> None:
-    """Skips the test where the machine cannot have the backend."""
+    """Skips the test if the machine does not have the backend."""
     try:
         open_sandbox(name, jobs=1).close()
     except JudgeError as error:
@@ -117,13 +117,13 @@ def require_backend(name: str) -> None:
 
 
 def verdicts_of(report: dict[str, Any]) -> dict[tuple[str, int], list[str | None]]:
-    """(task id, sample) -> verdict codes in case order."""
+    """Maps (task id, sample) to verdict codes in the order of cases."""
     return {
         (str(task["id"]), task["sample"]): task["test_case_results"] for task in report["tasks"]
     }
 
 
 def read_report(run: Path) -> dict[str, Any]:
-    """The report.json of a run."""
+    """Returns the report.json of a run."""
     report: dict[str, Any] = json.loads((run / "report.json").read_text())
     return report

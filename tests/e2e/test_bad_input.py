@@ -1,4 +1,4 @@
-"""Bad input: a message that names file and field, and an exit code by class."""
+"""Bad input: a message that names file and field, and an exit code for each kind of error."""
 
 from __future__ import annotations
 

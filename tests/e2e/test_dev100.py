@@ -29,7 +29,7 @@ PUBLISHED_BEST_SOFT = 0.683
 PUBLISHED_BEST_HARD = 0.63
 
 SOLVED_OF_20 = 7
-"""Of the first 20 tasks of the suite so many have one of the hundred solutions."""
+"""How many of the first 20 tasks of the suite have one of the hundred solutions."""
 
 WITHOUT_VALUES = frozenset(
     [
@@ -48,10 +48,10 @@ WITHOUT_VALUES = frozenset(
         "62-3",
     ]
 )
-"""Tasks of which a gold holds formulas without a stored value, so that verifying computes them."""
+"""Tasks whose verification computes formulas, since a gold has formulas without values."""
 UNTOUCHED = ("CF_3575", "41801")
 NOT_UNTOUCHED = "13-1"
-"""One of the published script's: it looked at the wrong sheet."""
+"""A case that the published script judges wrongly, since it looks at the wrong sheet."""
 
 
 @pytest.fixture(scope="session")
@@ -62,13 +62,13 @@ def solutions(judge_data: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def suite(judge_data: Path) -> Path:
-    """The suite that they answer."""
+    """The suite that the solutions answer."""
     return judge_data / "spreadsheetbench_912_dev300"
 
 
 @pytest.fixture(scope="session")
 def graded(cli: Cli, once: Once, solutions: Path, suite: Path) -> Path:
-    """The hundred on bubblewrap with the defaults: to be read, not to be written to."""
+    """A run of the hundred on bubblewrap with default options; tests only read it."""
     require_backend("bubblewrap")
 
     def score(folder: Path) -> None:
@@ -93,7 +93,7 @@ def as_written(cli: Cli, once: Once, graded: Path) -> Path:
 
 @pytest.fixture
 def copied(graded: Path, tmp_path: Path) -> Path:
-    """A copy of that run, to be changed."""
+    """A copy of that run, which a test may change."""
     subprocess.run(["cp", "-r", graded, tmp_path / "copied"], check=True)
     return tmp_path / "copied"
 
@@ -122,7 +122,7 @@ def test_records_are_as_recorded(graded: Path, snapshot: Snapshot) -> None:
 def test_both_backends_leave_the_same_outputs(
     cli: Cli, solutions: Path, suite: Path, as_written: Path, tmp_path: Path
 ) -> None:
-    """As the programs left them: the engines, which every backend has, are not asked."""
+    """Judges the outputs unchanged, without the engines, which are the same for every backend."""
     require_backend("docker")
     run = tmp_path / "run"
     options = ("--dataset", suite, "--out", run, "--limit", 20, "--sandbox", "docker", "-q")
@@ -207,7 +207,7 @@ def test_a_run_that_was_killed_and_interrupted_ends_like_one_that_was_left_alone
         return cases.read_bytes().count(b"\n") if cases.exists() else 0
 
     def signalled(number: signal.Signals, *, more: int) -> tuple[int, str]:
-        """Starts or continues the run, and signals once so many more cases are on record."""
+        """Starts or continues the run; sends one signal when that many more cases are on record."""
         wanted = count() + more
         process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, start_new_session=True

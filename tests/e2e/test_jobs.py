@@ -1,4 +1,4 @@
-"""A job says everything: another process does it from bytes alone, and gives back the same."""
+"""A job is complete: another process performs it from bytes alone, with the same result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RECIPE = WorkerRecipe(sandbox="bubblewrap", limits=Limits(cpu_s=5, wall_s=20))
 
 
 def _do(given: bytes) -> bytes:
-    """What a worker somewhere else would do with a recipe and a job."""
+    """Does what a worker on another machine would do with a recipe and a job."""
     recipe, job = pickle.loads(given)
     judged: list[JudgedCase] = []
     with contextlib.ExitStack() as stack:
@@ -35,7 +35,7 @@ def _do(given: bytes) -> bytes:
 
 
 def _without_times(judged: JudgedCase) -> JudgedCase:
-    """A case without what is measured, and without the workbook, which is dated."""
+    """Returns a case without measurements, and without the workbook, which contains a date."""
     result = judged.result
     changing = {"cpu_s", "wall_s", "peak_memory_bytes", "output_bytes", "output_sha256"}
     run = {name: value for name, value in result.run.items() if name not in changing}

@@ -15,7 +15,7 @@ from tests.e2e.conftest import Cli, read_report, require_backend, verdicts_of
 pytestmark = pytest.mark.bubblewrap
 
 BACKEND = "bubblewrap"
-"""What a backend measures is a matter of tests/conformance; what follows from it is the same."""
+"""tests/conformance covers measuring on each backend; its effects do not depend on that."""
 
 SUBMISSIONS = REPOSITORY / "dataset" / "sample" / "submissions.jsonl"
 SLOW = """
@@ -48,7 +48,7 @@ def records() -> list[dict[str, object]]:
 
 
 def write(path: Path, *, delays: list[float]) -> Path:
-    """The solutions, each made slower by so many processor seconds."""
+    """Returns the solutions, each made slower by a number of processor seconds."""
     lines = []
     for record, seconds in zip(records(), delays, strict=True):
         code = SLOW.format(seconds=seconds) + (extract(str(record["solution"])).code or "")

@@ -1,4 +1,4 @@
-"""The sample suite: every submission gets the verdict that it was made to get."""
+"""The sample suite: every submission gets its intended verdict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SampleRun = Callable[[str], Path]
 def test_every_sample_gets_its_verdict(
     cli: Cli, backend: str, sample_run: SampleRun, tmp_path: Path
 ) -> None:
-    """All of them in bubblewrap; in Docker, where the attacks run as well, one for each outcome."""
+    """All submissions in bubblewrap; in Docker, where the attacks also run, one per outcome."""
     run, submissions = tmp_path / "run", tmp_path / "submissions.jsonl"
     lines = SUBMISSIONS.read_text(encoding="utf-8").splitlines()
     if backend == "bubblewrap":

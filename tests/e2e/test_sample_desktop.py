@@ -66,7 +66,7 @@ def test_steps_solve_a_task_and_all_but_the_last_do_not(
 
 
 def first_frame(shown: Observation) -> WindowBounds:
-    """Where the first window in the tree is, borders included: the active one."""
+    """Returns the position of the first window in the tree, the active one, with its borders."""
     frame = next(each for each in shown.elements or () if each.role == "frame")
     assert frame.name == shown.windows[0]
     assert frame.x is not None

@@ -68,7 +68,7 @@ def dispatching(world: World, **options: Any) -> Iterator[Dispatcher]:
 
 
 def solutions(folder: Path, suite: str) -> tuple[Path, Path, str]:
-    """What is handed in, what `judge score` gets, and the content type."""
+    """The submission, its file for `judge score`, and its content type."""
     if suite == "sample-rules":
         archive = folder / "finished.zip"
         with zipfile.ZipFile(archive, "w") as packed:
@@ -91,7 +91,7 @@ def test_the_report_is_that_of_judge_score(server: World, tmp_path: Path, suite:
 
 
 def test_on_a_cluster_it_is_the_same(tmp_path: Path) -> None:
-    """All three kinds of submissions on one session of workers, against threads."""
+    """All three kinds of submissions in one session of workers, compared with threads."""
     with serving(tmp_path / "server", cluster="local:2") as world:
         for suite in SUITES:
             (tmp_path / suite).mkdir()
@@ -165,7 +165,7 @@ def test_a_revision_whose_files_were_changed_is_not_judged(server: World) -> Non
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_kill_while_a_judging_is_under_way_loses_and_doubles_nothing(kind: str) -> None:
-    """The short form of benchmarks/serve_crashes.py: everything is killed at once, and started."""
+    """A short form of benchmarks/serve_crashes.py: everything is killed at once, and restarted."""
     with rig_of(kind) as rig:
         rig.start("dispatcher", "server")
         rig.prepare()

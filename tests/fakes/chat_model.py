@@ -54,4 +54,4 @@ class ScriptedModel:
         )
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: nothing is open."""

@@ -31,7 +31,7 @@ WIDTH, HEIGHT = 96, 54
 
 
 def tiny_png(number: int, width: int = WIDTH, height: int = HEIGHT) -> bytes:
-    """A PNG of one colour that depends on a number."""
+    """Makes a PNG of one colour that depends on a number."""
     colour = hashlib.sha256(str(number).encode()).digest()[:3]
     rows = (b"\0" + colour * width) * height
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
@@ -53,7 +53,7 @@ ELEMENTS = (
         "table-cell", "A1", "Total", 0, 8, 20, 6, frozenset({"enabled", "showing", "visible"}), 3
     ),
 )
-"""A small tree, shown where a script has no observations."""
+"""A small tree, which is shown if a script has no observations."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class DesktopScript:
 
 
 class ScriptedDesktop(Closable):
-    """Plays one script.
+    """Plays a script.
 
     Args:
         script: what it shows and does.
@@ -109,13 +109,13 @@ class ScriptedDesktop(Closable):
 
     @property
     def info(self) -> DesktopInfo:
-        """That of the script."""
+        """The versions that the script gives."""
         return self._script.info
 
     def observe(
         self, *, screenshot: bool = True, tree: bool = True, marks: bool = False
     ) -> Observation:
-        """The next observation, as far as it was requested."""
+        """Returns the next observation, with the requested parts."""
         self._check_open()
         self.looks.append((screenshot, tree, marks))
         seen = next(self._observations, None)
@@ -136,7 +136,7 @@ class ScriptedDesktop(Closable):
         )
 
     def perform(self, action: Action) -> ActionOutcome:
-        """The next outcome."""
+        """Returns the next outcome."""
         self._check_open()
         self.performed.append(action)
         outcome = next(self._outcomes, None)
@@ -149,24 +149,24 @@ class ScriptedDesktop(Closable):
         return outcome if isinstance(outcome, ActionOutcome) else outcome(action)
 
     def feed(self, events: Sequence[InputEvent]) -> None:
-        """Notes them."""
+        """Records the events."""
         self._check_open()
         self.fed.extend(events)
 
     def frame(self, known: str = "") -> Frame:
-        """A picture of its own after each action and each event of a person."""
+        """Returns a different picture after each action and each event of a person."""
         self._check_open()
         number = len(self.performed) + len(self.fed)
         digest = str(number)
         return Frame(digest, None if digest == known else tiny_png(number))
 
     def save(self) -> Collected:
-        """The file that the script leaves."""
+        """Returns the file that the script leaves."""
         self.saved += 1
         return self.collect()
 
     def collect(self) -> Collected:
-        """The same."""
+        """Returns the same file."""
         self._check_open()
         left = self._script.left
         if isinstance(left, BaseException):
@@ -178,7 +178,7 @@ class ScriptedDesktop(Closable):
         return Collected(left, changed=left != self.task.files.get(self.task.collected))
 
     def close(self) -> None:
-        """Notes it."""
+        """Records that it was closed."""
         self.closed = True
 
     def _check_open(self) -> None:
@@ -213,7 +213,7 @@ class ScriptedDesktopHost:
         self.desktops: list[ScriptedDesktop] = []
 
     def open(self, task: DesktopTask, options: DesktopOptions) -> ScriptedDesktop:
-        """Opens the next."""
+        """Opens the next desktop."""
         assert task.opened in task.files, "a desktop opens one of its files"
         with self._lock:
             script = next(self._scripts, self._always)

@@ -1,4 +1,4 @@
-"""A suite in BabelBench's published layout, drawn and written here: for tests of inference."""
+"""A small suite in BabelBench's published layout, for tests of inference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WEBP = b"RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0/\0\0\0\x10\x07\x10\x11\x11\x88\x88\xfe
 
 
 def png(width: int, height: int, *, claimed: tuple[int, int] | None = None) -> bytes:
-    """A grey picture; one that claims another size than it has where one is given."""
+    """Makes a grey picture; it can claim a size that is not its own."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
@@ -28,11 +28,11 @@ def png(width: int, height: int, *, claimed: tuple[int, int] | None = None) -> b
 
 
 Question = tuple[str, tuple[str, ...], tuple[str, ...], int]
-"""Question, names of pictures, names of tables, and the number that is right."""
+"""Question, names of pictures, names of tables, and the right number."""
 
 
 def write_suite(root: Path, questions: list[Question], files: dict[str, bytes]) -> Path:
-    """Writes a suite of questions for a number called ``answer``."""
+    """Writes a suite of questions that ask for a number called ``answer``."""
     for name, data in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(data)

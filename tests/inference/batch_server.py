@@ -1,4 +1,4 @@
-"""A batch server that plays a script, and what it would bill: files, batches, results."""
+"""A scripted batch server, and its record of what it would bill: files, batches, results."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class BatchServer:
         return self.on_create() or _json(batch)
 
     def result(self, line: dict[str, Any]) -> dict[str, Any]:
-        """What comes of a request, in the form of a line of results."""
+        """Returns the result of a request as a line of results."""
         assert (line["method"], line["url"]) == ("POST", "/v1/chat/completions")
         match = _TASK.search(str(line["body"]["messages"][0]["content"]))
         reply = self.script(match[1] if match else "", self.asked[line["custom_id"]])

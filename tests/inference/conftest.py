@@ -1,4 +1,4 @@
-"""The fixtures that all tests of inference share."""
+"""Fixtures that all tests of inference share."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ __all__ = ["make_plan", "own_state", "questions"]
 
 @pytest.fixture(scope="session")
 def agent_root() -> None:
-    """Skips the test where bubblewrap has no root for agents."""
+    """Skips the test if bubblewrap has no root for agents."""
     require_agent("bubblewrap")

@@ -1,4 +1,4 @@
-"""Plans on desktops, and runs of them with scripted models and scripted desktops."""
+"""Plans for desktops, and runs of them with scripted models and scripted desktops."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def desktop_plan(
     desktop: DesktopOptions | None = None,
     **changes: Any,
 ) -> InferencePlan:
-    """A plan over the first tasks and cases; changes are of the setting, or else of the plan."""
+    """Makes a plan for the first tasks and cases, with changes to the setting or to the plan."""
     setting = load_desktop_setting("spreadsheetbench-v0.1")
     own = {name: changes.pop(name) for name in list(changes) if hasattr(setting, name)}
     if "action_space" in own:
@@ -69,7 +69,7 @@ def run_desktop(
     scripts: Iterable[Opening] = (),
     **resources: Any,
 ) -> tuple[InferenceSummary, ScriptedModel, ScriptedDesktopHost]:
-    """Asks what is planned; desktops past the scripts leave a workbook of their own."""
+    """Runs a plan; desktops beyond the scripts leave a workbook of their own."""
     script = model if isinstance(model, ScriptedModel) else ScriptedModel(model)
     host = host or ScriptedDesktopHost(scripts, always=DesktopScript(left=b"a workbook"))
     resources.setdefault("concurrency", 1)
@@ -82,7 +82,7 @@ def run_desktop(
 
 
 def submissions(path: Path) -> list[dict[str, Any]]:
-    """The records of a run's submissions."""
+    """Returns the records of a run's submissions."""
     records = list(RunDirectory(path).read_records(SUBMISSIONS_FILE))
     for record in records:
         check_declared(record)

@@ -1,4 +1,4 @@
-"""A small suite of questions without golds, plans over it, and replies: for tests of inference."""
+"""A small suite of questions without golds, plans for it, and replies, for tests of inference."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def question(number: int, path: Path) -> CaseInput:
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the judge remembers of its user, apart from what it remembers of the one who tests."""
+    """Separates what the judge remembers about its user from what it remembers about the tester."""
     folder = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     return folder
@@ -94,6 +94,6 @@ def code(task: str, body: str = "workbook = 1") -> str:
 
 
 def check_declared(record: Mapping[str, object]) -> None:
-    """Checks that a record of submissions.jsonl is of the published type, and no more."""
+    """Checks that a submissions.jsonl record has the published type and no other fields."""
     written = checked(dict(record), WrittenSubmission)
     assert declared_only(written, WrittenSubmission) == record

@@ -1,4 +1,4 @@
-"""A server of plain sockets, for what no library of servers would send, and what it heard."""
+"""A server of plain sockets, for answers that no server library would send; records requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Exchange:
     sent: int = 0
 
     def send(self, data: bytes) -> None:
-        """Sends, and counts."""
+        """Sends bytes, and counts them."""
         self.connection.sendall(data)
         self.sent += len(data)
 
@@ -35,14 +35,14 @@ class Exchange:
         self.send("\r\n".join(lines).encode())
 
     def answer(self, status: int, body: bytes, *headers: str) -> None:
-        """Sends a whole answer."""
+        """Sends a complete answer."""
         self.begin(status, f"Content-Length: {len(body)}", "Connection: close", *headers)
         self.send(body)
 
 
 @dataclass
 class RawServer:
-    """Takes connections and has each answered by a function.
+    """Accepts connections and lets a function answer each of them.
 
     Attributes:
         url: what to give as ``--base-url``.
@@ -54,12 +54,12 @@ class RawServer:
 
     @property
     def heads(self) -> str:
-        """All that was heard but bodies."""
+        """Everything that was received, except bodies."""
         return "\n".join(each.head.decode("latin-1") for each in self.exchanges)
 
     @property
     def sent(self) -> int:
-        """Bytes that clients took in all."""
+        """How many bytes clients have taken in all."""
         return sum(each.sent for each in self.exchanges)
 
 

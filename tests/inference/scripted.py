@@ -1,4 +1,4 @@
-"""A chat-completion server that plays a script, and what it saw: on top of pytest-httpserver."""
+"""A scripted chat-completion server on top of pytest-httpserver, which records its requests."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Seen:
 
 @functools.cache
 def _shared_server() -> HTTPServer:
-    """One server for all tests of the process: stopping one takes half a second."""
+    """One server for all tests of the process, since stopping one takes half a second."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = HTTPServer(threaded=True)
     server.start()
@@ -70,7 +70,7 @@ def _shared_server() -> HTTPServer:
 
 @dataclass
 class ScriptedServer:
-    """Answers each request as the script says.
+    """Answers each request as a script says.
 
     Attributes:
         url: what to give as ``--base-url``.
@@ -118,7 +118,7 @@ class ScriptedServer:
 
 
 def _opening(body: dict[str, Any]) -> str:
-    """What comes before the first reply."""
+    """The messages before the first reply."""
     said = itertools.takewhile(lambda each: each["role"] in {"system", "user"}, body["messages"])
     return "\n".join(str(message["content"]) for message in said)
 
@@ -126,7 +126,7 @@ def _opening(body: dict[str, Any]) -> str:
 def completion(
     text: str | None, body: dict[str, Any], *, finish_reason: str = "stop"
 ) -> dict[str, Any]:
-    """A chat completion with counted tokens (four characters each)."""
+    """Makes a chat completion with counted tokens (four characters each)."""
     prompt = sum(len(str(message["content"])) for message in body["messages"]) // 4
     answer = len(text or "") // 4
     return {
@@ -150,28 +150,28 @@ def completion(
 
 
 def fault(status: int, message: str = "scripted fault", **headers: str) -> Response:
-    """An error as servers of this kind send it."""
+    """Makes an error as servers of this kind send it."""
     body = {"error": {"message": message, "code": str(status)}}
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     return Response(json.dumps(body), status, names, content_type="application/json")
 
 
 def drop(seen: Seen) -> Response:
-    """Cuts the connection without an answer."""
+    """Closes the connection without an answer."""
     connection: socket.socket = seen.request.environ["werkzeug.socket"]
     connection.shutdown(socket.SHUT_RDWR)
     return Response("")
 
 
 def cut_in_body() -> Response:
-    """Announces more than it sends."""
+    """Announces more bytes than it sends."""
     return Response(
         b'{"choices": [{"message"', headers={"Content-Length": "5000"}, content_type="text/json"
     )
 
 
 def endless(chunk: bytes = b" ", pause_s: float = 0.05, bound_s: float = 5.0) -> Response:
-    """A reply that never ends (as far as any test waits)."""
+    """Sends a reply that does not end within any test."""
 
     def chunks() -> Iterator[bytes]:
         started = time.monotonic()
@@ -183,7 +183,7 @@ def endless(chunk: bytes = b" ", pause_s: float = 0.05, bound_s: float = 5.0) ->
 
 
 def program(task: str, body: str = "") -> str:
-    """A reply with a program that copies the workbook of a task."""
+    """Makes a reply with a program that copies the workbook of a task."""
     return (
         "Here it is:\n```python\nimport openpyxl\n"
         f"workbook = openpyxl.load_workbook('/mnt/data/input/1_{task}_input.xlsx')\n"

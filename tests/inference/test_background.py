@@ -1,4 +1,4 @@
-"""Phrasings, an expert's plan, quoted documents, no execution feedback: as sent, and on record."""
+"""Phrasings, an expert's plan, quoted documents, no execution feedback: as sent and as recorded."""
 
 from __future__ import annotations
 

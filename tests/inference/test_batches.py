@@ -1,4 +1,4 @@
-"""Batches: no request is billed twice, whatever dies, expires or fails in between."""
+"""Batches: no request is billed twice, whatever dies, expires or fails."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ AT_ONCE = Pace(0.0, 0.0, 0.0)
 
 
 class Killed(BaseException):
-    """The process is gone; nothing catches it."""
+    """Stands for the end of the process; nothing catches it."""
 
 
 @pytest.fixture
 def plan(make_plan: MakePlan) -> InferencePlan:
-    """Prompts without the rows of workbooks, which take longer to read than all the rest."""
+    """Prompts without the rows of workbooks, which take longer to read than everything else."""
     return make_plan(template=Template("short", "{instruction} {spreadsheet_path}"))
 
 
@@ -158,7 +158,7 @@ def test_killed_among_the_replies(
 
 
 def test_an_answer_that_is_lost(plan: InferencePlan, tmp_path: Path) -> None:
-    """The batch is made, but the server's answer says that it was not."""
+    """The batch was created, but the server's answer says that it was not."""
     with BatchServer(on_create=lambda: fault(502, "bad gateway")) as server:
         assert run(plan, server, tmp_path).is_complete
     assert (len(server.batches), set(server.billed.values())) == (1, {1})
@@ -270,7 +270,7 @@ def command(*arguments: object) -> Any:
 
 
 def test_the_process_killed_while_its_batch_is_made(tmp_path: Path) -> None:
-    """SIGKILL at the worst moment: the batch exists, and nobody was told."""
+    """SIGKILL at the worst moment: the batch exists, but the client was not informed."""
     processes: list[subprocess.Popen[bytes]] = []
 
     def kill() -> None:
@@ -406,7 +406,7 @@ def test_results_of_millions_of_values_are_lines_that_say_nothing() -> None:
 def test_a_batch_server_that_redirects_gets_no_second_request(
     plan: InferencePlan, tmp_path: Path
 ) -> None:
-    """Nobody else gets the key."""
+    """The key is sent to nobody else."""
     with BatchServer() as server:
         location = {"Location": f"{server.url}/batches?elsewhere"}
         server.on_create = lambda: Response("", 307, headers=location)

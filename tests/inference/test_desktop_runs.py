@@ -1,4 +1,4 @@
-"""Runs on desktops from asking to the report: judged, judged again, compared, performed again."""
+"""Runs on desktops from the first request to the report: judged, rejudged, compared, replayed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _ask(
     dataset: str = "sample",
     ids: tuple[str, ...] = IDS,
 ) -> InferencePlan:
-    """Asks about two tasks of the sample suite, or those of another, with a scripted model."""
+    """Runs a scripted model on two tasks of the sample suite, or of another suite."""
     options = InferOptions(
         model="scripted",
         base_url="http://127.0.0.1:9/v1",
@@ -111,7 +111,7 @@ def test_from_asking_to_the_report(tmp_path: Path) -> None:
 
 
 def test_fail_is_right_where_nothing_can_be_done(tmp_path: Path) -> None:
-    """Of two tasks that cannot be done, the one without its workbook is not asked."""
+    """Of two tasks that cannot be done, the one without its workbook is not run."""
     suite = tmp_path / "suite"
     folder = suite / "evaluation_examples/examples/libreoffice_calc"
     for task_id in ("there", "absent"):
@@ -290,7 +290,7 @@ def test_what_a_desktop_is_like_is_on_record(tmp_path: Path) -> None:
 
 
 def _forged() -> bytes:
-    """B2 is `=1+1`, and the value that is kept with it the gold's: 1. "LibreOffice" wrote it."""
+    """B2 is `=1+1`, stored with the gold's value 1. "LibreOffice" wrote the file."""
     rows = (("Name", "Amount"), ("Ann", "=1+1"), ("Bob", 2), ("Cyd", 3))
     buffer = io.BytesIO()
     with (
@@ -317,7 +317,7 @@ def forged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:
 
 
 def _verdicts(run: Path, suite: str, **more: Any) -> list[str]:
-    """The verdicts of scoring a run, of judging it again, and of judging what it names again."""
+    """The verdicts after scoring a run, rejudging it, and rejudging a run that it names."""
     options = ScoreOptions(dataset=suite, sandbox="bubblewrap", jobs=1, **more)
     (scored,) = score(run, options)
     found = [each.verdict.value for each in scored.results]
@@ -330,8 +330,8 @@ def _verdicts(run: Path, suite: str, **more: Any) -> list[str]:
 
 
 @pytest.mark.bubblewrap
-def test_that_only_the_mouse_was_used_is_no_evidence_in_a_folder(forged: tuple[Path, str]) -> None:
-    """`=1+1` with the gold's value beside it: trusted, if the record says so, before."""
+def test_that_only_the_mouse_was_used_is_not_evidence_in_a_folder(forged: tuple[Path, str]) -> None:
+    """`=1+1` stored with the gold's value, which used to be trusted if the record said so."""
     require_backend("bubblewrap")
     run, suite = forged
     with RunDirectory(run) as store:
@@ -354,7 +354,7 @@ def test_that_only_the_mouse_was_used_is_no_evidence_in_a_folder(forged: tuple[P
 
 @pytest.mark.bubblewrap
 def test_ones_own_episodes_by_mouse_keep_their_values(forged: tuple[Path, str]) -> None:
-    """What this user asked for on this machine is on record in the user's state folder."""
+    """What this user requested on this machine is recorded in the user's state folder."""
     require_backend("bubblewrap")
     run, suite = forged
     with RunDirectory(run) as store:
@@ -367,7 +367,7 @@ def test_ones_own_episodes_by_mouse_keep_their_values(forged: tuple[Path, str]) 
 
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize("claim", ["a folder of finished workbooks", "a finished record"])
-def test_that_an_output_was_finished_elsewhere_is_no_evidence_in_a_folder(
+def test_that_an_output_was_finished_elsewhere_is_not_evidence_in_a_folder(
     forged: tuple[Path, str], claim: str
 ) -> None:
     require_backend("bubblewrap")

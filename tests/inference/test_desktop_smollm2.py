@@ -1,4 +1,4 @@
-"""A real model on a real desktop: three turns on the accessibility tree, with a whole record."""
+"""A real model on a real desktop: three turns on the accessibility tree, with a full record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fifth of the calls fail in every way there is; the limits hold with 32 tasks at a time."""
+"""A fifth of the calls fail in every possible way; the limits hold with 32 tasks at a time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ POLICY = RetryPolicy(
     longest_retry_after_s=400.0,
     timeouts=12,
 )
-"""More attempts than are needed: on a busy machine a call may take too long by itself as well."""
+"""More attempts than needed: on a busy machine a call may also simply take too long."""
 FAULTS: list[Callable[[Seen], Reply]] = [
     lambda _: fault(429, retry_after="0.2"),
     lambda _: fault(429),
@@ -133,7 +133,7 @@ def test_a_fifth_of_the_calls_fail(make_plan: MakePlan, tmp_path: Path) -> None:
 def test_a_retry_after_of_more_than_two_minutes(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    """The clock is moved on instead of waiting: sleeping passes time for everybody."""
+    """The clock is advanced instead of waiting: sleeping makes time pass for everyone."""
     passed = {"s": 0.0}
     real_sleep, real_clock = asyncio.sleep, time.monotonic
 
@@ -155,7 +155,7 @@ def test_a_retry_after_of_more_than_two_minutes(
 
 
 class Limiter:
-    """A server that refuses what goes past its limits in any window, and counts refusals."""
+    """A server that refuses requests beyond its limits in any window, and counts refusals."""
 
     def __init__(self, requests: int, tokens: int, period_s: float) -> None:
         self.limits = (requests, tokens)

@@ -1,4 +1,4 @@
-"""The two commands as people type them, with nothing but what they must say."""
+"""The two commands as people type them, with only the required arguments."""
 
 from __future__ import annotations
 

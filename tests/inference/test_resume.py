@@ -1,4 +1,4 @@
-"""Killed in the middle and started again: nothing that finished is asked again."""
+"""A run is killed halfway and started again: nothing that finished is requested again."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_killed_and_continued(
 
 
 def submissions_now(out: Path) -> set[str]:
-    """Ids on record; a last line that is being written does not count."""
+    """Returns the recorded ids; an incomplete last line does not count."""
     path = out / "submissions.jsonl"
     if not path.exists():
         return set()

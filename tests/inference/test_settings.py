@@ -42,7 +42,7 @@ workbook.save('{base}/output/1_{task}_output.xlsx')
 
 @dataclass(frozen=True)
 class Expected:
-    """What a setting promises.
+    """The expected properties of a setting.
 
     Attributes:
         options: of `judge infer`.
@@ -190,7 +190,7 @@ def test_conversations_have_the_shape_that_the_setting_promises(
 def _check_conversation(
     setting: str, record: dict[str, Any], messages: list[dict[str, str]]
 ) -> None:
-    """Prompt, reply, what came of it, reply …; tracebacks and what was printed reach the model."""
+    """Prompt, reply, feedback, reply …: tracebacks and printed output reach the model."""
     rounds = SETTINGS[setting].rounds
     roles = "".join(message["role"][0] for message in messages)
     if setting == "text":  # one question for each test case
@@ -208,7 +208,7 @@ def _check_conversation(
 
 
 def _check_prompts(expected: Expected, prompts: list[str]) -> None:
-    """The rows are there in the form that was asked for; a few workbooks begin with blanks."""
+    """The rows are shown in the requested form; a few workbooks begin with blank rows."""
     if expected.content is None:
         assert not any("Sheet Name: " in prompt for prompt in prompts)
         return
@@ -218,7 +218,7 @@ def _check_prompts(expected: Expected, prompts: list[str]) -> None:
 
 
 def _check_no_gold(seen: list[Seen], tasks: set[str]) -> None:
-    """No message names a gold; nothing is told of a second case but where it is asked about."""
+    """No message names a gold; a second case is mentioned only if the setting asks about it."""
     assert {each.task for each in seen} - {""} <= tasks
     for each in seen:
         text = json.dumps(each.body)

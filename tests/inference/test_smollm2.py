@@ -1,4 +1,4 @@
-"""A real model end to end: SmolLM2-135M answers, `judge score` grades what it wrote."""
+"""A real model end to end: SmolLM2-135M replies, and `judge score` grades what it wrote."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.inference.smollm2 import MISSING, SmolServer, is_installed
 pytestmark = [pytest.mark.bubblewrap, pytest.mark.slow]
 
 VERIFIERS = REPOSITORY / ".venv-verifiers" / "bin" / "python"
-"""The library needs an older SDK than the judge has here, so it has its own environment."""
+"""The library needs an older SDK than the one installed here, so it has its own environment."""
 
 # Free-form this model writes no program that runs; a grammar lets it choose only the value.
 GRAMMAR = r"""
@@ -56,7 +56,7 @@ Judge = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def judge(forked_command: ForkedCommand) -> Judge:
-    """Runs ``judge`` with arguments; what it wrote, as JSON."""
+    """Runs ``judge`` with arguments; returns its output as JSON."""
 
     def run(*arguments: str | Path) -> dict[str, Any]:
         done = forked_command.run([*map(str, arguments)])
@@ -71,7 +71,7 @@ def judge(forked_command: ForkedCommand) -> Judge:
 def test_a_real_model_end_to_end(
     form: str, server: SmolServer, judge: Judge, tmp_path: Path, figures: Figures
 ) -> None:
-    """In several rounds; a single one is what the rollouts below ask for."""
+    """In several rounds; the rollouts below cover a single round."""
     # Free-form it talks until it is stopped; what it says in 24 tokens proves as much.
     # With a grammar it writes programs, slowly: one task shows that they are run and graded.
     tasks = 1
@@ -130,7 +130,7 @@ def test_typed_answers(
     tmp_path: Path,
     figures: Figures,
 ) -> None:
-    """Questions over tables leave whole records; this model takes no pictures, and says so."""
+    """Questions about tables leave complete records; the model takes no pictures and says so."""
     tables = {f"000-csvs/{n}.csv": f"name,points\na,{n}\nb,2\n".encode() for n in range(3)}
     questions = [(f"How many points in {n}?", (), (f"{n}.csv",), n + 2) for n in range(3)]
     with_picture = ("How many?", ("grey.png",), (), 1)
@@ -165,7 +165,7 @@ def test_typed_answers(
 def test_rollouts_of_verifiers_get_what_judge_score_says(
     server: SmolServer, judge: Judge, tmp_path: Path, figures: Figures
 ) -> None:
-    """The real model and scripted replies, and a task whose golds are at fault."""
+    """The real model, scripted replies, and a task whose golds are faulty."""
     if not VERIFIERS.exists():
         pytest.skip("no verifiers: scripts/setup .venv-verifiers requirements-verifiers.lock")
     suite = tmp_path / "suite"
@@ -238,7 +238,7 @@ root ::= "{\"score\": " [01] ", \"why\": \"" [A-Za-z0-9 ,.]{1,60} "\"}"
 def test_a_real_model_marks_an_item_of_a_checklist(
     server: SmolServer, judge: Judge, forked_command: ForkedCommand, tmp_path: Path
 ) -> None:
-    """Free-form this model repeats the prompt, which is on record as no mark."""
+    """Without a grammar, this model repeats the prompt, which does not count as a mark."""
     outputs, run = tmp_path / "outputs", tmp_path / "run"
     outputs.mkdir()
     gold = REPOSITORY / "dataset/sample-checklist/files/budget/1_budget_answer.xlsx"

@@ -1,4 +1,4 @@
-"""Tasks of Spider2-V, solved by programs that were written by hand: ten without pivot tables.
+"""Tasks of Spider2-V solved by hand-written programs: ten of them without pivot tables.
 
 Two more make a pivot table out of openpyxl's own classes, which is all that the sandbox has for it.
 """

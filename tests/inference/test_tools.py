@@ -1,4 +1,4 @@
-"""``judge infer --mode tools``: calls on the wire, and tasks that a scripted model solves."""
+"""``judge infer --mode tools``: calls as they are sent, and tasks that a scripted model solves."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def call(name: str, number: str = "", /, **arguments: object) -> ToolCall:
 
 
 class Tools:
-    """Answers each call with its arguments; what ``outcomes`` has for a text comes instead."""
+    """Answers each call with its arguments, or with the entry of ``outcomes`` for its text."""
 
     def __init__(self, answer: str, names: tuple[str, ...] = NATIVE) -> None:
         self.table = {tool.name: tool for tool in definitions_of(names, answer)}
@@ -125,7 +125,7 @@ def check_wire(messages: Sequence[Message]) -> None:
 
 
 class Held:
-    """A conversation with scripted replies, and what came of it."""
+    """Returns a conversation with scripted replies, and its outcome."""
 
     def __init__(
         self,
@@ -309,7 +309,7 @@ def test_habits_of_models_are_mended_and_counted(tmp_path: Path) -> None:
         (True, "[1]", "[1]"),
     ],
 )
-def test_a_repair_needs_a_schema_that_wants_it_and_takes_any_schema(
+def test_a_repair_needs_a_schema_that_requires_it_and_accepts_any_schema(
     stated: object, given: object, mended: object
 ) -> None:
     arguments, repairs = repaired({"properties": {"x": stated}}, {"x": given})
@@ -684,7 +684,7 @@ def with_calls(body: dict[str, Any], *calls: tuple[str, dict[str, Any]]) -> dict
 
 
 def moved(program: str, prompt: str) -> str:
-    """A program of the sample suite with the paths that a prompt gives."""
+    """Returns a program of the sample suite with the paths that a prompt gives."""
     for kind, inside in (("input", "in"), ("output", "out")):
         path = re.search(rf"/home/agent/{inside}/[\w-]+\.xlsx", prompt)
         assert path is not None
@@ -774,7 +774,7 @@ def test_pictures_that_a_server_refuses_end_the_run_with_the_way_out(
 
 
 def swe_agent(prompt: str, *steps: tuple[str, str]) -> str:
-    """Writes a ``.traj``: actions with what was observed."""
+    """Writes a ``.traj`` file: actions with their observations."""
     history = [{"role": "system", "content": "You work at a shell."}]
     history.append({"role": "user", "content": prompt})
     made = [{"action": action, "observation": seen, "response": "so"} for action, seen in steps]
@@ -787,7 +787,7 @@ def swe_agent(prompt: str, *steps: tuple[str, str]) -> str:
 def test_a_traj_of_another_agent_is_performed_again(
     tmp_path: Path, one_folder: bool, agent_root: None
 ) -> None:
-    """Its paths become those of the sandbox; a workbook comes of it although none was left."""
+    """Its paths are replaced by the sandbox's; it yields a workbook although none was left."""
     programs = solutions()
     task = next(iter(programs))
     given = f"/work/in/1_{task}_input.xlsx"

@@ -1,4 +1,4 @@
-"""A real model with native tools: five tasks, with whole records and figures; none is solved."""
+"""A real model with native tools: five tasks with full records and figures, none of them solved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions over pictures and tables, from the prompt to the verdict; a server plays the model."""
+"""Questions about pictures and tables, from the prompt to the verdict; a server plays the model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def say(answer: object) -> str:
 
 
 def text_of(message: dict[str, Any]) -> str:
-    """What a message says, as the server got it, without its pictures."""
+    """Returns the text of a message, as the server received it, without its pictures."""
     content = message["content"]
     if isinstance(content, str):
         return content
@@ -42,7 +42,7 @@ def text_of(message: dict[str, Any]) -> str:
 
 
 def pictures_of(message: dict[str, Any]) -> list[tuple[str, bytes]]:
-    """Media type and bytes of the pictures in a message, as the server got it."""
+    """Returns media type and bytes of the pictures in a message, as the server received it."""
     parts = message["content"] if isinstance(message["content"], list) else []
     urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
     found = [_URL.fullmatch(url) for url in urls]
@@ -100,7 +100,7 @@ ROUNDS = [f"```python{program}```" for program in (LOAD, DRAW, SAVE)]
 
 
 def explorer(seen: Seen) -> Reply:
-    """Looks three times, and answers beside a program with what it saw printed."""
+    """Looks at data in three rounds, then answers next to a program whose output it has seen."""
     if seen.round <= len(ROUNDS):
         return ROUNDS[seen.round - 1]
     found = re.search(r"the total is (\d+) PNG", text_of(seen.messages[-1]))
@@ -227,7 +227,7 @@ def test_a_model_that_takes_no_pictures(tmp_path: Path) -> None:
 
 
 def test_a_suite_of_both_kinds(tmp_path: Path) -> None:
-    """Each task is asked in its own way, and both are in one run."""
+    """Each task is asked in its own way, and both are in the same run."""
     write_workbook(tmp_path / "in.xlsx", 1)
     (tmp_path / "t.csv").write_bytes(TABLE)
     shared = {"instruction": "What is the sum?", "kind": "Sum"}
@@ -267,7 +267,7 @@ def test_a_suite_of_both_kinds(tmp_path: Path) -> None:
 
 
 def standing_in(name: str) -> bytes:
-    """A picture in place of one that is not here, of a type that its name hides."""
+    """A picture in place of a missing one, whose type differs from the one in its name."""
     number = int(hashlib.sha256(name.encode()).hexdigest(), 16)
     return (png(2, 2), JPEG, WEBP)[number % 3] + name.encode()
 
@@ -283,7 +283,7 @@ INCOMPLETE = frozenset(
 @pytest.mark.bubblewrap
 @pytest.mark.usefixtures("needs_bubblewrap")
 def test_all_complete_questions(judge_data: Path, tmp_path: Path, figures: Figures) -> None:
-    """A model that knows the golds is right everywhere, whatever a question comes with."""
+    """A model that knows the golds is always right, whatever files a question has."""
     suite = tmp_path / "data"
     shutil.copytree(judge_data / "babelbench" / "data", suite)
     with (suite / "benchmark.csv").open(encoding="utf-8-sig", newline="") as file:

@@ -1,4 +1,4 @@
-"""A wheel, installed in an environment of its own, and evaluations with it in an empty folder."""
+"""A wheel, installed in a separate environment, and evaluations with it in an empty folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.conftest import REPOSITORY
 from tests.unit.report.runs import CELL, SHEET, TABLE, TaskSpec, book, make_suite
 
 SECRET, NUMBER = "Zanzibar-Quartz-7731", 864209753186.5
-"""What no log may tell; a shorter number stands in the digits of one time or another."""
+"""Values that no log may contain; shorter numbers occur by chance in the digits of times."""
 GOLD = book((*TABLE[:2], ("Bob", SECRET), ("Cyd", NUMBER)))
 EXPECTED = {
     "1001": ("reads-24-rows-only", ["AC", "WA", "WA"]),
@@ -26,12 +26,12 @@ EXPECTED = {
     "1003": ("saves-elsewhere", ["NO", "NO", "NO"]),
     "1005": ("unclosed-bracket", ["CE", "CE", "CE"]),
 }
-"""Submissions of the sample suite, and what becomes of them."""
+"""Submissions of the sample suite, and their expected outcomes."""
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What the evaluations left.
+    """The files that the evaluations left.
 
     Attributes:
         bin: the programs of the environment.
@@ -48,11 +48,11 @@ class Evaluated:
     seen: dict[str, Any]
 
     def log(self, name: str) -> Path:
-        """The log of an evaluation."""
+        """Reads the log of an evaluation."""
         return Path(self.seen[name])
 
     def call(self, *command: object) -> str:
-        """Runs a program of the environment; its standard output."""
+        """Runs a program of the environment; returns its standard output."""
         name, *arguments = map(str, command)
         done = subprocess.run(
             [self.bin / name, *arguments],
@@ -107,7 +107,7 @@ def _replies() -> dict[str, str]:
 
 
 def _installed_wheel(folder: Path, environment: dict[str, str]) -> Path:
-    """The programs of an environment with the wheel; what it depends on comes from this one."""
+    """The programs of an environment with the wheel; dependencies come from this environment."""
     run = [sys.executable, "-m"]
     subprocess.run(
         [*run, "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")],

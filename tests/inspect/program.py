@@ -18,7 +18,7 @@ SEEN: dict[str, Any] = {}
 
 
 def modules() -> list[str]:
-    """Which of the frameworks' modules are loaded."""
+    """Returns which of the frameworks' modules are loaded."""
     names = {name.partition(".")[0] for name in sys.modules}
     return sorted(names & {"inspect_ai", "sheetjudge", "openai", "distributed"})
 
@@ -40,14 +40,14 @@ def main() -> None:
 
 
 def how_many_are_open() -> int:
-    """Judges and sandboxes of this process."""
+    """Returns the judges and sandboxes of this process."""
     from sheetjudge.inspect.kept_open import KEPT_OPEN
 
     return len(KEPT_OPEN)
 
 
 def evaluate(name: str, task: Any, reply: Any, **more: Any) -> None:
-    """One evaluation; its log is in a folder of that name."""
+    """Runs one evaluation, whose log is in a folder with its name."""
     import inspect_ai
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
@@ -80,7 +80,7 @@ def sample(replies: dict[str, str]) -> None:
 
 
 def rounds() -> None:
-    """Two rounds: a program that fails, and one that leaves a workbook."""
+    """Two rounds: a program that fails, then one that leaves a workbook."""
     paths = "/mnt/data/input/1_1001_input.xlsx", "/mnt/data/output/1_1001_output.xlsx"
     saves = f"import shutil\nshutil.copy({paths[0]!r}, {paths[1]!r})"
 
@@ -97,7 +97,7 @@ def rounds() -> None:
 
 
 def scripted(folder: Path) -> None:
-    """A sandbox that plays: what the judge fails on, bad tests, replies without programs."""
+    """A scripted sandbox: failures of the judge, bad tests, replies without programs."""
     from judge.api.judging import Judge
     from judge.api.options import JudgingOptions
     from judge.errors import SandboxError

@@ -1,4 +1,4 @@
-"""Logs that are made to be large once they are expanded: refused, within little memory."""
+"""Logs that expand to a large size are refused without using much memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEADER: dict[str, Any] = {
 
 @pytest.fixture(scope="module", autouse=True)
 def framework() -> None:
-    """Loaded before a process with bounds is forked."""
+    """Loaded before a process with limits is forked."""
     import inspect_ai.log  # noqa: F401, PLC0415
     import zipfile_zstd  # type: ignore[import-untyped]  # noqa: F401, PLC0415
 
@@ -56,7 +56,7 @@ def sample(*, epoch: int = 1, **fields: Any) -> dict[str, Any]:
 def write(
     path: Path, *samples: Mapping[str, Any], header: Mapping[str, Any] = HEADER, packed: int = 93
 ) -> Path:
-    """A log as Inspect packs it, of samples that it would not write."""
+    """Makes a log as Inspect packs it, with samples that Inspect would not write."""
     summaries = [{**each, "messages": [], "attachments": {}} for each in samples]
     if path.suffix == ".json":
         path.write_text(json.dumps({**header, "samples": samples}))
@@ -80,7 +80,7 @@ def referring(count: int, *, protocol: str = "attachment://") -> dict[str, Any]:
 
 
 def bomb(path: Path) -> Path:
-    """A member that says that it has 10 MB and unpacks to 2 GB."""
+    """A member that claims 10 MB but unpacks to 2 GB."""
     data = (b" " * MB) * 2000
     with zipfile.ZipFile(path, "w", ZSTANDARD) as log:
         log.writestr("header.json", data)
@@ -92,7 +92,7 @@ def bomb(path: Path) -> Path:
 
 
 def values(path: Path) -> Path:
-    """60 MB of empty lists would take 1.4 GB."""
+    """60 MB of empty lists would take 1.4 GB of memory."""
     return write(path, sample(store={"a": [[]] * 15_000_000}))
 
 
@@ -169,7 +169,7 @@ def test_what_expands_is_refused_before_it_is_made(name: str, tmp_path: Path) ->
 
 
 def test_all_samples_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is short enough, and a thousand of them would fill the disk."""
+    """Each is short enough, but a thousand of them would fill the disk."""
     texts = [
         sample(
             epoch=number,
@@ -186,7 +186,7 @@ def test_all_samples_together_are_bounded(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_what_is_not_read_is_not_expanded(tmp_path: Path) -> None:
-    """Events refer to pools of messages and calls, by ranges; timelines to events."""
+    """Events refer to pools of messages and calls by ranges; timelines refer to events."""
     model = {"event": "model", "model": "m", "input": [], "input_refs": [[0, 10**9]], "tools": []}
     call = {"request": {}, "response": {}, "call_refs": [[0, 10**9]]}
     events = [{**model, "call": call, "output": {"choices": []}, "config": {}}] * 1000
@@ -219,7 +219,7 @@ def test_missing_samples_of_endless_epochs_are_counted_not_listed(tmp_path: Path
 
 @pytest.mark.parametrize("suffix", [".eval", ".json"])
 def test_attachments_are_what_inspect_makes_of_them(suffix: str, tmp_path: Path) -> None:
-    """Put in once, as Inspect does: an attachment that names another one stays a name."""
+    """Expanded once, as in Inspect: an attachment that names another one keeps the name."""
     from inspect_ai.log import read_eval_log_sample  # noqa: PLC0415
 
     parts = [{"type": "text", "text": "attachment://b"}, {"type": "text", "text": "attachment://?"}]
@@ -247,7 +247,7 @@ def test_attachments_are_what_inspect_makes_of_them(suffix: str, tmp_path: Path)
 def test_a_record_that_could_not_be_read_again_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its texts are bounded one by one; together they may be longer than a line."""
+    """Each text is limited; together they may be longer than a line."""
     monkeypatch.setattr("judge.files.json_lines.MAX_LINE_BYTES", 10_000)
     kept = {"solution": "print(1)", "reply": "x" * 6000, "response": "y" * 6000}
     log = write(tmp_path / "log.eval", sample(store={inspect_logs.STORE_KEY: kept}))

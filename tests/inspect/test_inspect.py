@@ -1,4 +1,4 @@
-"""Inspect with a wheel in an empty folder: verdicts, what is not scored, what logs tell."""
+"""Inspect with a wheel in an empty folder: verdicts, unscored samples, the content of logs."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_the_names_resolve_and_verdicts_are_those_of_the_judge(evaluated: Evalua
 
 
 def test_the_scorer_has_the_defaults_of_the_library() -> None:
-    """Inspect lists the parameters of a scorer, so they are written out there."""
+    """Inspect lists the parameters of a scorer, so they are spelled out there."""
     from sheetjudge.inspect.scorer import JUDGING_OPTIONS, judge_verdict  # noqa: PLC0415
 
     usual = {each.name: each.default for each in dataclasses.fields(JudgingOptions)}
@@ -184,7 +184,7 @@ def test_samples_hold_no_paths(evaluated: Evaluated, scripted: EvalLog) -> None:
 
 
 def test_the_judge_itself_does_tell(evaluated: Evaluated) -> None:
-    """What the log leaves out is there to be told: the test above can fail."""
+    """What the log leaves out does exist, so the test above can fail."""
 
     def unchanged(request: RunRequest) -> RunResult:
         (data,) = request.files.values()
@@ -244,7 +244,7 @@ def test_a_stored_log_is_judged_again(evaluated: Evaluated) -> None:
 
 
 def test_the_documented_commands_without_a_network(evaluated: Evaluated) -> None:
-    """As docs/inspect.md has them; whatever is not on this machine cannot be reached."""
+    """As in docs/inspect.md; nothing outside this machine can be reached."""
     page = (REPOSITORY / "docs" / "inspect.md").read_text(encoding="utf-8")
     section = page.split("## Without a network")[1].split("\n## ")[0]
     asked, served = re.findall(r"^```\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
@@ -288,7 +288,7 @@ def records_of(run: Path) -> list[dict[str, Any]]:
 
 
 def test_a_log_becomes_a_run(evaluated: Evaluated) -> None:
-    """The suite is a folder; it is found by its digest."""
+    """The suite is a folder, which is found by its digest."""
     done = evaluated.call("judge", "infer", "--import-inspect", evaluated.log("scripted"),
                           "--out", "imported")  # fmt: skip
     assert "12 submissions imported" in done
@@ -313,7 +313,7 @@ def imported(log: Path, suite: Path | str, out: Path) -> ImportedLog:
         return import_inspect_log(log, load_suite(suite), str(suite), store)
 
 
-def test_rounds_and_pictures_come_along(evaluated: Evaluated, tmp_path: Path) -> None:
+def test_rounds_and_pictures_are_included(evaluated: Evaluated, tmp_path: Path) -> None:
     assert imported(evaluated.log("rounds"), "sample", tmp_path / "rounds").submissions == 1
     (record,) = records_of(tmp_path / "rounds")
     assert (record["setting"], record["rounds"], record["stands_alone"]) == (
@@ -399,7 +399,7 @@ def test_the_command_says_what_is_missing(
 def test_an_evaluation_that_was_stopped_is_incomplete(
     evaluated: Evaluated, tmp_path: Path, capfd: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    """Also without an error in any sample, as after SIGKILL."""
+    """Also if no sample has an error, as after SIGKILL."""
     log = read_eval_log(str(evaluated.log("scripted")))
     assert log.samples
     log.status, log.results = "started", None
@@ -464,7 +464,7 @@ def test_damaged_logs_are_refused(
 
 
 def test_a_member_is_never_longer_than_it_says(evaluated: Evaluated, tmp_path: Path) -> None:
-    """The sizes that are checked are those in the list of members."""
+    """The checked sizes are those in the list of members."""
     target = tmp_path / "lying.eval"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", b" " * 100_000)

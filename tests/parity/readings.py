@@ -31,7 +31,7 @@ def everything(sheet: str) -> CellRange:
 
 
 def reading_of(workbook: Workbook) -> tuple[str, int]:
-    """Hash of all values with their types and number formats, and how many cells there are."""
+    """Returns a hash of all values with their types and number formats, and the number of cells."""
     read = hashlib.sha256()
     count = 0
     for sheet in workbook.sheet_names:
@@ -46,12 +46,12 @@ def reading_of(workbook: Workbook) -> tuple[str, int]:
 
 
 def file_of(data: bytes) -> str:
-    """Hash of a file."""
+    """Returns the hash of a file."""
     return hashlib.sha256(data).hexdigest()[:_DIGITS]
 
 
 def recorded() -> dict[str, str]:
-    """File -> reading that was seen to be openpyxl's; empty for another version of it."""
+    """File -> the reading that matched openpyxl's; empty for another version of openpyxl."""
     version, *lines = RECORD.read_text().splitlines()
     if version != f"openpyxl {openpyxl.__version__}":
         return {}
@@ -59,7 +59,7 @@ def recorded() -> dict[str, str]:
 
 
 def record(paths: Iterable[Path]) -> None:
-    """Compares workbooks with what openpyxl reads and writes down those that agree."""
+    """Compares workbooks with openpyxl's reading and records those that agree."""
     from tests.parity.test_reader import hold_against_openpyxl  # noqa: PLC0415  it imports this
 
     lines: dict[str, str] = {}

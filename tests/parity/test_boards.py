@@ -1,4 +1,4 @@
-"""Boards against verdicts of a trial on SheetCopilot's files, and on changed golds; a sample."""
+"""Boards against verdicts of a trial on SheetCopilot's files, and against changed golds."""
 
 from __future__ import annotations
 

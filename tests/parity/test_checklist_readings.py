@@ -1,4 +1,4 @@
-"""Checklist suites as opened: the recorded outcomes again, and what the readings make of them."""
+"""Checklist suites as opened by the judge: recorded outcomes, and where the profiles differ."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ POINTS = {
     "gpt-5.2-chat/20260121_155440": (336, 870, 20, 42),
     "gpt-5.2-chat/20260121_180411": (10, 120, 1, 9),
 }
-"""Run -> points earned and possible, criteria passed and in all, by the published scorer."""
+"""Run -> points earned and possible, criteria passed and in total, by the published scorer."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The corrections that ship, on the suites that they were made for."""
+"""The shipped corrections, applied to the suites for which they were made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judge.suites.corrections import CorrectedSuite, corrected_suite, known_faul
 pytestmark = pytest.mark.data
 
 NOTHING_TO_DO = {("248-48", 3)}
-"""Cases whose right answer is the input, in tasks of a corrected position."""
+"""Cases whose right answer is the input, in tasks whose position is corrected."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def corrected(judge_data: Path) -> CorrectedSuite:
 
 
 def accepted(task: Task, *, untouched: bool, profile: str = "standard") -> list[bool]:
-    """Whether each gold, or each input of a case with something to do, is accepted."""
+    """Returns which golds, and which inputs of cases with something to do, are accepted."""
     position, answer_sheet = position_of(task.checker)
     return [
         compare_files(

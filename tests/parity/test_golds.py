@@ -1,4 +1,4 @@
-"""Every gold of the published suites, held against itself under the profile ``standard``."""
+"""Every gold of the published suites, compared with itself under the profile ``standard``."""
 
 from __future__ import annotations
 

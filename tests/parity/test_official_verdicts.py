@@ -16,7 +16,7 @@ pytestmark = pytest.mark.data
 
 @dataclass
 class Compared:
-    """What came of the recorded pairs.
+    """The results for the recorded pairs.
 
     Attributes:
         pairs: how many there are.
@@ -31,7 +31,7 @@ class Compared:
 
 @pytest.fixture(scope="module")
 def compared(judge_data: Path) -> Compared:
-    """Both profiles on a pair one after the other, while its workbooks are open."""
+    """Judges a pair with both profiles in turn, while its workbooks are open."""
     compared = Compared()
     for pair in recorded_pairs(judge_data):
         compared.pairs += 1

@@ -1,4 +1,4 @@
-"""What is refused because two programs could read it differently is in no published workbook."""
+"""No published workbook has anything that is refused because programs read it differently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our reader against openpyxl over the workbooks of the published suites, cell by cell."""
+"""Our reader compared with openpyxl on the workbooks of the published suites, cell by cell."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_sample_of_whole_workbooks_with_their_formulas(judge_data: Path) -> No
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_every_cell_of_a_sixth_of_the_workbooks(judge_data: Path) -> None:
-    """By what is on record; what is not, or reads otherwise now, is compared with openpyxl.
+    """Compares with the record; only what is missing there, or differs, is read with openpyxl.
 
     ``python -m tests.parity.readings DATA`` compares all of them. Of the other workbooks, the
     answer ranges are read below, and the golds by test_golds.py.
@@ -143,7 +143,7 @@ def test_a_reading_tells_values_types_and_number_formats_apart() -> None:
 
 
 def test_the_cells_of_every_answer_range_are_those_of_the_whole_sheet(judge_data: Path) -> None:
-    """Reading a range gives what reading the whole sheet gives, wherever the range lies."""
+    """Reading a range gives the same as reading the whole sheet, wherever the range is."""
     wrong = []
     for path, position, answer_sheet in list(golds(judge_data / SUITE))[::3]:
         ranged, whole = open_workbook(path), open_workbook(path)

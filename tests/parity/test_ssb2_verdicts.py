@@ -19,9 +19,9 @@ from judge.compare.published.spreadsheetbench2 import values_agree
 pytestmark = pytest.mark.data
 
 KINDS = 21
-"""What kinds of rows there are: by the output, the mode and the outcome."""
+"""Kinds of rows, by output, mode and outcome."""
 SCORED = 4
-"""How many of each kind go through the command."""
+"""How many rows of each kind are judged by the command."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_every_recorded_verdict_is_given_again(recorded: Path) -> None:
 
 @pytest.mark.slow
 def test_judge_score_gives_recorded_verdicts_again(recorded: Path, tmp_path: Path) -> None:
-    """Four rows of each kind: that the comparison gives all of them again is shown above."""
+    """Four rows of each kind; the test above shows that the comparison reproduces all of them."""
     kinds: dict[tuple[object, ...], list[Row]] = {}
     for row in recorded_rows(recorded):
         outcome = (row.published[name] for name in ("accuracy", "correct", "crash"))

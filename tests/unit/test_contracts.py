@@ -1,4 +1,4 @@
-"""What is registered keeps to its contract: every checker and every suite format."""
+"""Everything that is registered keeps its contract: every checker and every suite format."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_format_has_all_that_its_contract_names(suite_format: SuiteFormat) -> 
 
 
 class WordCount(Checker):
-    """The smallest checker: a name, and how an answer is compared. It looks at no cells."""
+    """The smallest checker: a name, and how an answer is compared. It reads no cells."""
 
     name = "word_count"
 
@@ -117,7 +117,7 @@ def test_a_name_and_a_comparison_make_a_checker(tmp_path: Path) -> None:
         unregister(checker.name)
 
 
-def test_what_is_no_checker_is_not_registered() -> None:
+def test_what_is_not_a_checker_is_not_registered() -> None:
     class Lookalike:
         name = "lookalike"
 

@@ -1,4 +1,4 @@
-"""What tests cost: the script counts each test and each process, and passes on how pytest ended."""
+"""The cost script counts each test and each process, and passes pytest's exit code on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
+
+pytestmark = pytest.mark.slow
 
 TESTS = """
 import subprocess, sys, pytest

@@ -1,4 +1,4 @@
-"""The gate on the size of the house."""
+"""The check of the code base's size."""
 
 from __future__ import annotations
 

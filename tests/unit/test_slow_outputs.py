@@ -31,6 +31,8 @@ from tests.bounds import bound_process
 from tests.unit.compare.cells.packages import STYLES, Book, cell, sheet_data, worksheet
 from tests.unit.recalc.fakes import ScriptedEngine
 
+pytestmark = pytest.mark.slow
+
 CPU_S = 60
 MEMORY_BYTES = 2 << 30
 TOO_LONG = "spreadsheet programs accept at most 8,192"
@@ -42,7 +44,7 @@ def book(*cells: str, styles: str = STYLES) -> bytes:
 
 
 def formulas(text: str, count: int = 1) -> bytes:
-    """Formulas in a column, each another text."""
+    """Formulas in a column, each with a different text."""
     return book(*(cell(f"A{row}", formula=f"{row}+{text}") for row in range(1, count + 1)))
 
 
@@ -155,7 +157,7 @@ SLOW: dict[str, tuple[Callable[[], bytes], Verdict, str]] = {
 
 
 def judged(output: bytes) -> tuple[str, str]:
-    """Verdict and cause, in this process."""
+    """Returns verdict and cause, computed in this process."""
     case = TestCase(1, (), (Gold(data=book(cell("A1", 1))),))
     task = Task(
         id="slow",
@@ -188,13 +190,7 @@ def judged_within_bounds(output: bytes, answer: Path) -> tuple[str, str]:
     return verdict, cause
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(each, marks=[pytest.mark.slow] if "everything, often" in each else [])
-        for each in SLOW
-    ],
-)
+@pytest.mark.parametrize("kind", SLOW)
 def test_an_output_that_is_made_to_be_slow_gets_its_verdict(kind: str, tmp_path: Path) -> None:
     make, verdict, cause = SLOW[kind]
     found = judged_within_bounds(make(), tmp_path / "answer.json")
@@ -218,7 +214,7 @@ def test_formulas_are_counted_once_for_each_cell() -> None:
 def test_what_is_done_with_an_output_ends_with_its_processor_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A clock of our own, which goes a second whenever it is asked."""
+    """The test's own clock, which advances a second each time it is read."""
     seconds = iter(range(10_000))
     monkeypatch.setattr("time.thread_time", lambda: float(next(seconds)))
     budget = Budget(ReadLimits(work_seconds=10))

@@ -26,7 +26,7 @@ from judge.workbook.sheets.sheet_tail import ConditionalRule
 from judge.workbook.styles.conditional import (
     RuleWork,
     Segment,
-    SpokenRule,
+    StyledRule,
     reads_alike,
     same_rules,
     segments,
@@ -244,7 +244,7 @@ Overlay = dict[str, object]
 _OFF_THE_SHEET = "a reference of a condition leaves the sheet"
 
 
-def rule_range(sheet: str, rule: SpokenRule) -> CellRange:
+def rule_range(sheet: str, rule: StyledRule) -> CellRange:
     """Returns the rectangle around all ranges of a rule."""
     windows = rule.rule.windows
     return CellRange(
@@ -256,7 +256,7 @@ def rule_range(sheet: str, rule: SpokenRule) -> CellRange:
     )
 
 
-def _key(sheet: str, rule: SpokenRule, row: int, column: int) -> ConditionKey | str:
+def _key(sheet: str, rule: StyledRule, row: int, column: int) -> ConditionKey | str:
     """Returns the condition to evaluate, or why it cannot be evaluated."""
     if rule.formula.reason:
         return rule.formula.reason
@@ -276,7 +276,7 @@ class RuleQuestions:
         self._sheet = sheet
         self._questions = questions
 
-    def ask(self, rules: Sequence[SpokenRule], row: int, column: int) -> None:
+    def ask(self, rules: Sequence[StyledRule], row: int, column: int) -> None:
         """Adds everything on which the look of a cell depends."""
         for rule in rules:
             if rule.rule.kind in AGGREGATES:
@@ -306,7 +306,7 @@ class RuleEvaluator:
         self._scales: dict[int, Callable[[int], Fill | None] | str] = {}
 
     def overlay(
-        self, rules: Sequence[SpokenRule], row: int, column: int, names: Sequence[str]
+        self, rules: Sequence[StyledRule], row: int, column: int, names: Sequence[str]
     ) -> Overlay | str:
         """Returns how the rules change a cell: for each attribute, the first rule that holds wins.
 
@@ -340,7 +340,7 @@ class RuleEvaluator:
                 break
         return overlay
 
-    def _truth(self, rule: SpokenRule, row: int, column: int) -> bool | str:
+    def _truth(self, rule: StyledRule, row: int, column: int) -> bool | str:
         if rule.rule.kind in UNDRAWN:
             return False
         if rule.rule.kind in AGGREGATES:
@@ -353,7 +353,7 @@ class RuleEvaluator:
         truth = answers.truths.get(key)
         return answers.unknown.get(key, answers.otherwise) if truth is None else truth
 
-    def _aggregate(self, rule: SpokenRule) -> Holds | str:
+    def _aggregate(self, rule: StyledRule) -> Holds | str:
         aggregated = self._aggregates.get(id(rule))
         if aggregated is None:
             values = self._values(rule)
@@ -361,7 +361,7 @@ class RuleEvaluator:
             self._aggregates[id(rule)] = aggregated
         return aggregated
 
-    def _scaled(self, rule: SpokenRule, key: int) -> Fill | str | None:
+    def _scaled(self, rule: StyledRule, key: int) -> Fill | str | None:
         scaled = self._scales.get(id(rule))
         if scaled is None:
             values = self._values(rule)
@@ -369,7 +369,7 @@ class RuleEvaluator:
             self._scales[id(rule)] = scaled
         return scaled if isinstance(scaled, str) else scaled(key)
 
-    def _values(self, rule: SpokenRule) -> Mapping[int, CellValue] | str:
+    def _values(self, rule: StyledRule) -> Mapping[int, CellValue] | str:
         windows = rule.rule.windows
         try:
             values, unknown = self._values_of(rule_range(self._sheet, rule))
@@ -517,7 +517,7 @@ class RuleComparison:
         if self._gold.workbook is self._output.workbook and not self._moved_rows:
             return
         work = RuleWork()
-        gold, output = self._spoken(self._gold, work), self._spoken(self._output, work)
+        gold, output = self._styled(self._gold, work), self._styled(self._output, work)
         left = MAX_EVALUATED
         blamed = self._gold if len(gold) > len(output) else self._output
         with blamed.workbook.package.blamed():
@@ -537,7 +537,7 @@ class RuleComparison:
                 other = tuple(name for name in names if not same_rules(name, segment))
                 yield _Unlike(segment, tuple(names), other, reason)
 
-    def _spoken(self, side: RuleSide, work: RuleWork) -> list[SpokenRule]:
+    def _styled(self, side: RuleSide, work: RuleWork) -> list[StyledRule]:
         with side.workbook.package.blamed():
             rules = [
                 rule

@@ -52,8 +52,9 @@ def position_of(spec: CheckerSpec) -> tuple[str, str | None]:
     position, sheet = (spec.options.get(name) for name in POSITION_OPTIONS)
     if not isinstance(position, str):
         raise UsageError(
-            f"a task with the checker {spec.name!r} names no answer position",
-            hint="This works on tasks whose answer is a range of cells.",
+            f"a task with the checker {spec.name!r} has no answer position",
+            hint="This works on tasks whose answer is a range of cells. In a suite.json, it"
+            " is the option `answer_position` of the checker.",
         )
     return position, sheet if isinstance(sheet, str) else None
 

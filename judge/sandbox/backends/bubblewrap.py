@@ -193,7 +193,7 @@ class BubblewrapSandbox:
         self._root = roots.python_root()
         if not roots.is_complete(self._root):
             raise SandboxError(
-                "the embedded sandbox has no Python to run solutions with",
+                f"{self._root}: the embedded sandbox has no Python there to run solutions with",
                 hint=roots.BUILD_HINT,
             )
         self._groups: GroupTree | None = find_groups() if control_groups else None
@@ -203,7 +203,7 @@ class BubblewrapSandbox:
         self._maps = _user_maps()
         # bubblewrap dies with the thread that started it, so a permanent thread starts all of them
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="bubblewrap")
-        self._pool: Pool[SealedProcess] = Pool(self._prepare, jobs, come_back=lambda: reuse)
+        self._pool: Pool[SealedProcess] = Pool(self._prepare, jobs, reusable=lambda: reuse)
         self._wardens: weakref.WeakSet[SealedProcess] = weakref.WeakSet()
         self._services: set[SealedProcess] = set()
         self._lock = threading.Lock()
@@ -240,7 +240,7 @@ class BubblewrapSandbox:
 
     def has_root(self, root: str) -> bool:
         """Whether :meth:`service` is available for that root."""
-        shown = root_named(root).shown
+        shown = root_named(root).content
         whole = shown is None or roots.is_complete(shown)
         return whole and roots.is_complete(self._service_root(root))
 
@@ -250,7 +250,7 @@ class BubblewrapSandbox:
             return None
         kind, folder = root_named(root), self._service_root(root)
         made = (folder / roots.COMPLETE).stat()
-        shown = "" if kind.shown is None else f":{kind.shown.name}"
+        shown = "" if kind.content is None else f":{kind.content.name}"
         return f"{folder}:{made.st_ino}:{made.st_mtime_ns}{shown}"
 
     def service(
@@ -263,12 +263,14 @@ class BubblewrapSandbox:
         memory_bytes = memory_bytes or kind.memory_bytes
         group = self._lend(memory_bytes=memory_bytes, processes=_SERVICE_PROCESSES)
         environment = {**layout.ENVIRONMENT, "HOME": kind.home, "PYTHONPATH": ""}
-        extra = [] if kind.shown is None else ["--ro-bind", str(kind.shown), roots.SERVER_CONTENT]
+        extra = (
+            [] if kind.content is None else ["--ro-bind", str(kind.content), roots.SERVER_CONTENT]
+        )
         for writable, size in kind.sizes(memory_bytes).items():
             extra += ["--perms", "1777", "--size", str(size), "--tmpfs", writable]
         extra += ["--remount-ro", "/"]
         process = self._start(
-            folder, extra, environment, group, _SERVICE_CAPABILITIES, first=kind.first
+            folder, extra, environment, group, _SERVICE_CAPABILITIES, first=kind.is_process_1
         )
         with self._lock:
             self._services.add(process)
@@ -278,7 +280,7 @@ class BubblewrapSandbox:
             "path": [*kind.path],
             "watch_bytes": memory_bytes if group is None else None,
             "home": kind.home,
-            "first": kind.first,
+            "first": kind.is_process_1,
             "processes": _SERVICE_PROCESSES if group is None and self._counts_apart() else None,
         }
         try:

@@ -117,14 +117,18 @@ def create_account(
             f"{name[:100]!r} cannot be the name of an account",
             hint="Use 1 to 80 letters, digits, spaces and . _ @ -, with a letter or digit first.",
         )
+    taken = UsageError(f"there is an account {name!r} already")
     if transaction.one(sa.select(t.account.c.id).where(t.account.c.name == name)) is not None:
-        raise UsageError(f"there is an account {name!r} already")
+        raise taken
     account = new_id("acc")
-    transaction.execute(
-        sa.insert(t.account).values(
-            id=account, name=name, kind=kind, state=state, roles=sorted(set(roles))
+    try:
+        transaction.execute(
+            sa.insert(t.account).values(
+                id=account, name=name, kind=kind, state=state, roles=sorted(set(roles))
+            )
         )
-    )
+    except sa.exc.IntegrityError as error:  # another transaction made it in the meantime
+        raise taken from error
     transaction.event("account.created", account, after=state)
     return account
 

@@ -6,7 +6,9 @@ is more likely that the third gold follows a different rule than that the progra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import enum
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from judge.suspects.books import CellAddress, agree
@@ -32,7 +34,11 @@ class MixedVerdicts:
     about = About.GOLD
     blind_spots = (
         "a program may be right by chance on easy cases, and fail the one that shows it is wrong",
-        "if the run fails more cases of the task than it passes, the case is only possible",
+        (
+            "if the run fails more cases of the task than it passes, the case is only possible, "
+            "unless the gold computes the differing cells with formulas"
+        ),
+        "if the question has the word that the gold writes, but not the run's, it is only possible",
         "a case that another run passes is only possible: a program can produce its gold",
         (
             "if a run passes fewer than half of its cases, or has no verdicts on record, the case "
@@ -76,10 +82,16 @@ class MixedVerdicts:
         # everywhere, the program is more probably at fault.
         few = len(cells) * 2 <= max(len(case.answer), 2)
         # A program that fails more cases of the task than it passes is wrong as often as golds.
+        # But the gold's formulas were written for case 1, and may not suit the other cases.
+        is_computed = all(
+            address in case.answer and address in case.answer_formulas for address in cells
+        )
         if loss.strength >= STRONG:
-            certain = loss.sisters >= loss.failed and not is_reached
+            certain = loss.sisters >= loss.failed or is_computed
         else:
-            certain = loss.strength >= FAIR and loss.sisters > 1 and few and not is_reached
+            certain = loss.strength >= FAIR and loss.sisters > 1 and few
+        wording = wording_of(material.task.instruction, case, cells, loss.answer)
+        certain = certain and not is_reached and wording is not Wording.GOLD
         first = cells[0]
         yield suspect(
             material,
@@ -142,6 +154,48 @@ def differences_from(case: CaseMaterial, answer: Answer) -> list[CellAddress]:
         for address in sorted({*case.answer, *answer})
         if not agree(case.answer.get(address), answer.get(address))
     ]
+
+
+class Wording(enum.Enum):
+    """Whose strings the question has, if a gold and an answer have different ones."""
+
+    GOLD = enum.auto()
+    ANSWER = enum.auto()
+    UNDECIDED = enum.auto()
+
+
+def wording_of(
+    question: str, case: CaseMaterial, cells: Sequence[CellAddress], answer: Answer
+) -> Wording:
+    """Decides whose strings the question has, in the cells in which a gold and an answer differ.
+
+    The exact letter case decides; if the question has both strings or neither, any letter case
+    does. Blank cells are ignored, and so are cells without a string in gold or answer.
+    """
+    texts = {(_text(case.answer.get(cell)), _text(answer.get(cell))) for cell in cells}
+    pairs = [(gold, own) for gold, own in texts if gold and own and not (_number(gold, own))]
+    votes = {vote for gold, own in pairs if (vote := _vote(question, gold, own)) is not None}
+    return votes.pop() if len(votes) == 1 else Wording.UNDECIDED
+
+
+def _vote(question: str, gold: str, own: str) -> Wording | None:
+    for flags in (re.NOFLAG, re.IGNORECASE):
+        has_gold, has_own = (
+            re.search(rf"(?<!\w){re.escape(text)}(?!\w)", question, flags) is not None
+            for text in (gold, own)
+        )
+        if has_gold != has_own:
+            return Wording.GOLD if has_gold else Wording.ANSWER
+    return None
+
+
+def _text(value: CellValue) -> str:
+    return "" if value is None or isinstance(value, ErrorValue) else str(value).strip()
+
+
+def _number(*texts: str) -> bool:
+    """Returns whether no text has a letter: numbers and dates occur in questions by chance."""
+    return not any(character.isalpha() for text in texts for character in text)
 
 
 SIGN = MixedVerdicts()

@@ -123,11 +123,11 @@ class SheetCells:
 class RowListener(Protocol):
     """An object that is notified of the rows of a worksheet, in their order."""
 
-    def hear(self, row: int, attributes: Mapping[str, str]) -> None:
+    def on_row(self, row: int, attributes: Mapping[str, str]) -> None:
         """Called with the number of a row and its attributes."""
         ...
 
-    def hear_plain(self, row: int, attributes: bytes) -> None:
+    def on_plain_row(self, row: int, attributes: bytes) -> None:
         """Called with the number of a row, and the unparsed rest of its tag after that number."""
         ...
 
@@ -393,7 +393,7 @@ class CellCollector:
             ]
         )
         if self.row_listener is not None:
-            self.row_listener.hear(row, attributes)
+            self.row_listener.on_row(row, attributes)
         if row > self._last_row:
             self.cells.rows_below = True
 

@@ -413,7 +413,7 @@ class SheetScanner:
                     first, last, final = first if final else start, end, number
                 above = end
                 if collector.row_listener is not None:
-                    collector.row_listener.hear_plain(number, attributes)
+                    collector.row_listener.on_plain_row(number, attributes)
             grammar.check_columns(pending[:above])
             check_characters(read := pending[:position])
             _note_formulas(read, collector)
@@ -541,18 +541,18 @@ def scan_surroundings(package: Package, part: str, listener: Callable[[], _Liste
         scan.scan_skipping()
     except NotPlainError:
         scan.scan_all()
-    return scan.heard
+    return scan.current
 
 
 class _Surroundings(SheetScanner, Generic[_Listener]):
     """A pass over a worksheet that keeps no cell."""
 
-    heard: _Listener
+    current: _Listener
 
     def __init__(self, package: Package, part: str, make: Callable[[], _Listener]) -> None:
         super().__init__(package, part, (), NumberFormats(), date_1904=False, blanks=False)
         self._make = make
 
     def listener(self) -> _Listener:
-        self.heard = self._make()
-        return self.heard
+        self.current = self._make()
+        return self.current

@@ -55,7 +55,7 @@ class RuleWork:
             raise WorkbookError("the range holds too many conditional formats to compare")
 
 
-class SpokenRule:
+class StyledRule:
     """A rule of a conditional format with its look.
 
     Args:
@@ -118,10 +118,10 @@ class SpokenRule:
 
 def spoken_rules(
     rules: Iterable[ConditionalRule], styles: StyleSheet, names: Sequence[str], work: RuleWork
-) -> list[SpokenRule]:
+) -> list[StyledRule]:
     """The rules that matter for some attributes, in order; empty if no rule sets one of these."""
-    spoken = [SpokenRule(rule, styles, work) for rule in rules if rule.windows]
-    deciding = [rule for rule in spoken if rule.rule.stops or any(map(rule.sets, names))]
+    styled = [StyledRule(rule, styles, work) for rule in rules if rule.windows]
+    deciding = [rule for rule in styled if rule.rule.stops or any(map(rule.sets, names))]
     if not any(rule.sets(name) for rule in deciding for name in names):
         return []
     return sorted(deciding, key=lambda rule: rule.rule.priority)
@@ -142,8 +142,8 @@ class Segment:
 
     window: Window
     rows_down: int
-    gold: tuple[SpokenRule, ...]
-    output: tuple[SpokenRule, ...]
+    gold: tuple[StyledRule, ...]
+    output: tuple[StyledRule, ...]
 
 
 _Piece = tuple[Window, int, int]
@@ -152,8 +152,8 @@ _Piece = tuple[Window, int, int]
 
 def segments(
     window: Window,
-    gold: Sequence[SpokenRule],
-    output: Sequence[SpokenRule],
+    gold: Sequence[StyledRule],
+    output: Sequence[StyledRule],
     moved_rows: Mapping[int, int],
     work: RuleWork,
 ) -> Iterator[Segment]:
@@ -183,13 +183,13 @@ def segments(
     )
     for first, last, down, active in bands:
         for left, right, members in _columns(window, active, work):
-            spoken = [
+            styled = [
                 tuple(
                     sides[side][index] for index in sorted({p for _, s, p in members if s == side})
                 )
                 for side in (0, 1)
             ]
-            yield Segment(Window(first, left, last, right), down, spoken[0], spoken[1])
+            yield Segment(Window(first, left, last, right), down, styled[0], styled[1])
 
 
 def _bands(
@@ -283,7 +283,7 @@ def same_rules(name: str, segment: Segment) -> bool:
 
 
 def _same(
-    name: str, first: SpokenRule, second: SpokenRule, segment: Segment, *, with_ranges: bool
+    name: str, first: StyledRule, second: StyledRule, segment: Segment, *, with_ranges: bool
 ) -> bool:
     return looks_agree(name, getattr(first.look, name), getattr(second.look, name)) and (
         _conditions(first, segment, 0, with_ranges=with_ranges)
@@ -292,7 +292,7 @@ def _same(
 
 
 def _conditions(
-    rule: SpokenRule, segment: Segment, rows_down: int, *, with_ranges: bool
+    rule: StyledRule, segment: Segment, rows_down: int, *, with_ranges: bool
 ) -> tuple[object, object]:
     """The condition of a rule in the first and in the last cell of a rectangle."""
     window = segment.window

@@ -1,4 +1,4 @@
-"""1004: first and last swipe of a day, as times, on another sheet."""
+"""Task 1004: the first and the last swipe of a day, as times, on another sheet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Summary = tuple[dt.time | None, dt.time | None, int]
 
 
 def swipes(case: int) -> list[Swipe | None]:
-    """The log; None is a row that was cleared."""
+    """Returns the log; None stands for a row that was cleared."""
     chance = random.Random(f"attendance {case}")
     badges = BADGES if case < 3 else BADGES[:5]
     found: list[Swipe] = []

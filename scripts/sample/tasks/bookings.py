@@ -1,4 +1,4 @@
-"""12-2: deleting rows, several of them one after the other."""
+"""Task 12-2: deleting rows, several of which are adjacent."""
 
 from __future__ import annotations
 

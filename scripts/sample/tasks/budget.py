@@ -1,4 +1,4 @@
-"""15-5: a wide table turned into a long one, on a sheet that does not exist yet."""
+"""Task 15-5: a wide table is turned into a long one, on a sheet that does not exist yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""1008: a commission by tiers, on top of revenues that are formulas themselves."""
+"""Task 1008: a tiered commission, computed from revenues that are formulas themselves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sales(case: int) -> list[Sale]:
         if number % 6 == 4 and case > 1:
             units = -units  # goods that came back
         if number == 5 and case == 3:
-            units, price = 40, Decimal(100)  # exactly on a tier
+            units, price = 40, Decimal(100)  # exactly the limit of a tier
         if number == 11 and case == 3:
             units, price = 48, Decimal(250)
         found.append((chance.choice(NAMES), units, _without_tie(case, units, price)))
@@ -36,7 +36,7 @@ def sales(case: int) -> list[Sale]:
 
 
 def _without_tie(case: int, units: int, price: Decimal) -> Decimal:
-    """Raises a price by a cent until the commission does not lie between two cents."""
+    """Raises a price by cents until the commission is not half way between two cents."""
     while True:
         try:
             commission(case, units * price)

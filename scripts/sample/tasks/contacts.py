@@ -1,4 +1,4 @@
-"""1009: splitting names typed by hand."""
+"""Task 1009: splitting names that were typed by hand."""
 
 from __future__ import annotations
 

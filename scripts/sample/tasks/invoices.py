@@ -1,4 +1,4 @@
-"""1003: due dates that fall on working days."""
+"""Task 1003: due dates that fall on working days."""
 
 from __future__ import annotations
 

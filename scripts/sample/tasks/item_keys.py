@@ -1,4 +1,4 @@
-"""1005: item numbers that are text or numbers, with leading zeros."""
+"""Task 1005: item numbers that are text or numbers, with leading zeros."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""1001: totals by region and counts by channel, two answer ranges."""
+"""Task 1001: totals by region and counts by channel, in two answer ranges."""
 
 from __future__ import annotations
 

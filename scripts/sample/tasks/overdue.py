@@ -1,4 +1,4 @@
-"""14-4: colouring rows with the colour of a legend; answered by the fill alone."""
+"""Task 14-4: colouring rows with the colour of a legend; only fills are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""1002: deviation from a plan, on a sheet whose name has blanks and an apostrophe."""
+"""Task 1002: deviation from a plan, on a sheet whose name has spaces and an apostrophe."""
 
 from __future__ import annotations
 

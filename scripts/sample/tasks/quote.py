@@ -1,4 +1,4 @@
-"""1006: a price list with quantity breaks, where missing articles show #N/A."""
+"""Task 1006: a price list with quantity discounts, in which missing articles show #N/A."""
 
 from __future__ import annotations
 

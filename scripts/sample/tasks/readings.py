@@ -1,4 +1,4 @@
-"""1007: averages where a blank is no reading and 0 is one."""
+"""Task 1007: averages in which a blank does not count as a reading, but 0 does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stations(case: int) -> list[Station]:
 
 
 def _without_ties(readings: list[Reading]) -> list[Reading]:
-    """Moves the first reading by 0.1 until the average does not lie between two numbers."""
+    """Moves the first reading by 0.1 until the average is not half way between two results."""
     while True:
         try:
             average(readings)

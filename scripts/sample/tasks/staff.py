@@ -1,4 +1,4 @@
-"""11-1: sorting rows under a title and above a total."""
+"""Task 11-1: sorting rows between a title and a total."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def people(case: int) -> list[Person]:
         department: str | None = chance.choice(DEPARTMENTS)
         salary = chance.randrange(310, 720) * 100
         if case > 1 and number % 5 == 2:
-            salary = 48000  # the same salary several times: their order must stay
+            salary = 48000  # several people have the same salary: their order must not change
         if case == 3 and number % 6 == 1:
             assert department is not None
             department = department.lower()

@@ -1,4 +1,4 @@
-"""13-3: three sheets brought together on another one."""
+"""Task 13-3: combining three sheets on another one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def months(case: int) -> list[Month]:
     chance = random.Random(f"stock {case}")
     found: list[Month] = []
     for number in range(len(MONTHS)):
-        # In case 1 every month has the same products, later some come and go.
+        # In case 1 every month has the same products; in later cases, products come and go.
         products = list(PRODUCTS[: ROWS[1]])
         if case > 1:
             products = chance.sample(PRODUCTS[: 9 + case], 6 + case)

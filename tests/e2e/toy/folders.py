@@ -21,7 +21,7 @@ class Folders(SuiteFormat):
     output_pattern = "{id}.out.xlsx"
 
     def recognises(self, root: Path) -> bool:
-        """A folder with the definition."""
+        """A folder with the definition of a suite."""
         return (root / self.definition).is_file()
 
     def load(self, root: Path) -> Contents:
@@ -47,18 +47,18 @@ class Folders(SuiteFormat):
         return (task_id, 1) if mark else None
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:
-        """``{id}.in.xlsx`` and ``{id}.out.xlsx``."""
+        """Yields ``{id}.in.xlsx`` and ``{id}.out.xlsx``."""
         name = PurePosixPath(file_name).name
         return {f"{task_id}.in.xlsx": FileRole.INPUT, f"{task_id}.out.xlsx": FileRole.OUTPUT}.get(
             name
         )
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The same names in one folder."""
+        """Looks for files with the same names in one folder."""
         return SolutionPaths(f"{folder}/{question.id}.in.xlsx", f"{folder}/{question.id}.out.xlsx")
 
     def definition_of(self, root: Path, tasks: Sequence[Task]) -> str:
-        """The questions of the tasks."""
+        """Returns the questions of the tasks."""
         del root
         return dump_json({task.id: task.instruction for task in tasks})
 

@@ -1,4 +1,4 @@
-"""A checker in one file: the names of the output's sheets, in order."""
+"""A checker in one file: compares the names of the output's sheets, in order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SheetOrder(Checker):
         compute: Compute,
         rules: Rules,
     ) -> Finding:
-        """Compares with each gold."""
+        """Compares an output with each gold."""
         try:
             names = open_workbook(answer.data).sheet_names
         except WorkbookError as error:

@@ -1,4 +1,4 @@
-"""A checker and a suite format, one file each, go through everything; nothing else is touched."""
+"""A checker and a suite format, one file each, work everywhere without any other change."""
 
 from __future__ import annotations
 

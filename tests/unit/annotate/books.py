@@ -25,7 +25,7 @@ def make_book(fill: Callable[[Any], None]) -> bytes:
 
 @functools.cache  # openpyxl writes the time into what it saves: the same rows, the same bytes
 def table(*rows: tuple[object, ...], title: str = "Sheet") -> bytes:
-    """A workbook of one sheet with some rows."""
+    """Makes a workbook with one sheet that has some rows."""
 
     def fill(book: Any) -> None:
         book.active.title = title
@@ -36,7 +36,7 @@ def table(*rows: tuple[object, ...], title: str = "Sheet") -> bytes:
 
 
 def with_part(data: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes:
-    """The package with one part changed."""
+    """Returns the package with one part changed."""
     target = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(target, "w") as new:
         for entry in old.infolist():
@@ -46,18 +46,18 @@ def with_part(data: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes
 
 
 def parts(data: bytes) -> dict[str, bytes]:
-    """Every part of a package."""
+    """Returns every part of a package."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def values(data: bytes, sheet: str = "Sheet") -> dict[tuple[int, int], CellValue]:
-    """Values of the stored cells of a sheet."""
+    """Returns the values of the stored cells of a sheet."""
     cells = open_workbook(data).cells(CellRange(sheet, 1, 1, 200, 50))
     return {place: cell.value for place, cell in cells.items() if cell.value is not None}
 
 
 def formulas(data: bytes, sheet: str = "Sheet") -> dict[tuple[int, int], str | None]:
-    """Formulas of a sheet by place."""
+    """Returns the formulas of a sheet by position."""
     cells = open_workbook(data).formula_cells(CellRange(sheet, 1, 1, 200, 50))
     return {(cell.row, cell.column): cell.formula for cell in cells}

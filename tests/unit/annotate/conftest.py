@@ -1,4 +1,4 @@
-"""A small suite in a folder of the test's own."""
+"""A small suite in the test's own folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.unit.annotate.books import table
 
 
 def doubling_case(*numbers: object) -> tuple[bytes, bytes]:
-    """Input and gold of the task that asks for twice the numbers of column A."""
+    """Makes input and gold of the task that asks for twice the numbers in column A."""
     head: list[tuple[object, ...]] = [("number", "double")]
     rows = [(each, None) for each in numbers]
     golds = [(each, 2 * each if isinstance(each, int | float) else None) for each in numbers]
@@ -21,7 +21,7 @@ def doubling_case(*numbers: object) -> tuple[bytes, bytes]:
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    """A suite of one task with three cases."""
+    """Makes a suite of one task with three cases."""
     root = tmp_path / "suite"
     folder = root / "spreadsheet" / "7"
     folder.mkdir(parents=True)

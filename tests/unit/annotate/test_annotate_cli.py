@@ -1,4 +1,4 @@
-"""The commands, in a real sandbox, on a suite of one task."""
+"""The commands in a real sandbox, on a suite of one task."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ONE, OTHER = RIGHT.format(twice="2 * number"), RIGHT.format(twice="number + numb
 WRONG = RIGHT.format(twice="2 * abs(number)")
 
 JOBS = 8
-"""More than a command works on at one time."""
+"""More than a command works on at a time."""
 
 
 def run(*arguments: object, code: int = 0) -> Result:
@@ -54,7 +54,7 @@ def opened() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def sandbox(opened: Sandbox, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Options for a real sandbox that stays open: thirty commands would each open one."""
+    """Options for a real sandbox that stays open; otherwise, each command would open one."""
 
     class KeptOpen:
         def __getattr__(self, name: str) -> object:
@@ -210,7 +210,7 @@ def test_what_kills_a_program_is_suggested_and_decided(
 
 
 @pytest.mark.parametrize("number", ["\u00b2", "9" * 5000, "\u0663"])
-def test_what_is_no_number_is_told(suite: Path, number: str) -> None:
+def test_what_is_not_a_number_is_reported(suite: Path, number: str) -> None:
     with pytest.raises(UsageError, match="is not a draft"):
         run("set", suite, "7", number, "B6=", "--draft")
     for rows in (number, f"5:{number}"):
@@ -218,7 +218,7 @@ def test_what_is_no_number_is_told(suite: Path, number: str) -> None:
             run("add", suite, "7", "--insert-rows", rows, "--draft")
 
 
-def test_a_hack_that_is_no_file_is_not_waited_for(suite: Path, references: list[str]) -> None:
+def test_a_hack_that_is_not_a_file_is_not_waited_for(suite: Path, references: list[str]) -> None:
     solutions = suite.parent / "solutions.jsonl"
     solutions.write_text(json.dumps({"id": 7, "solution": WRONG}) + "\n")
     fifo = suite.parent / "case.xlsx"

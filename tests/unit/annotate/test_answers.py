@@ -1,4 +1,4 @@
-"""Golds whose formulas have no values are computed before anybody looks at their answer."""
+"""Golds whose formulas have no values are computed before anyone sees their answer."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def engines() -> Recalculator:
 
 
 def uncomputed(*numbers: int) -> bytes:
-    """A gold as openpyxl writes it: formulas, and no values."""
+    """Makes a gold as openpyxl writes it, with formulas but no values."""
     rows = [(each, f"=A{row}*2") for row, each in enumerate(numbers, start=2)]
     return table(("number", "double"), *rows)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Callable
 
@@ -11,7 +12,7 @@ from judge.annotate.edit import apply_edits
 from judge.annotate.edits import MergeCells, SetCell
 from judge.annotate.gold import CARRIED, FORMULAS, GoldMaker, GoldSource, Proposal, with_answer
 from judge.annotate.gold_sources import Side
-from judge.annotate.idea import Idea, Values
+from judge.annotate.idea import REPEATS_KEYS, Idea, Values
 from judge.annotate.mutants import NAMES
 from judge.annotate.strength import Trial
 from judge.annotate.suggest import Progress, Suggestion, suggest
@@ -26,6 +27,7 @@ from judge.annotate.worth import (
     worth,
 )
 from judge.core.records.cases import DifferenceRecord
+from judge.core.task import CheckerSpec
 from judge.core.verdict import Verdict
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import RunRequest, RunResult
@@ -36,6 +38,7 @@ from judge.workbook.reader import open_workbook
 from tests.unit.annotate.books import table, values
 from tests.unit.annotate.test_gold import TASK, program, wrote
 from tests.unit.annotate.test_relations import subject
+from tests.unit.suspects.small import TODAY, SmallEngine
 
 ROWS = (
     ("who", "count", "amount"),
@@ -150,7 +153,7 @@ def test_a_remark_is_next_to_the_table() -> None:
     assert not ideas("remark-column", material(answer=CellRange("Sheet", 2, 4, 7, 4)))
 
 
-def test_swapped_records_take_their_answers_along() -> None:
+def test_swapped_records_keep_their_answers() -> None:
     (idea,) = ideas("swapped-records", material())
     assert contents(idea)[2, 1] == "Dora"
     assert contents(idea)[7, 3] == 10
@@ -206,7 +209,7 @@ INPUT = table(("who", "count"), *((name, None) for name in ("Anna", "Bob", "Anna
 
 
 def counting(key: Callable[[str, str], bool]) -> Callable[[RunRequest], RunResult]:
-    """A program that writes next to each name how often the workbook holds it."""
+    """A program that writes next to each name how often the workbook contains it."""
 
     def step(request: RunRequest) -> RunResult:
         (data,) = request.files.values()
@@ -254,10 +257,63 @@ def test_a_program_that_keeps_all_relations_is_not_shown() -> None:
 
 def test_what_holds_nowhere_for_a_program_says_nothing_about_it() -> None:
     def above(name: str, other: str) -> bool:
-        """Counts by a rule that depends on every row's place."""
+        """A program that counts by a rule that depends on the position of every row."""
         return name < other
 
     assert [each for each in judged(above, only=["swapped-records"]) if each.number] == []
+
+
+LEDGER = (("Anna", 1), ("Bob", 2), ("Carl", 3), ("Dora", 4), ("Bob", 5), ("Anna", 9))
+
+
+def ledger(answer: object) -> bytes:
+    """Amounts by name, and next to them a name with its amount."""
+    head, (first, *others) = ("who", "amount", None, "whose", "answer"), LEDGER
+    return table(head, (*first, None, "Anna", answer), *others)
+
+
+def smallest(request: RunRequest) -> RunResult:
+    """A program that takes the smallest amount of the name, wherever its rows are."""
+    (data,) = request.files.values()
+    cells = values(data)
+    amounts = [
+        amount
+        for row in range(2, 8)
+        if cells.get((row, 1)) == cells.get((2, 4)) and isinstance(amount := cells[row, 2], int)
+    ]
+    return wrote(with_answer(AMOUNT, data, {ref(2, 5): min(amounts, default=None)}))
+
+
+AMOUNT = dataclasses.replace(TASK, checker=CheckerSpec(options={"answer_position": "E2"}))
+
+
+def test_formulas_that_alone_depend_on_the_order_are_doubtful() -> None:
+    base = CaseData(1, ledger(None), ledger("=VLOOKUP(D2,A2:B7,2,0)"))
+    maker = GoldMaker(Recalculator([SmallEngine(TODAY)]), ScriptedSandbox([smallest] * 200))
+    heard: list[Progress] = []
+    shown = [
+        found
+        for found in suggest(
+            AMOUNT,
+            base,
+            maker,
+            victims={"mine": program("a")},
+            only=["swapped-records"],
+            on_progress=heard.append,
+        )
+        if found.number
+    ]
+    contradictions = heard[-1].contradictions
+    assert [found.idea.mutator for found in shown] == ["swapped-records"]
+    assert contradictions == (shown[0].idea.title,)
+    assert doubt_of(shown[0], contradictions)
+
+
+def test_formulas_that_take_one_of_several_rows_with_a_key_are_doubtful() -> None:
+    proposal = Proposal(b"", b"", (GoldSource(FORMULAS, data=b"", agrees=True),))
+    for disputed, is_doubtful in ((REPEATS_KEYS, True), ("right solutions may differ", False)):
+        idea = Idea("duplicate-keys", "a key twice", (), disputed=disputed)
+        assert bool(doubt_of(Suggestion(1, idea, proposal, ""))) is is_doubtful
 
 
 def test_after_the_time_limit_the_others_are_left_out_under_the_same_numbers() -> None:

@@ -27,7 +27,7 @@ def save(book: Casebook, draft: Draft, *numbers: object) -> None:
 
 
 def in_child(action: Callable[[], None], *, dies_at: int | None = None) -> int:
-    """Runs something in a forked process, which dies at a certain sync; its exit code."""
+    """Runs a function in a forked process, which dies at a certain sync; returns its exit code."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

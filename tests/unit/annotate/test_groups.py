@@ -1,4 +1,4 @@
-"""Constants of a column: dozens of mutators ask for their rows, and each cell is looked at once."""
+"""Constants of a column: dozens of mutators need their rows, but each cell is read only once."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ OTHER_BOOKS = {"renamed-sheet", "ten-times-the-rows", "lookup-edges", "limits", 
 OTHER_BOOKS |= {"minority-kinds", "other-key", "key-as-text", "swapped-pair", "one-more-column"}
 OTHER_BOOKS |= {"blank-numbers-of-a-row", "times-of-day", "text-key", "sum-at-limit"}
 OTHER_BOOKS |= {*RELATION_NAMES, *RELATIONS}
-"""Mutators that take another workbook, and have tests of their own."""
+"""Mutators that need another workbook, and have separate tests."""
 
 
 def subject(book: bytes = BOOK, answer: CellRange = ANSWER) -> Subject:

@@ -95,7 +95,7 @@ def test_what_golds_hold_once_may_not_be_repeated() -> None:
 
 
 def counting(key: object) -> object:
-    """A program that writes next to each word how often the workbook holds it."""
+    """A program that writes next to each word how often the workbook contains it."""
 
     def step(request: RunRequest) -> RunResult:
         (data,) = request.files.values()
@@ -111,7 +111,7 @@ def answered(words: list[str], key: object) -> bytes:
 
 
 def lost(word: str) -> str:
-    """Words in lower case are nobody's, and those that look like them neither."""
+    """Words in lower case are not names, nor are words that look like them."""
     return word if word.istitle() else ""
 
 

@@ -26,7 +26,7 @@ BASE = CaseData(1, *doubling_case(1, 2, 3, 4))
 
 
 def double(request: RunRequest) -> RunResult:
-    """A right solution: reads the numbers, writes twice of each."""
+    """A right solution: reads the numbers, and writes twice each of them."""
     (data,) = request.files.values()
     held = values(data)
     rows = [held.get((row, 1)) for row in range(2, 6)]
@@ -122,7 +122,7 @@ def test_what_the_question_names_is_not_taken_away() -> None:
 
 
 def absolute(request: RunRequest) -> RunResult:
-    """An accepted program that is wrong on negative numbers."""
+    """An accepted program that is wrong for negative numbers."""
     (data,) = request.files.values()
     held = values(data)
     rows = [held.get((row, 1)) for row in range(2, 6)]
@@ -139,7 +139,7 @@ def absolute(request: RunRequest) -> RunResult:
 
 
 def play(request: RunRequest) -> RunResult:
-    """Plays the program that is asked for: the victim, or the references."""
+    """Plays whichever program is run: the victim, or the references."""
     if (request.collect or "").endswith("cells-read.json"):
         return wrote(b'{"Sheet": [[2, 1], [3, 1], [4, 1], [5, 1]]}')
     return absolute(request) if "victim" in request.program else double(request)
@@ -358,7 +358,7 @@ def test_programs_run_on_the_next_input_while_an_idea_is_examined() -> None:
 
 
 @pytest.mark.parametrize("killing_rows", [(), (3,), (3, 4), (2, 3, 4, 5)])
-def test_what_kills_is_told_apart_from_what_was_tried_with_it(
+def test_killing_changes_are_distinguished_from_those_tried_with_them(
     killing_rows: tuple[int, ...],
 ) -> None:
     ideas = [
@@ -372,7 +372,7 @@ def test_what_kills_is_told_apart_from_what_was_tried_with_it(
     }
 
 
-def test_ideas_that_make_errors_are_done_with_together_once_enough_are_shown() -> None:
+def test_ideas_that_make_errors_are_skipped_together_once_enough_are_shown() -> None:
     def run(request: RunRequest) -> RunResult:
         (data,) = request.files.values()
         held = values(data)

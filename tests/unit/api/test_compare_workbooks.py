@@ -1,4 +1,4 @@
-"""``judge.compare`` is a package and a function, whichever of the two a program meets first."""
+"""``judge.compare`` is both a package and a function, whichever a program imports first."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests.unit.recalc.fakes import ScriptedEngine, ref
 from tests.unit.recalc.test_policy import pivot_book
 
 FILLED = CellRange("S", 2, 2, 3, 2)
-"""Cells that an array formula above them fills."""
+"""Cells that are filled by an array formula above them."""
 
 ARRAYS = [
     '<c r="B1"><f t="array" ref="B1:B3">A1:A3*2</f><v>2</v></c>',
@@ -25,11 +25,11 @@ ARRAYS = [
 
 
 TABLE = '<c r="B1"><f t="dataTable" ref="B1:B3" dt2D="0" dtr="0" r1="A1"/><v>2</v></c>'
-"""A data table in the first row, above which there is no cell for the formula that it repeats."""
+"""A data table in the first row, with no cell above it for the formula that it repeats."""
 
 
 def forged(array: str) -> Book:
-    """A workbook whose array formula is outside of the range, with forged values within."""
+    """A workbook whose array formula is outside the range, with forged values inside."""
     rows = f'<row r="1">{array}</row>' + "".join(
         f'<row r="{row}">{cell(f"B{row}", 99)}</row>' for row in (2, 3)
     )
@@ -37,7 +37,7 @@ def forged(array: str) -> Book:
 
 
 def fill(book: Book, origin: Origin, mode: Mode = "auto") -> tuple[dict[CellRef, CellValue], int]:
-    """What is computed of the filled cells, and how often the engines were opened."""
+    """Returns which filled cells are computed, and how often the engines were opened."""
     opened: list[ScriptedEngine] = []
     engine = ScriptedEngine("libreoffice", {ref(2, 2): 4, ref(3, 2): 6})
 
@@ -50,7 +50,7 @@ def fill(book: Book, origin: Origin, mode: Mode = "auto") -> tuple[dict[CellRef,
     return dict(computed.values), len(opened)
 
 
-def test_stored_values_of_a_data_table_without_a_formula_are_not_believed() -> None:
+def test_stored_values_of_a_data_table_without_a_formula_are_not_trusted() -> None:
     computed, opened = fill(forged(TABLE), Origin.SOLUTION)
     assert (computed, opened) == ({}, 1)
 

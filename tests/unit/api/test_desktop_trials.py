@@ -1,4 +1,4 @@
-"""Step lists and people on scripted desktops: what is on record, and the verdict."""
+"""Step lists and people on scripted desktops: the records and the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A results directory that was made to judge itself: what its run.json says decides nothing.
+"""A results directory made to judge itself: the claims in its run.json decide nothing.
 
 With --recalc never, so that no sandbox is needed; where values come from is tested with engines in
 tests/inference/test_desktop_runs.py.
@@ -42,7 +42,7 @@ def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
-    """Task 1 is right, task 2 wrong in both cases; every record and the report say AC."""
+    """Task 1 is right, task 2 wrong in both cases; every record and the report claim AC."""
     suite = make_suite(tmp_path / "suite", SUITE)
     solutions = [
         Solution("1", ("AC", "AC"), output=book(TABLE)),
@@ -151,7 +151,7 @@ def test_a_rejudgement_that_is_written_names_what_it_was_made_by(theirs: Path) -
 
 
 def test_what_is_left_out_of_a_folder_is_counted(theirs: Path) -> None:
-    """Failures that are taken out of report.json or of cases.jsonl would raise the score."""
+    """Failures that are removed from report.json or cases.jsonl would raise the score."""
     edit(theirs / REPORT_FILE, lambda report: report["tasks"].pop())
     lines = (theirs / CASES_FILE).read_text().splitlines()
     (theirs / CASES_FILE).write_text("\n".join(lines[1:]) + "\n")
@@ -192,7 +192,7 @@ def test_the_command_says_it_before_the_scores(theirs: Path) -> None:
     assert "0 of 4 verdicts change" in shown
 
 
-def test_every_page_says_in_its_head_what_departs(theirs: Path) -> None:
+def test_every_page_says_in_its_head_what_differs_from_the_rules(theirs: Path) -> None:
     edit(theirs / RUN_FILE, lambda run: run.update(checker={"ignore": ["B2"]}))
     said = "options of the comparison: ignore ['B2']"
     report = Report.of_run(theirs)

@@ -1,4 +1,4 @@
-"""Jobs of Harbor as runs: scores, usage, resuming, reports, a comparison, and rewards."""
+"""Harbor's jobs as runs: scores, usage, resuming, reports, a comparison, and rewards."""
 
 from __future__ import annotations
 

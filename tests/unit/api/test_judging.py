@@ -1,4 +1,4 @@
-"""judge.Judge: answers of every kind, many threads, loops, and being closed. Sandboxes play."""
+"""judge.Judge: answers of every kind, many threads, loops, closing. Sandboxes are scripted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def left(output: bytes) -> RunResult:
 
 
 class Playing(ScriptedSandbox):
-    """Answers every run by one function, for ever."""
+    """Answers every run with the same function, without end."""
 
     def __init__(self, answer: Callable[[RunRequest], RunResult]) -> None:
         def steps() -> Step:
@@ -160,7 +160,7 @@ def test_a_sandbox_that_comes_back_is_used_again(suite: Suite, golds: list[bytes
         assert opened("1001", "print()").hard == 1.0
 
 
-def test_a_case_that_the_judge_fails_on_is_no_failure_of_the_submission(
+def test_a_case_that_the_judge_fails_on_is_not_a_failure_of_the_submission(
     suite: Suite, golds: list[bytes]
 ) -> None:
     def refuse(_: RunRequest) -> RunResult:
@@ -176,7 +176,7 @@ def test_a_case_that_the_judge_fails_on_is_no_failure_of_the_submission(
 
 
 class Held:
-    """Runs that wait until they are let go."""
+    """Runs that wait until they are released."""
 
     def __init__(self, output: bytes) -> None:
         self.begun, self.free = threading.Semaphore(0), threading.Event()
@@ -255,7 +255,7 @@ def test_loops_are_not_held_up(suite: Suite, right: Playing, golds: list[bytes])
 def test_a_fork_does_not_share_the_sandbox(
     suite: Suite, right: Playing, golds: list[bytes], tmp_path: Path
 ) -> None:
-    """Two processes that read from one service would get each other's verdicts."""
+    """If two processes read from one service, they would get each other's verdicts."""
     opened = judge.Judge(suite, PLAIN, sandbox=right)
     told = tmp_path / "told"
     child = os.fork()
@@ -274,7 +274,7 @@ def test_a_fork_does_not_share_the_sandbox(
 
 
 @pytest.mark.parametrize("answer", [None, 5, object()])
-def test_what_is_no_answer_is_refused(suite: Suite, right: Playing, answer: Any) -> None:
+def test_what_is_not_an_answer_is_refused(suite: Suite, right: Playing, answer: Any) -> None:
     with (
         judge.Judge(suite, PLAIN, sandbox=right) as opened,
         pytest.raises(UsageError, match="an answer is text or workbooks"),

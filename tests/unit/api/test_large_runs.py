@@ -1,4 +1,4 @@
-"""Runs above the bound up to which everything is held: the same report, read as it is needed."""
+"""Runs too large to be kept in memory: the same report, read as it is needed."""
 
 from __future__ import annotations
 

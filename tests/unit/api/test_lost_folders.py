@@ -1,4 +1,4 @@
-"""A results directory that is taken away while it is in use: an error, and no report of its own."""
+"""A results directory that is removed while it is in use: an error, and no wrong report."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def renamed(run: Path) -> None:
 
 
 def replaced(run: Path) -> None:
-    """By a copy, so that every file has the right name and content."""
+    """Replaced by a copy, so that every file has the right name and content."""
     shutil.copytree(run, run.parent / "copy")
     shutil.rmtree(run)
     (run.parent / "copy").rename(run)
@@ -75,7 +75,7 @@ def outputs(tmp_path: Path) -> Path:
 
 
 class Losing(Silent):
-    """A progress display that takes something away after so many cases."""
+    """A progress display that removes something after a number of cases."""
 
     def __init__(self, run: Path, loss: Loss, at: int) -> None:
         self._run, self._loss, self._at = run, loss, at
@@ -122,7 +122,7 @@ def test_scoring_programs_ends_with_an_error(
 def test_a_run_that_is_complete_is_not_reported_on_from_memory(
     tmp_path: Path, suite: Path, outputs: Path, loss: Loss
 ) -> None:
-    """Everything is reused, nothing is appended: the records are looked at all the same."""
+    """Everything is reused and nothing appended, but the records are checked all the same."""
     run = tmp_path / "run"
     options = ScoreOptions(dataset=str(suite), out=run, recalc="never", jobs=1)
     score(outputs, options)
@@ -135,7 +135,7 @@ def test_a_run_that_is_complete_is_not_reported_on_from_memory(
 def test_records_that_were_rewritten_in_place_are_missed(
     tmp_path: Path, suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same file, as long as before: what it lacks is noticed by what was judged."""
+    """The same file with the same length: what it lacks is noticed from what was judged."""
     right = RunResult(status=RunStatus.OK, output_status=OutputStatus.COLLECTED, output=book(TABLE))
     sandbox = ScriptedSandbox([right] * 8)
     monkeypatch.setattr(judge.api.resources, "open_sandbox", lambda *_, **__: sandbox)

@@ -1,4 +1,4 @@
-"""Whatever takes a path takes a string as well, in options and in functions alike."""
+"""Every path may also be given as a string, in options and in functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _modules() -> Iterator[Any]:
 
 
 def _public() -> dict[str, Callable[..., Any]]:
-    """Every function of the library that somebody may call, by its name."""
+    """Returns every public function of the library, by name."""
     named = {name: getattr(judge, name) for name in judge.__all__ if not name.startswith("_")}
     for module in _modules():
         own = {

@@ -1,4 +1,4 @@
-"""What runs are judged with: opened once, and made again for a cluster."""
+"""The resources for judging runs: opened once, and made again for a cluster."""
 
 from __future__ import annotations
 

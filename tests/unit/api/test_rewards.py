@@ -1,4 +1,4 @@
-"""judge.Rewards: the three signals, what has no reward, threads, loops and batches."""
+"""judge.Rewards: the three signals, replies without a reward, threads, loops and batches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def suite() -> Suite:
 
 @pytest.fixture(scope="module")
 def golds(suite: Suite) -> list[bytes]:
-    """Of a task with three cases."""
+    """Makes a suite with a task of three cases."""
     return [case.gold_path.read_bytes() for case in suite.task("1001").cases]
 
 
@@ -87,7 +87,7 @@ def test_the_mean_is_over_the_cases_that_are_scored() -> None:
 
 
 def test_three_signals_of_the_same_answer(suite: Suite, golds: list[bytes]) -> None:
-    """The first output is right, one of the cells of the second is wrong, the third is missing."""
+    """The first output is right, one cell of the second is wrong, the third is missing."""
     task = suite.task("1001")
     found = judge.compare(golds[1], golds[1], str(task.checker.options["answer_position"]))
     (area, *_), cells = found.ranges, found.cells
@@ -108,7 +108,7 @@ def test_three_signals_of_the_same_answer(suite: Suite, golds: list[bytes]) -> N
 
 
 def test_no_reward_where_the_judge_failed(suite: Suite, golds: list[bytes]) -> None:
-    """A case with JE says nothing, whatever the others are; one with BT is left out."""
+    """With a JE case there is no reward, whatever the other cases are; a BT case is left out."""
 
     def refuse(_: RunRequest) -> RunResult:
         raise SandboxError("no room")
@@ -180,7 +180,7 @@ def test_batches_keep_their_order_and_loops_are_not_held_up(
 
 @pytest.mark.bubblewrap
 def test_rewards_are_what_judge_score_says(suite: Suite, tmp_path: Path) -> None:
-    """Replies whose programs really run: two are right, the others each wrong in their own way."""
+    """Replies whose programs really run: two are right, the others are wrong in different ways."""
     chosen = {("1001", 0), ("1001", 2), ("1002", 4), ("1003", 4), ("1005", 4), ("1003", 2)}
     records = [
         record

@@ -1,4 +1,4 @@
-"""The public names of the library: what they take, and with which defaults."""
+"""The public names of the library: their parameters, with defaults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.conftest import Snapshot
 
 
 def lines_of(name: str, public: Any) -> Iterator[str]:
-    """The signature of a public name; of a class also its fields and its public members."""
+    """Returns the signature of a public name; for a class, also its fields and public members."""
     if not callable(public):
         yield f"{name}: {type(public).__name__}"
         return

@@ -1,4 +1,4 @@
-"""Tasks with a checklist: items proposed from a gold and an instruction, or stated in a file."""
+"""Tasks with a checklist: items proposed from a gold and an instruction, or given in a file."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_task_with_proposed_items_is_accepted_by_its_gold(suite: Path, tmp_pat
     assert tasks["b"].checker.options == tasks["c"].checker.options
 
 
-def test_what_is_no_list_of_items_is_refused(suite: Path, tmp_path: Path) -> None:
+def test_what_is_not_a_list_of_items_is_refused(suite: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "items.json"
     wrong.write_text('[{"id": "a", "kind": "poem"}]')
     given = ["--instruction", QUESTION, "--from", GOLD, "--input", INPUT, "--by", "ann"]

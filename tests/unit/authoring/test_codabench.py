@@ -1,4 +1,4 @@
-"""Bundles of Codabench: what its importer asks for, and the scores of ``judge score``."""
+"""Bundles for Codabench: what its importer requires, and the scores of ``judge score``."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_same_suite_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def scored_by_bundle(folder: Path, submission: Path, out: Path) -> dict[str, float]:
-    """The scores that the scoring program writes, with the folders that the worker gives it."""
+    """Returns the scores of the scoring program, given the folders that the worker makes."""
     scoring = folder / "scoring_program" / "scoring.py"
     place = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     subprocess.run(

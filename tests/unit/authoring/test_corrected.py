@@ -1,4 +1,4 @@
-"""A corrected suite written as a suite of its own."""
+"""A corrected suite that is written as a separate suite."""
 
 from __future__ import annotations
 

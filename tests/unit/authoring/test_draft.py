@@ -150,7 +150,7 @@ def test_an_edit_that_spoils_the_task_is_refused(draft: SuiteDraft, sample: Suit
     assert position_of(load_suite(draft.root).task(7).checker)[0] == fields(sample).answer_position
 
 
-def test_whoever_comes_while_somebody_writes_waits_and_is_told(
+def test_a_second_writer_waits_and_is_notified(
     draft: SuiteDraft, sample: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judge.authoring.draft._LOCK_WAIT_S", 0.1)
@@ -208,7 +208,7 @@ def test_the_same_suite_gives_the_same_archive(
 
 
 def test_a_published_suite_is_exported_under_regular_names(tmp_path: Path, sample: Suite) -> None:
-    """A suite that was not written here has no authors on record; Verified names become regular."""
+    """A suite that was not written here has no recorded authors; those in Verified are regular."""
     folder = tmp_path / "verified"
     place = folder / "spreadsheet" / "7"
     place.mkdir(parents=True)

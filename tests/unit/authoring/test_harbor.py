@@ -1,4 +1,4 @@
-"""Suites as tasks of Harbor: what is where, what Harbor's own loader says, and what a test does."""
+"""Suites as Harbor tasks: their files, what Harbor's own loader reads, and what a test does."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_verifier_has_the_task_as_a_suite(tasks: Path) -> None:
 
 
 def test_only_the_workbooks_of_the_task_are_judged(tmp_path: Path, tasks: Path) -> None:
-    """The script itself, with another judge on its path that writes down what it is given."""
+    """Runs the script itself, with a replacement for the judge that records its arguments."""
     (name,) = (path.name for path in tasks.iterdir() if path.name.startswith("a-b"))
     output, verifier = tmp_path / "output", tmp_path / "verifier"
     output.mkdir()

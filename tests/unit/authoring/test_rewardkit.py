@@ -1,4 +1,4 @@
-"""Folders of rewardkit, out and in; the package reads them in benchmarks/rewardkit_round.py."""
+"""Exporting and importing rewardkit folders; benchmarks/rewardkit_round.py uses the package."""
 
 from __future__ import annotations
 

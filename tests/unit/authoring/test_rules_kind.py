@@ -61,13 +61,13 @@ def suite(run: Run, tmp_path: Path) -> Path:
 
 
 def refused(done: Result) -> str:
-    """What a command that failed said."""
+    """Returns the message of a command that failed."""
     assert isinstance(done.exception, UsageError | SuiteError), done.output
     return " ".join([done.exception.message, *getattr(done.exception, "faults", ())])
 
 
 def files(gold: str, question: str = "base") -> tuple[str | Path, ...]:
-    """The options of a first case."""
+    """Returns the options of a first case."""
     return ("--from", CORPUS / f"{gold}.xlsx", "--input", CORPUS / f"{question}.xlsx")
 
 
@@ -112,6 +112,7 @@ def test_a_rule_is_proposed_for_what_differs_and_for_nothing_else(
     assert found == expected
 
 
+@pytest.mark.slow
 def test_each_proposal_is_sound_and_tells_input_and_gold_apart() -> None:
     judge_of_cases = CaseJudge(
         Recalculator((), mode="never"), GradingRules(get_profile("standard"))
@@ -234,7 +235,7 @@ def test_a_suite_can_have_questions_with_typed_answers_too(run: Run, suite: Path
 
 
 class Boards(RulesChecker):
-    """A checker of somebody's own, with a definition that each gold completes."""
+    """A user's own checker, with a definition that each gold completes."""
 
     name = "boards_of_mine"
 

@@ -1,4 +1,4 @@
-"""Suites of questions with typed answers, written with the same commands as the others."""
+"""Suites of questions with typed answers are written with the same commands as others."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def suite(run: Run, tmp_path: Path, inputs: list[Path]) -> Path:
 
 
 def refused(done: Result) -> str:
-    """What a command that failed said."""
+    """Returns the message of a command that failed."""
     assert isinstance(done.exception, UsageError | SuiteError), done.output
     return " ".join([done.exception.message, *getattr(done.exception, "faults", ())])
 

@@ -1,4 +1,4 @@
-"""Whoever reads our output may stop reading, or never have begun."""
+"""The reader of our output may stop reading, or may never have started."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.compare.cells.packages import simple
+
+pytestmark = pytest.mark.slow
 
 LAUNCH = (sys.executable, "-c", "from judge.cli.main import main; main()")
 
@@ -51,7 +53,7 @@ def test_a_reader_of_errors_that_has_gone(arguments: list[str]) -> None:
 def test_output_that_was_closed_is_dropped(
     closed: tuple[int, ...], output: dict[str, object], code: int, tmp_path: Path
 ) -> None:
-    """As with ``cmp``, ``>&-`` asks for the exit code alone."""
+    """As with ``cmp``, ``>&-`` requests only the exit code."""
     (tmp_path / "gold.xlsx").write_bytes(simple({"A1": 1}))
     (tmp_path / "output.xlsx").write_bytes(simple(output))
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}

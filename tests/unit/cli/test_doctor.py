@@ -20,7 +20,7 @@ MISSING = BackendFinding("Docker daemon", False, "no Docker daemon answers", "st
 
 
 def script(**first: object) -> list[Step]:
-    """What a sandbox says that holds, its first answer changed."""
+    """The outcomes of a sandbox that withstands all attacks, except for the first outcome."""
     said: list[Step] = []
     for test in SELF_TESTS:
         values: dict[str, object] = {"status": test.statuses[0], "output_status": test.output}
@@ -32,7 +32,7 @@ def script(**first: object) -> list[Step]:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Makes a machine of backends: name -> what its sandbox says, or why it cannot be opened."""
+    """Makes a machine with backends: name -> the sandbox's outcomes, or why it cannot be opened."""
 
     def make(**backends: list[Step] | SandboxError) -> None:
         def open_one(kind: str, **_: object) -> Sandbox:

@@ -1,4 +1,4 @@
-"""Help pages: every option has its section, every command an example that can be typed."""
+"""Help pages: every option is in a section, every command has an example that can be typed."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_command_is_a_module_and_a_line(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def _parse(words: list[str]) -> str:
-    """Parses a command line as the judge does, without running it; the path of the command."""
+    """Parses a command line as the judge does, without running it; returns the command's path."""
     command: click.Command = judge
     context = judge.make_context("judge", [*words])
     path: list[str] = []

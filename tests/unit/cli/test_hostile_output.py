@@ -1,4 +1,4 @@
-"""Ids, names, values and file names of strangers: nothing of them steers the terminal."""
+"""Ids, names, values and file names of strangers cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NAME = ATTACK.replace("/", "").replace("\udc9b", "")
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder whose every name and text is hostile."""
+    """A folder in which every name and text is hostile."""
     folder = tmp_path_factory.mktemp("hostile")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("JUDGE_CACHE", str(folder / "cache"))
@@ -99,7 +99,7 @@ def make_suite_again(folder: Path) -> Any:
 
 @pytest.fixture(autouse=True)
 def sandbox(monkeypatch: pytest.MonkeyPatch) -> ScriptedSandbox:
-    """A sandbox where programs print, and engines compute, what steers a terminal."""
+    """A sandbox in which programs print, and engines compute, text to control a terminal."""
     said = ATTACK.replace("\udc9b", "").encode()
     failed = RunResult(
         RunStatus.ERROR if hasattr(RunStatus, "ERROR") else RunStatus.OK,
@@ -235,7 +235,7 @@ def test_what_json_says_is_what_was_there(capfdbinary: pytest.CaptureFixture[byt
 
 
 class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""The commands that make something of a run, as a user types them."""
+"""The commands that use a finished run, as a user types them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals and clocks: a command that is ended closes what it opened, whatever the time."""
+"""Signals and clocks: a command that is ended closes what it opened, whatever the time is."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from judge.report import view
 from judge.workbook import reader
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
 
+pytestmark = pytest.mark.slow
+
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
@@ -44,7 +46,7 @@ def test_a_signal_unwinds_the_command(number: signal.Signals) -> None:
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
-    """As `nohup` leaves it."""
+    """As with `nohup`."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with ending_by_signals():
@@ -62,7 +64,7 @@ def test_the_exit_code_names_the_signal(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In the middle of the work, while workers are comparing."""
+    """In the middle of the work, while workers compare."""
     suite = make_suite(tmp_path / "suite", [TaskSpec("1", cases=2)])
     output = suite.tasks[0].cases[0].gold_path.read_bytes()
     run = make_run(tmp_path / "run", suite, [Solution("1", ("WA", "WA"), output=output)])
@@ -105,7 +107,7 @@ def test_the_exit_code_names_the_signal(
 
 
 class SendsWhenNamed:
-    """Python raises a RuntimeError of its own where a class cannot be made."""
+    """Python raises a RuntimeError of its own if a class cannot be created."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -115,7 +117,7 @@ class SendsWhenNamed:
 
 
 class SendsWhenDestroyed:
-    """Python prints what is raised here, and goes on."""
+    """Python prints exceptions that are raised here, and continues."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -181,7 +183,7 @@ def test_view_ends(number: signal.Signals, tmp_path: Path) -> None:
 
 
 def test_durations_are_not_of_the_wall_clock() -> None:
-    """The wall clock can be set; where it is asked for, it is for a date or the age of a file."""
+    """The wall clock can be set, so it is only used for a date or the age of a file."""
     folder = Path(judge.__file__).parent
     asked = {
         str(path.relative_to(folder))

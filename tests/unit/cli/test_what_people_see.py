@@ -1,4 +1,4 @@
-"""What a command says where a person went wrong, and where a run ends."""
+"""The output of a command after a user's mistake, and at the end of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster without processes: workers that answer, die or differ as a script says."""
+"""A cluster without processes: its workers answer, die or differ as a script says."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judge.grading.keys import CaseKeys
 
 
 class DiesError(Exception):
-    """Raised by a script where a worker should die."""
+    """Raised by a script when a worker should die."""
 
 
 def job(number: int, cases: int = 2) -> Job:
@@ -41,7 +41,7 @@ def judged(work: Job, position: int, verdict: Verdict = Verdict.AC) -> JudgedCas
 
 
 def all_right(request: Request) -> Reply:
-    """Every case is accepted."""
+    """Accepts every case."""
     reply = Reply(seconds=0.1)
     for at, work in enumerate(request.work):
         assert isinstance(work, Job)
@@ -145,6 +145,6 @@ class ScriptedCluster:
 
 
 def other(introduction: Introduction, **changes: object) -> Introduction:
-    """A worker that differs from this judge."""
+    """A worker whose judge differs from this one."""
     identity = replace(introduction.identity, **changes)  # type: ignore[arg-type]
     return replace(introduction, identity=identity)

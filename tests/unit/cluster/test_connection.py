@@ -1,4 +1,4 @@
-"""What the client of a cluster makes of tasks whose end it does not hear of."""
+"""What the client of a cluster does with tasks whose end is not reported to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Task:
 
 
 class Scheduler:
-    """What a scheduler says when it is asked.
+    """The answers of a scheduler to queries.
 
     Attributes:
         state: of every task.
@@ -35,7 +35,7 @@ class Scheduler:
     answer: object = None
 
     def gather(self, keys: list[str]) -> dict[str, object]:
-        """The answers that it can still fetch from workers."""
+        """The answers that the client can still fetch from workers."""
         if self.answer is None:
             return {"status": "error", "keys": keys}
         return {"status": "OK", "data": dict.fromkeys(keys, self.answer)}
@@ -48,7 +48,7 @@ class Scheduler:
 
 
 class Client:
-    """Asks it at once."""
+    """Asks the scheduler immediately."""
 
     status = "running"
 
@@ -71,7 +71,7 @@ def connected(client: Client, now: list[float]) -> Connection:
 
 @pytest.mark.parametrize("state", [None, "released", "waiting", "no-worker", "processing"])
 def test_a_task_that_has_not_ended_is_waited_for(state: str | None) -> None:
-    """Its worker may still be starting: it is there before it takes work."""
+    """Its worker may still be starting: it is listed before it accepts work."""
     now, client = [0.0], Client()
     client.scheduler.state = state
     connection = connected(client, now)

@@ -1,4 +1,4 @@
-"""Who gets which work, and who is blamed when workers die."""
+"""Which worker gets which work, and which one is blamed when workers die."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def dispatcher(cluster: ScriptedCluster, workers: int = 2) -> tuple[Dispatcher, 
 
 
 def counted(outcomes: Sequence[object]) -> Counter[tuple[str, int]]:
-    """How often each case was judged."""
+    """Counts how often each case was judged."""
     results = [each.result for each in outcomes if isinstance(each, JudgedCase)]
     return Counter((each.task_id, each.case) for each in results)
 
@@ -89,7 +89,7 @@ def test_a_worker_that_dies_once_costs_no_case() -> None:
 
 
 def killing(fatal: Callable[[Job, int], bool]) -> Callable[[Request], Reply]:
-    """Workers die of a chunk that holds a fatal case."""
+    """Workers die from a chunk that contains a fatal case."""
 
     def answer(request: Request) -> Reply:
         for each in request.work:
@@ -164,7 +164,7 @@ UNREADABLE = [None, b"", b"\x80\x04nonsense", b"\x81\xa1x\x01", NOTHING, Reply(e
 def test_a_worker_that_answers_what_cannot_be_used_is_left_out(
     answer: Reply | bytes | None,
 ) -> None:
-    """Whatever it gets, and however often: the honest one beside it judges everything."""
+    """Whatever the bad worker gets, and however often, the honest one judges everything."""
     cluster, jobs = ScriptedCluster(), [job(number, cases=3) for number in range(24)]
     cluster.answers_of["w1"] = lambda _: answer
     work, told = dispatcher(cluster)
@@ -188,7 +188,7 @@ def test_where_no_worker_can_be_used_the_run_stops_and_no_case_has_a_verdict(
 
 @pytest.mark.parametrize("seconds", [-1.0, 1e9, float("nan"), float("inf")])
 def test_a_worker_that_says_an_impossible_time_is_left_out(seconds: float) -> None:
-    """It would decide how much work goes out at once."""
+    """The number would decide how much work is sent at a time."""
     cluster, jobs = ScriptedCluster(), [job(number) for number in range(24)]
     cluster.answers_of["w1"] = lambda request: replace(all_right(request), seconds=seconds)
     work, told = dispatcher(cluster)
@@ -217,7 +217,7 @@ def test_a_run_stops_where_no_worker_ever_answers() -> None:
 
 
 def test_a_long_honest_case_is_not_cut() -> None:
-    """Each attempt may take as long as its limit; patience comes on top of that."""
+    """Each attempt may take as long as its limit; the patience is added to that."""
     patient = Limits(cpu_s=5000, wall_s=5000)
     jobs = [replace(job(number, cases=1), limits=patient) for number in range(4)]
     cluster = ScriptedCluster()
@@ -388,7 +388,7 @@ def test_chunks_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_death_of_a_worker_is_not_the_fault_of_what_waited_behind_another_run() -> None:
-    """Of five deaths none counts: the worker that dies works for another run each time."""
+    """None of five deaths counts, since the dying worker works for another run each time."""
     deaths: list[str] = []
 
     def answer(request: Request) -> Reply:

@@ -1,4 +1,4 @@
-"""What a worker does with a request: outputs, ends, and faults. The sandbox is scripted."""
+"""How a worker handles a request: outputs, ends, and faults. The sandbox is scripted."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatu
 from judge.sandbox.scripted import ScriptedSandbox, Step
 from judge.suites import load_suite
 from tests.bounds import in_bounds
+
+pytestmark = pytest.mark.slow
 
 SAMPLE = Path(__file__).resolve().parents[3] / "dataset" / "sample"
 GOLD = next((SAMPLE / "spreadsheet" / "1001").glob("1_*answer.xlsx"))
@@ -208,7 +210,7 @@ def test_a_check_comes_back_as_it_was_made() -> None:
 
 
 def test_an_answer_goes_back_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker with much to do is told from one that is stuck."""
+    """A worker with a lot of work is distinguished from one that is stuck."""
     now = [0.0]
     monkeypatch.setattr(worker, "_clock", lambda: now[0])
 
@@ -241,7 +243,7 @@ def honest_record(asked: Request) -> dict[str, object]:
 
 
 def answer_of(record: bytes, *, output: bytes | None = None, **changes: object) -> bytes:
-    """An answer with one record, whatever that is."""
+    """An answer with a single record, valid or not."""
     length = -1 if output is None else len(output)
     head = {"seconds": 0.1, "judged": [[0, 0, len(record), length]], "checks": [], "gone": "",
             "error": "", **changes}  # fmt: skip

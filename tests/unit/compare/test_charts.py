@@ -1,4 +1,4 @@
-"""How much of the charts of a gold an output has."""
+"""How much of a gold's charts an output has."""
 
 from __future__ import annotations
 

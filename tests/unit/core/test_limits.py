@@ -1,4 +1,4 @@
-"""Bounds of a run: a value that would decide every verdict is refused."""
+"""Limits of a run: a value that would decide every verdict is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that are declared once: what a declaration says, and that nothing contradicts it."""
+"""Options that are declared once: the content of a declaration, and that nothing contradicts it."""
 
 from __future__ import annotations
 
@@ -207,14 +207,14 @@ def test_choices_are_those_of_the_registries() -> None:
 
 
 def in_brackets(name: str) -> str:
-    """What the help of an option says first in square brackets: its default."""
+    """Returns the text in the first square brackets of an option's help: its default."""
     match = re.search(r"\[([^\]]*)\]", options_in(InferOptions)[name].option.help)
     assert match is not None
     return match[1]
 
 
 def test_the_defaults_in_help_are_those_of_the_settings() -> None:
-    """Settings, which people edit, say what holds where an option is not given."""
+    """Settings files, which people edit, say what applies if an option is not given."""
     single, multi = load_setting("single", None), load_setting("multi", None)
     assert in_brackets("feedback") == DEFAULT_FEEDBACK
     assert multi.name == f"multi/{DEFAULT_FEEDBACK}"

@@ -1,4 +1,4 @@
-"""Against published numbers where there are any, otherwise against numbers worked out by hand."""
+"""Compares with published numbers if there are any, otherwise with hand-computed numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from judge.core.statistics import (
 
 
 def _coverage(n: int, share: float) -> float:
-    """How often the interval of n observations holds the share that they are drawn with."""
+    """How often the interval of n observations contains the share from which they are drawn."""
     total = 0.0
     for hits in range(n + 1):
         found = wilson(hits, n)
@@ -66,7 +66,7 @@ class TestWilson:
         usual, sure = wilson(5, 10), wilson(5, 10, confidence=0.99)
         assert (sure.low or 1) < (usual.low or 0)
 
-    def test_one_task_is_no_exception(self) -> None:
+    def test_one_task_raises_no_exception(self) -> None:
         # What docs/statistics.md says of it.
         assert mean_interval([0.0]) == wilson(0, 1)
         assert wilson(0, 1).high == pytest.approx(0.7935, abs=5e-5)
@@ -143,7 +143,7 @@ class TestBootstrap:
         assert found.method == "cluster bootstrap"
 
     def test_drawing_kinds_is_drawing_tasks(self) -> None:
-        """The multinomial short cut against drawing each task, as the textbook has it."""
+        """The multinomial shortcut, compared with drawing each task as in the textbook."""
         values = [0.0, 0.0, 1 / 3, 2 / 3, 1.0, 1.0, 1.0]
         source = random.Random(7)
         means = sorted(sum(source.choices(values, k=7)) / 7 for _ in range(40_000))

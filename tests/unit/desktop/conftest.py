@@ -1,4 +1,4 @@
-"""Modules of the driver, without the bus for which it needs a desktop."""
+"""Modules of the driver without the bus, which would need a desktop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ON_THE_BUS = ("bus", "cells", "tree")
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], types.ModuleType]]:
-    """Imports a module of the driver that asks the bus."""
+    """Imports a module of the driver that uses the bus."""
     names = [f"judge.desktop.driver.{name}" for name in _ON_THE_BUS]
     repository = types.ModuleType("gi.repository")
     vars(repository).update(Gio=None, GLib=None)

@@ -1,4 +1,4 @@
-"""The process of the next action, while none can be started yet."""
+"""The process for the next action, when none can be started yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODULES = dict.fromkeys(acting._MODULES, "")
 
 
 class _Processes:
-    """Processes of a desktop on which an action has left some."""
+    """Processes of a desktop, to which an action has added some."""
 
     def __init__(self) -> None:
         self.environment: dict[str, str] = {}

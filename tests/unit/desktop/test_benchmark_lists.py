@@ -1,4 +1,4 @@
-"""The step lists of the benchmark are step lists, of tasks that exist."""
+"""The benchmark's step lists are valid, and their tasks exist."""
 
 from __future__ import annotations
 

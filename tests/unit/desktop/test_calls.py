@@ -1,4 +1,4 @@
-"""computer_13: what each kind of action does, and what is no action."""
+"""computer_13: what each kind of action does, and what is not an action."""
 
 from __future__ import annotations
 
@@ -96,6 +96,6 @@ def test_what_is_said_instead_does_nothing(kind: str) -> None:
         ({"action_type": "PRESS", "parameters": ["enter"]}, "must be an object"),
     ],
 )
-def test_what_is_no_action_says_why(action: dict[str, Any], why: str) -> None:
+def test_what_is_not_an_action_says_why(action: dict[str, Any], why: str) -> None:
     with pytest.raises(NoActionError, match=why):
         calls_of(action)

@@ -1,4 +1,4 @@
-"""Cells on the screen, found by hit tests, on a sheet of which the places are known."""
+"""Finds the cells on the screen by hit tests, on a sheet whose positions are known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROW_HEIGHT = 20
 
 
 class Grid:
-    """Answers as an office does that shows a sheet, in either direction.
+    """Answers like an office that shows a sheet, in either direction.
 
     Of a sheet that runs from right to left, it gives where a cell ends in place of where it begins,
     and cuts off at the window's edge what it then thinks of it.
@@ -26,7 +26,7 @@ class Grid:
         self._to_the_left = to_the_left
 
     def span(self, column: int) -> tuple[int, int]:
-        """First pixel of a column, and the one after its last."""
+        """Returns the first pixel of a column, and the pixel after its last."""
         left, right = WINDOW[0], WINDOW[0] + WINDOW[2]
         before = sum(WIDTHS[each % len(WIDTHS)] for each in range(column))
         width = WIDTHS[column % len(WIDTHS)]

@@ -1,4 +1,4 @@
-"""Episodes are written line by line and read again, whatever ended the process in between."""
+"""Episodes are written line by line and read again, whatever ended the process."""
 
 import hashlib
 import json

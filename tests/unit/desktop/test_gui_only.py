@@ -1,4 +1,4 @@
-"""Actions with mouse and keyboard alone: what they can do, and tries of getting around it."""
+"""Actions with mouse and keyboard alone: what they can do, and attempts to circumvent that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judge.desktop.driver import gui_only, permitted
 
 
 class Gui:
-    """Notes what is called; a function that is not permitted would be noted as well."""
+    """Records calls; a call of a function that is not permitted would be recorded as well."""
 
     PAUSE = 0.1
 
@@ -38,7 +38,7 @@ class Gui:
 
 
 def done(code: str) -> tuple[list[tuple[Any, ...]], list[str]]:
-    """What code did, and what it printed."""
+    """Returns what code did, and what it printed."""
     gui, printed = Gui(), list[str]()
     gui_only.run(code, gui, lambda seconds: gui.calls.append(("sleep", seconds)), printed.append)
     return gui.calls, printed

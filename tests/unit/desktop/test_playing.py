@@ -1,4 +1,4 @@
-"""Step lists on a scripted desktop: what is looked at, what is waited for, what fails."""
+"""Step lists on a scripted desktop: what is looked up, what is waited for, what fails."""
 
 from __future__ import annotations
 

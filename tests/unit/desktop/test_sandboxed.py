@@ -1,4 +1,4 @@
-"""What a driver answers is believed only as far as it can be read."""
+"""A driver's answers are accepted only if they can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step lists: what they may say, and the actions that they become."""
+"""Step lists: their syntax, and the actions that they become."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_what_is_not_in_use_or_has_no_place_is_not_found() -> None:
         ([{"say": "WAIT"}], "'say' must be DONE or FAIL"),
     ],
 )
-def test_what_is_no_list_of_steps_is_refused(document: object, message: str) -> None:
+def test_what_is_not_a_list_of_steps_is_refused(document: object, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         steps_of(document, "steps.yaml")
     assert caught.value.message.startswith("steps.yaml")

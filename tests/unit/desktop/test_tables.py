@@ -1,4 +1,4 @@
-"""Tables of trees: what is kept, how it is written, where it is cut."""
+"""Tables of trees: which elements they have, how they are written, where they are cut."""
 
 from judge.desktop.contract import Element
 from judge.desktop.observations import kept_elements, mark_places, marks_table, tree_table

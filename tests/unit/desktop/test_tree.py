@@ -1,4 +1,4 @@
-"""Where the tree says that something is, of an office of which that is known."""
+"""Positions in the tree, for an office whose positions are known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN = sum(1 << n for n in range(42) if state_names([1 << n])[:1] in {("showing
 
 @dataclass
 class Widget:
-    """An object of the office, as it describes itself."""
+    """An object of the office, as the office describes it."""
 
     role: str
     box: Box
@@ -110,7 +110,7 @@ Read = Callable[..., dict[str, Node]]
 
 @pytest.fixture
 def read(driver: Callable[[str], types.ModuleType]) -> Read:
-    """What a reader finds: nodes by what they are called, or by their role."""
+    """Returns what a reader finds: nodes by name, or by role."""
 
     def nodes_of(office: Office, *, window: Window = WINDOW, without: str = "") -> dict[str, Node]:
         corrections = frozenset(CORRECTIONS) - {without}
@@ -122,8 +122,8 @@ def read(driver: Callable[[str], types.ModuleType]) -> Read:
 
 
 @pytest.mark.parametrize("believed", [MENU_BAR, 0])
-def test_what_lies_in_tool_bars_is_where_it_is_drawn(read: Read, believed: int) -> None:
-    """Whether or not the mouse has been over the window, which is when the office learns more."""
+def test_elements_of_tool_bars_are_where_they_are_drawn(read: Read, believed: int) -> None:
+    """Whether the mouse has been over the window, which is when the office corrects positions."""
     nodes = read(Office(believed))
     assert nodes["root-pane"].box == (0, 44, 1920, 1036)
     assert nodes["Save"].box == (92, 46, 44, 35)
@@ -155,7 +155,7 @@ def test_places_that_do_not_fit_the_window_are_not_given(read: Read) -> None:
 
 
 def test_a_tree_that_was_read_while_the_window_moved_is_read_again(read: Read) -> None:
-    """Of a reading that began before a move and ended after it, nothing is kept."""
+    """If a window moves while the tree is read, nothing of that reading is kept."""
     asked: list[int] = []
 
     def moves() -> Iterator[int]:
@@ -186,7 +186,7 @@ HOSTILE: dict[str, tuple[Any, ...]] = {
 
 
 class TakenOver(Office):
-    """Answers with what it likes, and counts what it is asked."""
+    """Gives arbitrary answers, and counts the queries."""
 
     def __init__(self, chance: random.Random) -> None:
         super().__init__(MENU_BAR)
@@ -221,7 +221,7 @@ def test_whatever_an_office_answers_a_tree_is_read(
 
 @dataclass(frozen=True)
 class Variant:
-    """A value as it comes from the bus, with its type."""
+    """Returns a value as the bus sends it, with its type."""
 
     kind: str
     value: Any

@@ -1,4 +1,4 @@
-"""Declarations to check documents against."""
+"""Declarations against which documents are checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a regular file costs what the file holds, not what it might hold."""
+"""Reading a regular file costs as much as its content, not as much as its limit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_file_as_long_as_it_may_be_is_read_and_a_longer_one_is_not(tmp_path: P
     "kind", ["nothing", "deep", "a number", "link", "device", "fifo", "folder", "long", "no text"]
 )
 def test_an_entry_of_a_cache_that_is_none_is_missing(kind: str, tmp_path: Path) -> None:
-    """Somebody else may have put it there: it is made again, and nothing is waited for."""
+    """Someone else may have created the file: it is made again, and nothing waits for it."""
     path = tmp_path / "entry.json"
     match kind:
         case "deep":
@@ -96,13 +96,13 @@ def test_an_entry_of_a_cache(tmp_path: Path) -> None:
     ],
 )
 def test_values_are_counted_without_those_that_texts_seem_to_have(text: str, values: int) -> None:
-    """As many as there are brackets and commas: an array or object, and each further value."""
+    """As many values as there are brackets and commas: arrays, objects, and each further value."""
     assert has_more_values(text, values) is False
     assert values == 0 or has_more_values(text, values - 1)
 
 
 def test_counting_takes_time_by_the_length_alone() -> None:
-    """Neither quotes that are escaped nor texts that never end are gone through again."""
+    """Neither escaped quotes nor unterminated strings are read more than once."""
     texts = [
         '"' + "\\n" * 5_000_000,
         '\\"' * 5_000_000,

@@ -1,4 +1,4 @@
-"""Lines are appended in whole, and a torn one is nobody's record."""
+"""Lines are appended as a whole, and an incomplete one is not a record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One holder at a time, and none that outlives its process."""
+"""A lock has one holder at a time, and does not outlive the holder's process."""
 
 from __future__ import annotations
 

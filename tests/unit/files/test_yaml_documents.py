@@ -1,4 +1,4 @@
-"""YAML of strangers: what it says, within bounds, or what is wrong with it."""
+"""YAML from strangers: its content, within limits, or what is wrong with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conftest import REPOSITORY
 
 
 def laughs(levels: int) -> str:
-    """A few lines that unfold to ten to the power of the levels."""
+    """Makes a few lines that expand to ten to the power of the levels."""
     lines = ["a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]"]
     for level in range(1, levels):
         again = ", ".join([f"*a{level - 1}"] * 10)

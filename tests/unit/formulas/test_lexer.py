@@ -1,4 +1,4 @@
-"""Tokens of formulas, and that whatever reads them reads the same formula."""
+"""Tokens of formulas; everything that uses them reads a formula in the same way."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_a_number_with_an_exponent_names_no_cell() -> None:
     assert blank.meaning("Sheet1", "B9>1E5") != blank.meaning("Sheet1", "B9>1E6")
 
 
-def test_a_column_of_a_table_is_no_cell_however_it_is_called() -> None:
+def test_a_column_of_a_table_is_not_a_cell_however_it_is_called() -> None:
     assert references("=SUM(Table1[Q1])+B2") == (Reference(None, 2, 2, 2, 2),)
 
 

@@ -1,4 +1,4 @@
-"""Rectangles that formulas name: what is read once for many formulas is what each of them says."""
+"""Rectangles that formulas name; what is read once for many formulas is right for each of them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_each_formula_of_a_column_has_rows_of_its_own() -> None:
         )
 
 
-def test_sheets_whose_names_differ_only_in_a_number_are_told_apart() -> None:
+def test_sheets_whose_names_differ_only_in_a_number_are_distinguished() -> None:
     assert [references(f"=Sheet{n}!A1")[0].sheet for n in (1, 2, 31)] == [
         "Sheet1",
         "Sheet2",

@@ -1,4 +1,4 @@
-"""What a formula's text says of how it must be computed."""
+"""Traits of a formula's text that decide how it must be computed."""
 
 import pytest
 from hypothesis import given
@@ -42,7 +42,7 @@ def test_a_range_where_one_value_is_wanted_is_seen(formula: str) -> None:
         "=_xlfn.XLOOKUP(A1,B:B,C:C)",
     ],
 )
-def test_a_range_in_its_place_is_no_array(formula: str) -> None:
+def test_a_range_in_its_place_is_not_an_array(formula: str) -> None:
     assert not traits(formula).array_sensitive
 
 

@@ -41,7 +41,7 @@ Answer = RunResult | SandboxError
 
 
 class FakeSandbox:
-    """Answers each run by a function of the request; counts runs and sessions."""
+    """Answers each run with a function of the request; counts runs and sessions."""
 
     def __init__(self, answer: Callable[[RunRequest], Answer]) -> None:
         self.answer = answer
@@ -100,7 +100,7 @@ def wrote(value: object) -> RunResult:
 
 @pytest.fixture
 def task(tmp_path: Path) -> Task:
-    """Three cases: the answer is 1, 2, 3 in A1; inputs hold the same numbers negated."""
+    """Three cases: the answer is 1, 2, 3 in A1; inputs contain the same numbers negated."""
     cases = []
     for number in (1, 2, 3):
         case = TestCase.of_workbooks(
@@ -138,7 +138,7 @@ def verdicts(store: RunDirectory) -> list[str]:
     return [str(record["verdict"]) for record in store.read_records(CASES_FILE)]
 
 
-def test_each_case_runs_with_its_own_input_at_the_told_path(tmp_path: Path, task: Task) -> None:
+def test_each_case_runs_with_its_own_input_at_the_given_path(tmp_path: Path, task: Task) -> None:
     sandbox = FakeSandbox(negated_input)
     events: list[Event] = []
     with RunDirectory(tmp_path / "run") as store:
@@ -287,7 +287,7 @@ def test_a_gold_that_cannot_be_read_is_a_bad_test(tmp_path: Path, task: Task) ->
         assert verdicts(store) == ["BT", "AC", "AC"]
 
 
-def test_an_output_that_is_no_workbook(tmp_path: Path, task: Task) -> None:
+def test_an_output_that_is_not_a_workbook(tmp_path: Path, task: Task) -> None:
     text = RunResult(RunStatus.OK, OutputStatus.COLLECTED, output=b"a,b\n1,2\n")
     with RunDirectory(tmp_path / "run") as store:
         grade(store, [(task, SUBMISSION)], settings(FakeSandbox(always(text))))
@@ -339,7 +339,7 @@ def test_finished_outputs_are_compared_without_a_sandbox(tmp_path: Path, task: T
 
 
 class StumblingEngine(ScriptedEngine):
-    """Cannot be started the first time it is asked."""
+    """Cannot be started the first time."""
 
     def compute(
         self,
@@ -379,7 +379,7 @@ def test_an_engine_that_cannot_be_had_costs_a_finished_output_its_verdict_alone(
 
 
 class ScriptedExecutor:
-    """Says what it is told to, and remembers what it was asked."""
+    """Answers as it is told to, and remembers the requests."""
 
     stopped = None
 

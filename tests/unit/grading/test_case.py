@@ -1,4 +1,4 @@
-"""Facts to verdicts, as a table."""
+"""From facts to verdicts, as a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one way from an answer to a verdict, whatever the checker does."""
+"""Every answer gets its verdict in the same way, whatever the checker does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RULES = Rules(get_profile("standard"))
 
 
 class Scripted(Checker):
-    """A checker that does what its script says; compares typed texts with gold values otherwise."""
+    """A checker that follows its script; otherwise compares typed texts with gold values."""
 
     name = "scripted"
 

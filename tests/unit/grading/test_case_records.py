@@ -62,7 +62,7 @@ def test_a_verdict_of_another_judge_is_named() -> None:
 def test_a_record_that_nobody_would_read_again_is_a_judge_error(
     bound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is written to cases.jsonl is within the bounds of those that read it."""
+    """Lines written to cases.jsonl are within the limits of its readers."""
     monkeypatch.setattr(json_lines, bound, 500)
     values: CaseComparison = {"notes": [""] * 600}
     result = CaseResult("1001", 0, 1, Verdict.AC, "said", {"stdout": "x"}, values)

@@ -1,4 +1,4 @@
-"""Digests that reuse keys depend on: whoever changes one has every stored run judged again."""
+"""Digests in reuse keys: if one of them changes, every stored run is judged again."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ IMAGE = "an image"
 
 
 def of_sandbox() -> Iterator[tuple[str, object]]:
-    """Roots: the recipes of those of Debian packages, and that of an interpreter named here."""
+    """Yields the recipes of roots of Debian packages, and of an interpreter that is named here."""
     for root in ROOTS.values():
         yield f"root {root.name}", root.recipe.digest if root.recipe else roots._digest("Python")
 
 
 def of_keys(suite_name: str) -> str:
-    """All keys of the cases of a sample, under each profile, on a machine that is named here."""
+    """Hashes all keys of a sample's cases, under each profile, on a machine that is named here."""
     suite, whole, digests = load_suite(suite_name), hashlib.sha256(), FileDigests()
     path = REPOSITORY / "dataset" / suite_name / SAMPLES[suite_name]
     for submission in load_submissions(path, suite):

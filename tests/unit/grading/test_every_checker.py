@@ -98,7 +98,7 @@ def task_of(example: Example, folder: Path) -> Task:
 
 
 def right(task: Task) -> Answer:
-    """An answer that is right, whatever becomes of the golds."""
+    """An answer that is right, even if the golds are changed later."""
     if task.checker.name in {"typed_answer", "unjudged"}:
         return Answer(Origin.SOLUTION, values={"total": 7})
     if task.checker.name == "metrics":
@@ -174,7 +174,7 @@ FAULTS = {
 
 
 def spoil(gold: Path, fault: str) -> Gold:
-    """Makes a gold one that cannot be opened."""
+    """Makes a gold unreadable."""
     gold.unlink()
     if fault == "a folder":
         gold.mkdir()
@@ -214,7 +214,7 @@ def test_a_gold_that_cannot_be_opened_is_a_bad_test(
 
 
 @pytest.mark.parametrize("name", [each for each in OPENED if EXAMPLES[each].decides])
-def test_a_machine_that_can_open_no_file_is_no_fault_of_the_gold(
+def test_a_machine_that_can_open_no_file_is_not_a_fault_of_the_gold(
     name: str, tmp_path: Path, judge: CaseJudge
 ) -> None:
     task = task_of(EXAMPLES[name], tmp_path)

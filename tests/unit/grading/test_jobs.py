@@ -34,7 +34,7 @@ def job(name: str, cases: int) -> Job:
 
 
 class ScriptedWorker:
-    """Does cases by a function of them; see :class:`judge.grading.jobs.Worker`."""
+    """Handles cases with a function; see :class:`judge.grading.jobs.Worker`."""
 
     def __init__(self, do: Callable[[str, int], None]) -> None:
         self.stop = threading.Event()

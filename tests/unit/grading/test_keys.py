@@ -1,4 +1,4 @@
-"""Reuse keys: what is on record of a run stays good for as long as nothing has changed."""
+"""Reuse keys: the records of a run stay valid as long as nothing has changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judge.grading.keys import FileDigests, comparison_key, run_key
 from judge.suites.spreadsheetbench_records import InstructionType
 
 RUN_KEY = "c9378308055e45f94abeb48520df082774c340552d0ea67ad9363c13d0e183cb"
-"""The key under which results directories hold the run of :data:`SUBMISSION`."""
+"""The key under which results directories store the run of :data:`SUBMISSION`."""
 
 SUBMISSION = Submission(
     "59196",
@@ -127,7 +127,7 @@ def test_what_changes_a_verdict_changes_its_key(case: TestCase, tmp_path: Path) 
     assert len(keys) == len(golds) + 1
 
 
-def test_what_is_told_with_a_verdict_changes_its_key_only_if_it_is_asked_for(
+def test_additional_output_changes_the_key_of_a_verdict_only_if_requested(
     case: TestCase,
 ) -> None:
     plain = task_of(case)

@@ -1,4 +1,4 @@
-"""Verdicts again from stored outputs; with --recalc never, so that no sandbox is needed."""
+"""Rejudging stored outputs, with --recalc never so that no sandbox is needed."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_rules_that_are_not_named_stay_as_they_were_if_that_is_asked_for(run: Pa
 
 
 def edit(run: Path, task: str, case: int, **fields: Any) -> None:
-    """Writes something else into the record of a case, as `sed` would."""
+    """Changes the record of a case, as `sed` would."""
     edited = records(run)
     (record,) = (each for each in edited if (each["task"], each["case"]) == (task, case))
     record.update(fields)
@@ -117,7 +117,7 @@ def unproven(run: Path, **options: Any) -> dict[tuple[str, int], str]:
 
 @pytest.fixture
 def scored(tmp_path: Path) -> Path:
-    """A run that was really scored: task 1 right and wrong, task 2 right, and one case without."""
+    """A really scored run: task 1 right and wrong, task 2 right, and a case without output."""
     suite = make_suite(tmp_path / "suite", SUITE)
     outputs = tmp_path / "outputs"
     outputs.mkdir()
@@ -166,7 +166,7 @@ def test_a_verdict_that_was_lowered_is_contradicted_as_well(scored: Path) -> Non
     ],
 )
 def test_what_would_win_something_needs_proof(scored: Path, claimed: str, why: str) -> None:
-    """A case without an output that was edited to count, or not to count at all."""
+    """A case without an output whose record was edited so that it counts, or does not count."""
     edit(scored, "2", 2, verdict=claimed)
     found = rejudge(scored)
     assert unproven(scored) == {("2", 2): why}
@@ -190,7 +190,7 @@ def test_an_output_that_is_gone_proves_nothing(run: Path) -> None:
 
 @pytest.mark.parametrize("profile", [None, "strict"])
 def test_a_failed_case_stays_failed_without_its_output(scored: Path, profile: str | None) -> None:
-    """To delete what speaks against an answer must not take the case out of the score."""
+    """Deleting the evidence of a failure must not remove the case from the score."""
     (scored.parent / "outputs" / "2_1_output.xlsx").unlink()
     found = rejudge(scored, profile=profile)
     assert unproven(scored) == {("1", 2): "its output workbook is no longer stored"}

@@ -1,4 +1,4 @@
-"""What episodes left is judged: the file kept, FAIL, what is missing or was changed."""
+"""Judging what episodes left: the stored file, FAIL, missing and changed files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fixtures that all tests of inference share."""
+"""Fixtures that all tests of inference share."""
 
 from __future__ import annotations
 

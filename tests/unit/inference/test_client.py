@@ -273,7 +273,7 @@ def test_tool_calls_become_text() -> None:
         assert "x = 1" in ask(server).text
 
 
-def test_half_a_surrogate_pair_is_no_text() -> None:
+def test_half_a_surrogate_pair_is_not_text() -> None:
     with ScriptedServer(lambda seen: completion("a \ud83d b \U0001f600", seen.body)) as server:
         assert ask(server).text == "a \N{REPLACEMENT CHARACTER} b \U0001f600"
 
@@ -299,7 +299,7 @@ def test_the_server_says_that_nothing_is_left() -> None:
 
 
 def spellings(key: str) -> dict[str, str]:
-    """Ways in which a server may send a key back, as they stand in the JSON of an answer."""
+    """Ways in which a server may send a key back, as written in the JSON of an answer."""
     quoted = json.dumps
     return {
         "plain": quoted(f"your key is {key}, is it not"),
@@ -323,7 +323,7 @@ SLASHED = "sk-a/secret+key/0123?456789=~"
 @pytest.mark.parametrize("field", ["content", "reasoning_content", "model", "finish_reason"])
 @pytest.mark.parametrize("way", spellings(KEY))
 def test_a_key_that_a_server_sends_back_is_masked(way: str, field: str, key: str) -> None:
-    """In everything that becomes of a reply: records, conversations, submissions, caches."""
+    """In everything that is made from a reply: records, conversations, submissions, caches."""
 
     def reply(seen: Seen) -> Response:
         document = completion("said", seen.body)
@@ -357,14 +357,14 @@ def test_a_password_in_the_address_is_masked() -> None:
 
 @pytest.mark.parametrize("key", ["none", "EMPTY", "token"])
 def test_words_of_replies_are_no_keys(key: str) -> None:
-    """What local servers are given for a key is left in programs, where it is something else."""
+    """A dummy key for local servers is not removed from programs, where it means something else."""
     program = f"if x is {key}: pass"
     with ScriptedServer(lambda seen: completion(program, seen.body)) as server:
         assert ask(server, key=key).text == program
 
 
 def test_an_error_is_masked_before_it_is_cut_off() -> None:
-    """Half a key is more than nothing."""
+    """Half a key is also too much."""
     said = "x" * 150 + KEY * 40
     with ScriptedServer(lambda _: fault(400, said)) as server, pytest.raises(CallError) as caught:
         ask(server)

@@ -1,4 +1,4 @@
-"""What a server may cost that sends too much, too slowly, tightly packed, or points elsewhere.
+"""The cost of a server that sends too much, too slowly, compressed, or redirects.
 
 Nothing here is timed: a server without end counts what the client took of it before it hung up.
 """
@@ -30,14 +30,16 @@ from judge.inference.config import check_address, origin_of
 from tests.bounds import in_bounds
 from tests.inference.raw_server import Exchange, RawServer, Send, raw_server
 
+pytestmark = pytest.mark.slow
+
 REQUEST = ChatRequest("m", ({"role": "user", "content": "hello"},))
 KEY = "sk-of-this-server-alone"
 ONCE = RetryPolicy(attempts=1, first_wait_s=0.01, call_timeout_s=30.0)
 OFFERED = 200_000_000
-"""Bytes that a server without end would send."""
+"""How many bytes an endless server would send."""
 
 BUFFERED = 16_000_000
-"""Bytes that sockets may hold beside what the client read."""
+"""How many bytes sockets may hold in addition to what the client read."""
 
 GOOD = json.dumps({"choices": [{"message": {"content": "right"}}], "data": [{"id": "m-1"}]})
 Ask = Callable[[OpenAIChatModel], object]
@@ -102,7 +104,7 @@ def test_nothing_without_end_is_read_whole(name: str, ask: Callable[[str], objec
 
 @functools.cache
 def packed(size: int, window: int) -> bytes:
-    """So many zeros, packed about a thousand times smaller."""
+    """A number of zeros, compressed about a thousand times."""
     packer = zlib.compressobj(9, zlib.DEFLATED, window)
     return b"".join(packer.compress(b"\0" * 1_000_000) for _ in range(size // 1_000_000)) + (
         packer.flush()
@@ -178,7 +180,7 @@ def test_an_error_is_what_its_status_says_before_its_last_byte_is_there() -> Non
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_said_and_not_followed(status: int) -> None:
-    """Neither to another host, which would get the prompt, nor in circles."""
+    """Neither to another host, which would receive the prompt, nor in circles."""
     with raw_server(answering(200, GOOD.encode())) as other:
         location = f"Location: {other.url.replace('http://', 'http://me:pw@')}/chat?x=1"
         with raw_server(answering(status, b"", location)) as server:
@@ -230,7 +232,7 @@ def said_to(server: RawServer) -> set[str]:
 
 
 def test_variables_of_openai_are_for_openai(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SDK would send them to every server that it is pointed at."""
+    """The SDK would send them to every server to which it is pointed."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-openai")
     monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-secret-admin")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-secret")
@@ -254,7 +256,7 @@ def test_waits_that_are_no_numbers(name: str, value: str) -> None:
 
 
 def test_dates_to_wait_for_count_from_the_servers_clock() -> None:
-    """Whatever our own clock says: it may be wrong, and it may be set while a run goes on."""
+    """Independent of our own clock, which may be wrong or be set during a run."""
     headers = {"date": "Mon, 03 Jan 2000 10:00:00 GMT"}
     later = headers | {"retry-after": "Mon, 03 Jan 2000 10:01:30 GMT"}
     assert read_retry_after(later) == 90.0
@@ -265,7 +267,7 @@ def test_dates_to_wait_for_count_from_the_servers_clock() -> None:
         assert read_retry_after(headers | {"retry-after": odd}) in {None, 0.0} or odd[:3] == "Fri"
 
 
-def test_a_wait_that_is_no_number_holds_nobody_up() -> None:
+def test_a_wait_that_is_not_a_number_delays_nothing() -> None:
     answers = iter([(429, b"{}", "Retry-After-Ms: nan"), (200, GOOD.encode(), "X-Nothing: 1")])
     with raw_server(lambda exchange: exchange.answer(*next(answers))) as server:
         assert chat(server.url, RetryPolicy(attempts=2, first_wait_s=0.01)).text == "right"
@@ -283,7 +285,7 @@ def test_counts_that_no_server_can_have_made_are_none() -> None:
      "http://[::1", "http://host:port/v1", "http://host:99999/v1", "https://a b/v1",
      "https://api.openai.com\\@host/v1", "https://h\u00f6st/v1", "http://host/v1\n"],
 )  # fmt: skip
-def test_what_is_no_address_of_a_server(url: str) -> None:
+def test_what_is_not_an_address_of_a_server(url: str) -> None:
     with pytest.raises(UsageError, match="is not the address of a chat server"):
         check_address(url)
 
@@ -299,18 +301,23 @@ def test_what_counts_as_the_same_server() -> None:
     assert all(origin_of(check_address(each)) != one for each in others)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'{"choices":[' + b"{}," * 1_000_000 + b"{}]}",
-        b'{"choices":[{"message":{"content":"x"}}' + b",{}" * 2_000_000 + b"]}",
-        b'{"choices":[{"message":{"content":[' + b"{}," * 2_000_000 + b"{}]}}]}",
-        b'{"choices":[{"message":{"tool_calls":[' + b"{}," * 1_000_000 + b"{}]}}]}",
-        b'{"choices":' + b"[" * 4_000_000 + b"]" * 4_000_000 + b"}",
-    ],
-    ids=["empty choices", "a choice and millions", "parts", "calls of tools", "deep"],
-)
-def test_a_million_choices_cost_little_memory(body: bytes) -> None:
+# Made in the test: every worker would keep 40 MB of them.
+MILLIONS: dict[str, Callable[[], bytes]] = {
+    "empty choices": lambda: b'{"choices":[' + b"{}," * 1_000_000 + b"{}]}",
+    "a choice and millions": lambda: (
+        b'{"choices":[{"message":{"content":"x"}}' + b",{}" * 2_000_000 + b"]}"
+    ),
+    "parts": lambda: b'{"choices":[{"message":{"content":[' + b"{}," * 2_000_000 + b"{}]}}]}",
+    "calls of tools": lambda: (
+        b'{"choices":[{"message":{"tool_calls":[' + b"{}," * 1_000_000 + b"{}]}}]}"
+    ),
+    "deep": lambda: b'{"choices":' + b"[" * 4_000_000 + b"]" * 4_000_000 + b"}",
+}
+
+
+@pytest.mark.parametrize("name", MILLIONS)
+def test_a_million_choices_cost_little_memory(name: str) -> None:
+    body = MILLIONS[name]()
     assert len(body) <= MAX_BODY_BYTES + 100
 
     def work() -> None:

@@ -183,7 +183,7 @@ def test_a_reply_without_an_action_costs_a_turn(make_plan: MakePlan, tmp_path: P
 
 
 @pytest.mark.parametrize("feedback", [True, False])
-def test_what_became_of_actions_is_told(
+def test_what_became_of_actions_is_reported(
     make_plan: MakePlan, tmp_path: Path, feedback: bool
 ) -> None:
     outcomes = (
@@ -251,7 +251,7 @@ def test_every_case_has_its_episode(make_plan: MakePlan, tmp_path: Path) -> None
 
 
 class _KilledError(BaseException):
-    """What stands for the end of the process."""
+    """Stands for the end of the process."""
 
 
 def _killing(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, at: int) -> None:
@@ -317,7 +317,7 @@ def test_a_killed_run_continues_at_the_episode(
     assert (third.reused, untouched.desktops) == (1, [])
 
 
-def test_an_episode_that_differs_is_asked_anew(
+def test_an_episode_that_differs_is_run_again(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judge.inference.episodes.PAUSE_S", 0.0)
@@ -433,7 +433,7 @@ def test_several_episodes_at_a_time_do_not_mix(make_plan: MakePlan, tmp_path: Pa
     turns = 3
 
     def reply(request: ChatRequest) -> ChatReply:
-        """Says which task was asked, and takes tokens that no other task takes."""
+        """Says which task was requested, and uses tokens that no other task uses."""
         (task,) = set(re.findall(r"/home/user/1_(\d+)_input", str(request.messages[0])))
         said = [each["content"] for each in request.messages if each["role"] == "assistant"]
         assert all(f"task {task}" in str(each) for each in said)

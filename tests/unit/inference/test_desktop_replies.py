@@ -1,4 +1,4 @@
-"""Actions are found in replies of every shape; code is taken whole."""
+"""Actions are found in replies of every shape; code is taken completely."""
 
 import re
 

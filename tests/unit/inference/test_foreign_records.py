@@ -1,4 +1,4 @@
-"""Records, logs, prompts and lists of models that somebody else wrote: borne, or named."""
+"""Records, logs, prompts and model lists of unknown origin are handled, or reported by name."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_conversations_of_logs_that_are_odd(texts: Any, tmp_path: Path) -> None:
 
 
 def test_nothing_is_written_through_links(tmp_path: Path) -> None:
-    """A folder from elsewhere may hold links to files of this user."""
+    """A folder of unknown origin may contain links to this user's files."""
     mine = tmp_path / "mine"
     mine.write_text("precious")
     with RunDirectory(tmp_path / "run") as store:
@@ -178,7 +178,7 @@ def test_nothing_is_written_through_links(tmp_path: Path) -> None:
 
 
 def test_half_a_surrogate_pair_ends_no_run(make_plan: MakePlan, tmp_path: Path) -> None:
-    """JSON can say one, in a suite as in a reply; no server and no file takes it."""
+    """JSON can contain a lone surrogate, in a suite or a reply; no server or file accepts it."""
     plan = make_plan()
     first = plan.assignments[0]
     odd = Assignment(replace(first.question, instruction="sum \ud83d up"), first.raw_id)
@@ -207,7 +207,7 @@ class OddChannel:
         return b'{"stdout": "a \\ud83d b", "error": "\\ud83d", "seconds": "x"}'
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: nothing is open."""
 
 
 def test_what_an_interpreter_says_can_be_sent_on(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_long_names_of_fields_are_text() -> None:
 
 
 def laughs(name: str, first: str, form: str) -> str:
-    """Thirty levels, each of which stands for nine of the one before."""
+    """Thirty levels, each of which expands to nine copies of the one before."""
     lines = [f"{name}0: &{name}0 {first}"]
     for level in range(1, 30):
         nine = ", ".join([f"*{name}{level - 1}"] * 9)
@@ -311,7 +311,7 @@ def test_lists_of_models_that_are_none(name: str, tmp_path: Path) -> None:
 def test_the_clock_of_the_day_decides_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is set back by a day with every look at it, while calls are paced."""
+    """The clock goes back by a day each time it is read, while calls are paced."""
     moments = iter(range(2_000_000_000, 0, -86_400))
     monkeypatch.setattr(time, "time", lambda: float(next(moments)))
 

@@ -1,4 +1,4 @@
-"""`judge infer` as its users type it, against a scripted server."""
+"""`judge infer` as users type it, against a scripted server."""
 
 from __future__ import annotations
 
@@ -115,8 +115,9 @@ def test_keys_come_from_the_environment_and_go_nowhere(
     assert "headers may hold keys" in error_of(header).message
 
 
+@pytest.mark.slow
 def test_a_key_is_nowhere_after_a_run_that_went_well(tmp_path: Path) -> None:
-    """The whole program, with everything that it prints, writes and caches."""
+    """Runs the whole program, with everything that it prints, writes and caches."""
     key = "sk-secret-that-nobody-may-keep"
 
     def script(seen: Seen) -> Reply:

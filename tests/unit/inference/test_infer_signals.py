@@ -1,4 +1,4 @@
-"""`judge infer` ended by a signal: what is on record is whole, and the same command goes on."""
+"""`judge infer` is ended by a signal: its records are complete, and the same command continues."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from click.testing import CliRunner
 
 from judge.cli.infer import infer
 from tests.inference.raw_server import Exchange, raw_server
+
+pytestmark = pytest.mark.slow
 
 LAUNCH = [sys.executable, "-c", "from judge.cli.main import main; main()", "infer", "--no-cache"]
 REPLY = json.dumps({"choices": [{"message": {"content": "```python\nx = 1\n```"}}]}).encode()

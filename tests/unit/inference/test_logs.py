@@ -1,4 +1,4 @@
-"""Logs in the shape in which the benchmark's own scripts write them, in and out again."""
+"""Logs in the format of the benchmark's own scripts are written and read again."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from judge.inference.pacing import Budget, Pacer, RateLimits
 
 
 class Clockwork(selectors.DefaultSelector):
-    """Where an event loop would wait for a moment, that moment has come."""
+    """A clock that jumps to the moment for which an event loop would wait."""
 
     now_s = 0.0
 
@@ -32,7 +32,7 @@ def clock() -> Clockwork:
 
 @pytest.fixture
 def play(clock: Clockwork, monkeypatch: pytest.MonkeyPatch) -> Play:
-    """Runs a coroutine by that clock: no test waits, and no busy machine moves a request."""
+    """Runs a coroutine with that clock: no test waits, and a busy machine delays no request."""
     monkeypatch.setattr(
         "judge.inference.pacing.time", SimpleNamespace(monotonic=lambda: clock.now_s)
     )
@@ -50,7 +50,7 @@ def play(clock: Clockwork, monkeypatch: pytest.MonkeyPatch) -> Play:
 
 
 def most_in_any_window(moments: list[tuple[float, float]], period_s: float) -> float:
-    """The largest sum of amounts within any window of the period."""
+    """Returns the largest sum of amounts within any window of the period."""
     return max(
         sum(amount for at, amount in moments if start <= at < start + period_s)
         for start, _ in moments

@@ -1,4 +1,4 @@
-"""A results folder may come from anybody: what is asked, sent and read on its word alone.
+"""A results folder may come from anyone: what is requested, sent and read because of it.
 
 Two servers on 127.0.0.1: the user's own, and a stranger's. What reaches the stranger's is looked at
 byte for byte.
@@ -65,7 +65,7 @@ def error_of(result: Result) -> JudgeError:
 
 
 def their_folder(path: Path, options: dict[str, Any]) -> Path:
-    """A folder with a description that nobody's judge wrote."""
+    """A folder with a description that no judge wrote."""
     path.mkdir(exist_ok=True)
     with RunDirectory(path) as store:
         store.write_run({"inference": {"options": options}})
@@ -73,7 +73,7 @@ def their_folder(path: Path, options: dict[str, Any]) -> Path:
 
 
 def begun_elsewhere(path: Path, options: dict[str, Any]) -> Path:
-    """A folder as a stranger hands it over: begun, and right in everything that can be checked."""
+    """A folder from a stranger: begun, and right in everything that can be checked."""
     filled = InferOptions(**{"limit": 2, **options}).filled({})
     plan = make_plan(Resumed(filled, key_said=True)).plan
     path.mkdir(exist_ok=True)
@@ -121,7 +121,7 @@ def test_a_folder_alone_sends_nothing_anywhere(
     assert names == ["models.yaml", "prompt.txt", "run.json"]
 
 
-def test_what_a_folder_wants_is_shown_before_it_is_refused(
+def test_what_a_folder_requests_is_shown_before_it_is_refused(
     tmp_path: Path, their_server: RawServer
 ) -> None:
     folder = attack("the key of no server", tmp_path, their_server)
@@ -186,7 +186,7 @@ def test_an_own_run_with_a_models_file(tmp_path: Path, own_server: RawServer) ->
 def test_an_own_run_that_somebody_changed(
     name: str, value: Any, tmp_path: Path, own_server: RawServer, their_server: RawServer
 ) -> None:
-    """Whoever can write into the folder cannot have the user's word with it."""
+    """Someone who can write into the folder cannot confirm it on behalf of the user."""
     out = tmp_path / "own"
     assert run("-m", "x", "--base-url", own_server.url, "--out", out, "--limit", 1).exit_code == 0
     document: Any = RunDirectory(out).read_run()
@@ -243,7 +243,7 @@ def test_a_key_does_not_follow_to_another_address(
 
 
 def test_keys_on_the_command_line(tmp_path: Path, their_server: RawServer) -> None:
-    """An alias's key for another address, a known key for another server, both said together."""
+    """An alias's key for another address and a known key for another server, both reported."""
     out, url = tmp_path / "a", their_server.url
     assert run("-m", "gpt-4o", "--base-url", url, "--out", out, "--limit", 1).exit_code == 0
     assert KEY not in their_server.heads
@@ -291,7 +291,7 @@ def test_options_that_are_none_are_named(name: str, value: Any, tmp_path: Path) 
 
 
 def test_a_dry_run_and_an_import_need_the_word_as_well(tmp_path: Path) -> None:
-    """Both read what the folder points at."""
+    """Both read the file to which the folder points."""
     folder = their_folder(tmp_path / "theirs", {"model": "vllm", "prompt": "/dev/zero"})
     assert isinstance(error_of(run("--out", folder, "--dry-run")), StoreError)
     error = error_of(run("--out", folder, "--dry-run", "--trust-folder"))
@@ -303,7 +303,7 @@ def test_a_dry_run_and_an_import_need_the_word_as_well(tmp_path: Path) -> None:
 
 
 def on_a_terminal(answer: bytes, folder: Path) -> tuple[int, str]:
-    """Runs the command with a terminal, and types an answer; returns exit code and what it says."""
+    """Runs the command with a terminal, and types an answer; returns exit code and output."""
     control, terminal = pty.openpty()
     launch = [
         sys.executable,
@@ -329,6 +329,7 @@ def on_a_terminal(answer: bytes, folder: Path) -> tuple[int, str]:
     return process.wait(60), said.decode()
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_user_is_asked(tmp_path: Path, their_server: RawServer) -> None:
     folder = attack("the key of no server", tmp_path, their_server)
     code, said = on_a_terminal(b"n\n", folder)

@@ -341,7 +341,7 @@ def test_interrupted_in_the_middle(make_plan: MakePlan, tmp_path: Path) -> None:
 
 
 def reachable_golds(golds: set[str], *roots: object) -> list[object]:
-    """Test cases and names of golds that data leads to from these objects."""
+    """Yields test cases and names of golds that are reachable from these objects."""
     name = re.compile("|".join(map(re.escape, sorted(golds))))
     waiting = list(roots)
     known = {id(each) for each in roots}
@@ -410,7 +410,7 @@ def test_a_session_is_one_interpreter_per_task(make_plan: MakePlan, tmp_path: Pa
 
 
 def _replaced(path: Path) -> None:
-    """By a copy, so that every file has the right name and content."""
+    """Replaced by a copy, so that every file has the right name and content."""
     shutil.copytree(path, path.parent / "copy")
     shutil.rmtree(path)
     (path.parent / "copy").rename(path)
@@ -425,7 +425,7 @@ def _cut(path: Path) -> None:
 def test_a_folder_that_is_taken_away_ends_the_run(
     make_plan: MakePlan, tmp_path: Path, loss: Callable[[Path], None], at: int
 ) -> None:
-    """At the end as well: what was answered would be nowhere, and the command had succeeded."""
+    """Also at the end: otherwise the answers would be lost although the command had succeeded."""
     seen: list[Any] = []
 
     def on_submission(record: Any) -> None:

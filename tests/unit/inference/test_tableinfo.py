@@ -1,4 +1,4 @@
-"""Descriptions of tables, compared with those of pandas; and tables in plain text."""
+"""Descriptions of tables compared with those of pandas; and tables as plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A toy form of observation: the titles of the open windows. One file, as the contract says."""
+"""A toy observation form in one file, as the contract says: the titles of the open windows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judge.desktop.observations import ObservationForm, TreeTable
 
 
 class WindowList(ObservationForm):
-    """The titles of the windows."""
+    """Shows the titles of the windows."""
 
     name = "windows"
     shows_screenshot = False
@@ -27,5 +27,5 @@ class WindowList(ObservationForm):
         most_tokens: int | None = None,
         tokens_of: Callable[[str], int] = len,
     ) -> TreeTable:
-        """The titles; never cut."""
+        """Returns the titles, which are never cut."""
         return TreeTable("\n".join(observation.windows), cut=False)

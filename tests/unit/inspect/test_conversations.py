@@ -1,4 +1,4 @@
-"""The judge's conversations through Inspect's generate, which plays; no evaluation is run."""
+"""The judge's conversations through a scripted version of Inspect's generate."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LOADED = {
 
 @pytest.fixture(scope="module", autouse=True)
 def framework() -> None:
-    """Every worker collects these tests, and one runs them: the framework is loaded there."""
+    """Every worker collects these tests, but only one runs them and loads the framework."""
     for module, names in LOADED.items():
         loaded = importlib.import_module(module)
         globals().update({name: getattr(loaded, name) for name in names.split()})
@@ -64,7 +64,7 @@ def state_of(sample_id: str = "1001", epoch: int = 1, **more: Any) -> TaskState:
 
 
 class Playing:
-    """Inspect's generate: says one line after the other."""
+    """Replaces Inspect's generate: replies with one line after the other."""
 
     def __init__(self, *lines: Line) -> None:
         self._lines = iter(lines)
@@ -114,7 +114,7 @@ def test_messages_that_inspect_has_stay_the_objects_they_are(tmp_path: Path) -> 
     assert [each.text for each in model.transcript] == ["a", "one", "b", "two"]
 
 
-def test_another_conversation_starts_anew_and_is_kept(tmp_path: Path) -> None:
+def test_another_conversation_starts_again_and_is_kept(tmp_path: Path) -> None:
     state = state_of(messages=[ChatMessageSystem(content="be kind"), ChatMessageUser(content="x")])
     generate = Playing("one", "two")
     model = GeneratingModel(state, generate, PictureStore(tmp_path))
@@ -135,7 +135,7 @@ def test_another_conversation_starts_anew_and_is_kept(tmp_path: Path) -> None:
         (lambda: ModelOutput(model="m", choices=[], error="blocked"), "gave-up"),
     ],
 )
-def test_what_is_no_reply(line: Callable[[], ModelOutput], kind: str, tmp_path: Path) -> None:
+def test_what_is_not_a_reply(line: Callable[[], ModelOutput], kind: str, tmp_path: Path) -> None:
     model = GeneratingModel(state_of(), Playing(line()), PictureStore(tmp_path))
     with pytest.raises(CallError) as caught:
         asyncio.run(model.complete(request(user("a"))))
@@ -216,7 +216,7 @@ def test_how_to_judge_is_checked_before_anything_is_asked(
 
 
 def test_desktops_are_not_inspects() -> None:
-    """What no conversation can hold is refused before anything is asked."""
+    """Options that no conversation supports are refused before the first request."""
     for mode in ("desktop", "", "multi-row"):
         with pytest.raises(UsageError, match="not one of single, text, multi"):
             asking_of("sample", mode, {})

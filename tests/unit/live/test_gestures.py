@@ -1,4 +1,4 @@
-"""What a browser says becomes input for a desktop, and input becomes actions of computer_13."""
+"""A browser's events become input for a desktop, and input becomes actions of computer_13."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read(*given: Given) -> list[tuple[str, str]]:
 
 
 def calls(*given: Given, between_s: float = 0.1) -> list[list[dict[str, object]]]:
-    """The calls of each gesture."""
+    """Returns the calls of each gesture."""
     gestures, now, found = Gestures(), 0.0, []
     for event in BrowserEvents(800, 600).read(list(given)):
         found += gestures.take(event, now)
@@ -99,7 +99,7 @@ def test_the_mouse_stays_on_the_screen() -> None:
         [mouse("move", 1, 1)] * 2001,
     ],
 )
-def test_what_is_no_event_is_refused_and_leaves_nothing(given: object) -> None:
+def test_what_is_not_an_event_is_refused_and_leaves_nothing(given: object) -> None:
     browser = BrowserEvents(800, 600)
     browser.read([mouse("move", 7, 8)])
     with pytest.raises(UsageError):

@@ -30,7 +30,7 @@ TASK = DesktopTask({FILE: b"before"}, FILE, FILE)
 
 
 class Clock:
-    """Seconds that pass when somebody says so."""
+    """A clock whose seconds pass only when a test says so."""
 
     now = 100.0
 
@@ -39,7 +39,7 @@ class Clock:
 
 
 class Kept:
-    """Keeps what it is given; judges everything as right."""
+    """Records what it is given, and judges everything as right."""
 
     def __init__(self) -> None:
         self.collected: Collected | None = None
@@ -57,7 +57,7 @@ class Kept:
 
 
 class Setup:
-    """A session with everything that it was given."""
+    """A session with all records of what it was given."""
 
     def __init__(self, run: Path, desktop: ScriptedDesktop | None = None) -> None:
         options = DesktopOptions(width=96, height=54)
@@ -166,7 +166,7 @@ def test_after_the_end_nothing_is_done(setup: Setup) -> None:
 
 
 class Breaking(ScriptedDesktop):
-    """Breaks at the third look."""
+    """Breaks when it is observed for the third time."""
 
     looked = 0
 
@@ -212,7 +212,7 @@ def test_what_cannot_be_kept_is_said(setup: Setup, monkeypatch: pytest.MonkeyPat
     assert (state["phase"], state["failure"]) == ("broken", "no space left on device")
 
 
-def test_leaving_ends_the_desktop_and_is_no_failure(setup: Setup) -> None:
+def test_leaving_ends_the_desktop_and_is_not_a_failure(setup: Setup) -> None:
     setup.session.feed([text("a")])
     setup.session.close()
     setup.session.close()

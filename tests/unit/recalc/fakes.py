@@ -1,4 +1,4 @@
-"""Engines and workbooks that play a script."""
+"""Scripted engines and workbooks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ref(row: int, column: int = 1) -> CellRef:
 
 
 class ScriptedEngine:
-    """Gives the same cells whenever it is asked; an exception is raised instead.
+    """Gives the same cells at every call; raises instead if given an exception.
 
     With ``seconds`` it takes so much processor time, and has no answer where it gets less.
 
@@ -73,7 +73,7 @@ class ScriptedEngine:
 
 
 def workbook(cells: Mapping[str, Any], **formats: str) -> Workbook:
-    """A workbook as openpyxl writes it: formulas have no values."""
+    """Makes a workbook as openpyxl writes it: formulas have no values."""
     return open_workbook(package(cells, **formats))
 
 

@@ -1,4 +1,4 @@
-"""Rectangles that hold some cells."""
+"""Rectangles that cover some cells."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Results kept by content."""
+"""Results cached by content."""
 
 import datetime as dt
 import json
@@ -273,7 +273,7 @@ def test_a_number_that_json_does_not_have_is_kept_in_memory_alone(tmp_path: Path
 
 
 def test_pruning_enters_no_folder_by_a_link(tmp_path: Path) -> None:
-    """A shared cache may hold a link to somebody's files, which would be removed as entries."""
+    """A shared cache may contain a link to someone's files, which would be removed as entries."""
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.json").write_text("x" * 1000)

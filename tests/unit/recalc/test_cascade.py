@@ -1,4 +1,4 @@
-"""Whose word is taken for which cell."""
+"""Which engine's value is taken for which cell."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies
 from tests.unit.recalc.fakes import ALL, SHEET, ScriptedEngine, package, ref, workbook
 
+pytestmark = pytest.mark.slow
+
 SURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [9, 9]}
 UNSURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [5, 9]}
 OFFICE_WRONG = {"libreoffice": [1, 9], "ironcalc": [1, 9], "formualizer": [9, 9]}
@@ -79,7 +81,7 @@ def ask(
     intersects: bool = False,
     **words: CellValue | BaseException,
 ) -> tuple[CellValue | str, CascadeResult, dict[str, ScriptedEngine]]:
-    """One formula in A1, with what each engine says of it."""
+    """Computes one formula in A1, given each engine's value for it."""
     cell = Cell(1, 1, None, formula=formula, array_range=array_range)
     index = FormulaIndex([SHEET], lambda _: [cell])
     engines = {
@@ -114,7 +116,7 @@ def test_where_the_pair_is_sure_libreoffice_is_not_asked() -> None:
         ("=SUM(MYMACRO(A2))", None),
     ],
 )
-def test_elsewhere_libreoffice_is_asked_and_two_of_three_are_believed(
+def test_otherwise_libreoffice_is_asked_and_two_of_three_decide(
     formula: str, array_range: str | None
 ) -> None:
     value, outcome, engines = ask(
@@ -130,7 +132,7 @@ def test_elsewhere_libreoffice_is_asked_and_two_of_three_are_believed(
 
 
 @pytest.mark.parametrize("formula", ["=SUM(A2:A3)", "=TRIM(A2)", "=BAHTTEXT(A2)"])
-def test_no_engine_is_believed_by_default(formula: str) -> None:
+def test_no_value_is_taken_by_default(formula: str) -> None:
     late = RecalcError("too long")
     value, outcome, engines = ask(formula, libreoffice=9, formualizer=late, ironcalc=5)
     assert str(value).startswith("libreoffice says 9; too long; ironcalc says 5")
@@ -203,7 +205,7 @@ def test_what_iferror_gives_instead_counts_as_an_error() -> None:
     assert ask("=IFERROR(DAY(A2),0)", trust=trust, libreoffice=0, ironcalc=3)[0] == 3
 
 
-def test_all_that_agree_are_believed_whatever_their_records() -> None:
+def test_a_value_on_which_all_agree_is_taken_whatever_their_records() -> None:
     poor = {"libreoffice": [2, 9], "ironcalc": [2, 9], "formualizer": [2, 9]}
     trust = read_table({"measured_with": {}, "functions": {"CHAR": poor}})
     assert ask("=CHAR(A2)", trust=trust, libreoffice="a", ironcalc="a", formualizer="a")[0] == "a"
@@ -288,7 +290,7 @@ def test_errors_have_records_of_their_own() -> None:
     assert value == 5
 
 
-def test_where_all_were_mostly_wrong_none_is_believed() -> None:
+def test_if_all_were_mostly_wrong_no_value_is_taken() -> None:
     value, outcome, _ = ask("=BAHTTEXT(A2)", libreoffice=4, ironcalc=5, formualizer=5)
     assert value == "libreoffice says 4; ironcalc says 5; formualizer says 5 (BAHTTEXT)"
     assert outcome.values == {}
@@ -369,7 +371,7 @@ def test_without_libreoffice_two_must_agree_or_one_be_good() -> None:
     assert ask("=TRIM(A2)", ironcalc=1, formualizer=1)[0] == 1
     assert ask("=DAY(A2)", ironcalc=4, formualizer=5)[0] == 5
     value, outcome, _ = ask("=BAHTTEXT(A2)", ironcalc=4, formualizer=5)
-    unheard = "the value depends on what libreoffice, not available here, would say"
+    unheard = "the value depends on what libreoffice, not available here, would compute"
     assert value == f"ironcalc says 4; formualizer says 5; {unheard} (BAHTTEXT)"
     assert outcome.values == {}
     assert outcome.complete  # it will not be otherwise in the next run
@@ -403,7 +405,7 @@ def test_without_an_engine_nothing_is_made_of_a_cell_without_a_value() -> None:
     assert outcome.values == {}
 
 
-def test_where_excel_intersects_the_quick_engines_are_not_believed() -> None:
+def test_if_excel_intersects_the_quick_engines_have_no_vote() -> None:
     value, _, _ = ask("=SUM(A2:A3*2)", intersects=True, ironcalc=1, formualizer=1)
     assert str(value).startswith("Excel takes one cell of a range here")
     value, _, _ = ask("=SUM(A2:A3*2)", intersects=True, libreoffice=7, ironcalc=1, formualizer=1)
@@ -507,7 +509,7 @@ def test_the_slowest_engine_is_not_asked_where_a_faster_one_ran_out_of_time() ->
 
 
 class Teamed(ScriptedEngine):
-    """Computes with another engine in one go; that one's answer is given here."""
+    """Computes with another engine in one request; that engine's answer is given here."""
 
     def __init__(
         self, name: str, values: Mapping[CellRef, CellValue], then: EngineResult | RecalcError
@@ -573,7 +575,7 @@ COLUMN = {ref(row, 2): f"=SUM(A$1:A{row})" for row in range(1, MANY + 1)}
 TRUTH: dict[CellRef, CellValue] = {cell: cell.row * 10 for cell in COLUMN}
 
 
-def test_no_cell_is_believed_on_what_was_computed_for_others() -> None:
+def test_no_value_is_taken_because_of_what_was_computed_for_other_cells() -> None:
     # Wrong in one engine of the pair, in a few cells that a program would like to have missed.
     wrong = TRUTH | dict.fromkeys((ref(row, 2) for row in range(40, MANY, 60)), 9)
     cells = {f"B{cell.row}": formula for cell, formula in COLUMN.items()}
@@ -640,7 +642,7 @@ def test_among_many_cells_a_rival_may_only_seem_to_be_worse(count: int) -> None:
 
 
 SLOWNESS = (0.0, 0.05, 0.2, 0.4, 2.0, 4.0, 10.0, 16.0, 25.0, 61.0)
-"""Processor seconds, on both sides of each limit and of where an answer is late."""
+"""Processor seconds on both sides of each limit, and of the time after which an answer is late."""
 
 CASES = {
     "a sure pair": ("=SUM(A2)", 5, 5, 9),
@@ -655,7 +657,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_no_two_runs_give_two_values(case: str) -> None:
-    """Whatever processor time one engine needs, another run that needs more of it agrees."""
+    """However much processor time one engine needs, a run in which another needs more agrees."""
     formula, *words = CASES[case]
     assert isinstance(formula, str)
     names = ("formualizer", "ironcalc", "libreoffice")
@@ -688,7 +690,7 @@ def test_what_is_kept_is_what_every_run_computes(case: str) -> None:
 def of_sums(
     count: int, *, date_1904: bool = False, quick: int | None = None
 ) -> tuple[CascadeResult, ScriptedEngine]:
-    """A sum that stands for many others; LibreOffice says 9.
+    """A sum that stands for many others; LibreOffice's value is 9.
 
     IronCalc runs out of time, and so does formualizer, unless it says something quickly.
     """
@@ -714,7 +716,7 @@ def of_sums(
 def test_nothing_is_kept_where_an_engine_used_up_all_the_time_there_is(
     count: int, *, kept: bool
 ) -> None:
-    """With so many formulas the limit of a quick engine is the full one."""
+    """With this many formulas the limit of a quick engine is the full one."""
     outcome, _ = of_sums(count, quick=9)
     assert outcome.values == {ref(1): 9}
     assert outcome.complete is kept
@@ -723,18 +725,18 @@ def test_nothing_is_kept_where_an_engine_used_up_all_the_time_there_is(
 def test_libreoffice_does_not_stand_in_for_a_pair_that_ran_out_of_time() -> None:
     outcome, _ = of_sums(1)
     assert outcome.values == {}
-    assert "depends on what formualizer and ironcalc would say" in outcome.failed[ref(1)]
+    assert "depends on what formualizer and ironcalc would compute" in outcome.failed[ref(1)]
     assert not outcome.complete
 
 
-def test_the_quick_engines_are_not_believed_about_days_from_1904() -> None:
+def test_the_quick_engines_have_no_vote_on_days_from_1904() -> None:
     outcome, office = of_sums(1, date_1904=True)
     assert office.asked
     assert outcome.values == {ref(1): 9}
 
 
 def timed(formula: str, words: Mapping[str, object], slow: str, seconds: float) -> CascadeResult:
-    """One formula, where one engine needs some processor time."""
+    """One formula, for which one engine needs some processor time."""
     cell = Cell(1, 1, None, formula=formula)
     rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
     engines = [
@@ -745,7 +747,7 @@ def timed(formula: str, words: Mapping[str, object], slow: str, seconds: float) 
 
 
 class WaitingEngine(ScriptedEngine):
-    """Computes in a process of its own that waits for a processor, as on a busy machine."""
+    """Computes in a separate process that waits for a processor, as on a busy machine."""
 
     wait_s = 0.5
 
@@ -794,7 +796,7 @@ def test_a_late_answer_counts_and_a_missing_one_leaves_the_cell_open() -> None:
     outcome = timed("=SUM(A2)", words, "ironcalc", 61.0)
     assert outcome.failed == {
         ref(1): "formualizer says 5; ironcalc: took longer than 60 s; libreoffice says 9; "
-        "the value depends on what ironcalc would say (SUM)"
+        "the value depends on what ironcalc would compute (SUM)"
     }
     outcome = timed("=SUM(A2)", words | {"libreoffice": 5}, "ironcalc", 61.0)
     assert outcome.values == {ref(1): 5}
@@ -814,7 +816,7 @@ TIMES: dict[str, float | CrashedError] = {
     "out of time": 100.0,
     "crashed": CRASHED,
 }
-"""Processor seconds. The limit is 60 s; a quick engine is first given 0.3 s or 15 s."""
+"""Processor seconds. The limit is 60 s; a quick engine first gets 0.3 s or 15 s."""
 
 ENGINES = ("formualizer", "ironcalc", "libreoffice")
 
@@ -850,7 +852,7 @@ OUTCOMES: dict[str, CellValue] = {}
 
 
 class AtOnce(ThreadPoolExecutor):
-    """Does what it gets in the thread that gives it."""
+    """Runs the given work in the thread that submits it."""
 
     def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
         done: Future[Any] = Future()
@@ -868,7 +870,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 def computed(
     formula: str, engines: Sequence[tuple[str, object, float]], misread: Mapping[str, Reads]
 ) -> CellValue:
-    """The value of one formula, of engines as names, answers and processor seconds."""
+    """The value of one formula, from engines given as names, answers and processor seconds."""
     scripted = [
         ScriptedEngine(name, answer)
         if isinstance(answer, BaseException)
@@ -886,7 +888,7 @@ def computed(
 
 @functools.cache
 def rests_on(formula: str) -> Dependencies:
-    """What a formula in A1 depends on that is alone on its sheet."""
+    """The dependencies of a formula in A1 that is alone on its sheet."""
     cell = Cell(1, 1, None, formula=formula)
     return dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
 
@@ -930,7 +932,7 @@ def test_what_libreoffice_misreads_needs_a_second_engine(
 
 
 def test_the_pair_computes_sure_cells_apart() -> None:
-    """What keeps an engine from the whole workbook does not matter to a sure cell."""
+    """A sure cell gets its value even if the engine cannot compute the whole workbook."""
 
     class Choosy(ScriptedEngine):
         def compute(self, workbook: bytes, *rest: Any, **more: Any) -> EngineResult:
@@ -967,7 +969,7 @@ def test_the_pair_computes_sure_cells_apart() -> None:
 def test_time_takes_a_value_away_or_does_not_matter(
     formula: str, alphabet: tuple[object, ...], more: object, engines: int
 ) -> None:
-    """Whichever engines are late, out of time or ended: the value is the one, or there is none."""
+    """Whichever engines are late, out of time or ended: the value is the same, or there is none."""
     for answers in itertools.product(alphabet, repeat=engines):
         value = outcome_of(formula, answers, [0.0] * engines, more)
         for times in itertools.product(TIMES, repeat=engines):

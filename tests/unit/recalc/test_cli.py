@@ -28,7 +28,7 @@ VERSIONS = {"libreoffice": "26", "ironcalc": "0.9", "formualizer": "0.13", "form
 
 
 def answers(values: dict[tuple[int, int], object]) -> Iterator[object]:
-    """A service that knows some cells, whichever engine is asked."""
+    """A service with the values of some cells, for whichever engine is requested."""
 
     def answer(payload: bytes) -> bytes:
         length = int.from_bytes(payload[:4], "big")
@@ -51,7 +51,7 @@ def answers(values: dict[tuple[int, int], object]) -> Iterator[object]:
 
 @pytest.fixture(autouse=True)
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where results are kept: what a script says must not be found by anyone else."""
+    """The folder of cached results: scripted values must not be found by any other test."""
     folder = tmp_path / "kept"
     monkeypatch.setattr(judge.recalc.library, "recalc_cache_folder", lambda: folder)
     return folder

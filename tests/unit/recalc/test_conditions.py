@@ -1,4 +1,4 @@
-"""The truth of conditions: what the engines are asked, and what they say."""
+"""The truth of conditions: the formulas that the engines get, and their results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def book(cells: Mapping[str, Any]) -> bytes:
 
 
 class ReadingEngine:
-    """Gives each formula cell what a function makes of its text."""
+    """Gives each formula cell the result of a function of its text."""
 
     name = "libreoffice"
     version = "1"
@@ -191,6 +191,7 @@ def test_conditions_of_blank_cells_are_computed_once() -> None:
     assert not answers.truths[SHEET, "$A5=$A$1"]
 
 
+@pytest.mark.slow
 def test_conditions_beyond_the_bound_are_not_asked() -> None:
     data = book({"A1": 1})
     engine = ReadingEngine(lambda _: True)

@@ -1,4 +1,4 @@
-"""Formulas in LibreOffice's words."""
+"""Formulas rewritten for LibreOffice."""
 
 import io
 import re
@@ -135,7 +135,7 @@ def rewrite(formula: str, is_array: bool) -> str:
     return for_libreoffice(formula)
 
 
-def test_array_formulas_are_told_apart() -> None:
+def test_array_formulas_are_distinguished() -> None:
     seen: list[tuple[str, bool]] = []
 
     def note(text: str, is_array: bool) -> str:
@@ -191,7 +191,7 @@ def test_only_formulas_that_hold_a_trigger_are_rewritten() -> None:
 
 
 def test_an_engine_gets_the_parts_that_we_saw_and_nothing_else() -> None:
-    """Packed anew even where no formula changes: what stands between the parts is gone."""
+    """Packed again even if no formula changes, so that bytes between the parts are dropped."""
     package = _package(xl__a=b"<x/>", other=b"<y/>")
     hidden = b"PK\x03\x04" + b"something that another reader could find"
     ready = prepare(hidden + package, {})
@@ -238,7 +238,7 @@ def test_prefixes_of_elements_do_not_matter(sheet: bytes) -> None:
     assert b"IFERROR(SMALL" in edit_formulas(sheet, [Step(TRIGGER, rewrite)])
 
 
-def test_what_is_no_package_and_what_claims_too_much_is_refused() -> None:
+def test_what_is_not_a_package_and_what_claims_too_much_is_refused() -> None:
     with pytest.raises(CannotComputeError, match="not a package"):
         prepare(b"not a zip", {})
     many = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Names that are LAMBDAs and spilled ranges, written out for the engines."""
+"""Calls of named LAMBDAs and spilled ranges are expanded for the engines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def book(**formulas: str | ArrayFormula) -> bytes:
 
 
 def written_out(**formulas: str | ArrayFormula) -> dict[str, str | None]:
-    """Address -> formula of the expanded workbook."""
+    """Maps addresses to formulas of the expanded workbook."""
     data = book(**formulas)
     source = open_workbook(data)
     index = FormulaIndex(source.sheet_names, functools.partial(sheet_formulas, source))
@@ -103,7 +103,7 @@ def test_a_workbook_without_either_stays_as_it_is() -> None:
     assert zipfile.is_zipfile(io.BytesIO(data))
 
 
-def test_an_unknown_name_is_no_value_where_excel_knows_the_function() -> None:
+def test_an_unknown_name_gives_no_value_if_excel_knows_the_function() -> None:
     for formula in ("=_xlfn.SCAN(0,B1:B3,_xlfn.LAMBDA(_xlpm.a,_xlpm.b,_xlpm.a))", "=twice(3)"):
         unknown = {ref(1): ErrorValue("#NAME?")}
         engines = [ScriptedEngine(name, unknown) for name in ("libreoffice", "formualizer")]

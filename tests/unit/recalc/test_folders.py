@@ -1,4 +1,4 @@
-"""Folders for one calculation: gone when it has ended, whatever ended it."""
+"""Folders for a single calculation are removed when it has ended, whatever ended it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_nothing_is_left_of_one_that_was_never_asked(temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-def test_a_failure_for_want_of_room_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_for_lack_of_space_is_distinguished(monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = TemporaryFolder()
     for compute, full in ((raises, True), (answers, False)):
         ready = ReadyChild(
@@ -137,7 +137,7 @@ def test_a_folder_that_is_full_or_missing_is_found_before_anything_begins(
 
 @pytest.fixture
 def free(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Free mebibytes, as the system says; the last one counts."""
+    """Free mebibytes as reported by the system; the last number is repeated."""
     said = [1000]
 
     class Facts:
@@ -176,12 +176,12 @@ def test_an_office_that_leaves_much_between_workbooks_ends_and_its_folder_with_i
     assert list(temporary.iterdir()) == []
 
 
-def test_a_workbook_that_cannot_be_written_is_no_fault_of_its_own(temporary: Path) -> None:
+def test_a_workbook_that_cannot_be_written_is_not_a_fault_of_its_own(temporary: Path) -> None:
     with pytest.raises(CannotStartError, match="ENOENT"):
         write_book(str(temporary / "nowhere"), b"")
 
 
-def test_time_that_passes_without_a_processor_is_no_fault_of_a_workbook(
+def test_time_that_passes_without_a_processor_is_not_a_fault_of_a_workbook(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(common, "HANG_S", 0.2)

@@ -1,4 +1,4 @@
-"""Excel's own values of the published golds, taken out and computed again: a sample of them."""
+"""Excel's values are removed from a sample of the published golds and computed again."""
 
 from __future__ import annotations
 

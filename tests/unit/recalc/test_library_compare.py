@@ -1,4 +1,4 @@
-"""`judge.compare` says what `judge compare` says, formulas included."""
+"""`judge.compare` gives the same result as `judge compare`, including formulas."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.recalc.test_cli import answers
 
 @pytest.fixture
 def books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A formula that openpyxl left without a value, beside golds with and without its value."""
+    """A formula that openpyxl left without a value, and golds with and without its value."""
     monkeypatch.setattr(judge.grading.batch, "recalc_cache_folder", lambda: tmp_path / "kept")
     formula = Book({"Sheet1": sheet_data(cell("A1", formula="1+2"))}).to_bytes()
     (tmp_path / "output.xlsx").write_bytes(formula)

@@ -1,4 +1,4 @@
-"""Cells that the judge computes itself, among those of the engines."""
+"""Cells that the judge computes itself, next to those of the engines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VALUE = ErrorValue("#VALUE!")
 
 
 class Reading(ScriptedEngine):
-    """An engine that keeps what it was given."""
+    """An engine that records what it was given."""
 
     opened: bytes = b""
 
@@ -47,7 +47,7 @@ class Reading(ScriptedEngine):
 def computed(
     cells: Mapping[str, Any], office: Mapping[int, CellValue]
 ) -> tuple[dict[int, CellValue], Reading, tuple[str, ...]]:
-    """Row of column A -> value, with two engines that have their own; and who computed."""
+    """Returns row of column A -> value, with two scripted engines; and who computed."""
     known = {ref(row): value for row, value in office.items()}
     engine = Reading("libreoffice", known)
     recalculator = Recalculator([engine, ScriptedEngine("ironcalc", known)], trust=NO_TRUST)

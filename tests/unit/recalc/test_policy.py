@@ -1,4 +1,4 @@
-"""What is computed, what is trusted, what stays without a value."""
+"""Which cells are computed, which are trusted, which stay without a value."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def office(**values: CellValue) -> ScriptedEngine:
 
 
 def as_saved_by(application: str, version: str, data: bytes, *, full: bool = False) -> Workbook:
-    """The same workbook with other facts."""
+    """Returns the same workbook with other facts."""
     source, target = zipfile.ZipFile(io.BytesIO(data)), io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:
         for name in source.namelist():
@@ -180,7 +180,7 @@ def pivot_book(refresh: str, location: str = "A3:B4") -> Workbook:
 
 
 @pytest.mark.parametrize("refresh", ['refreshOnLoad="1"', 'refreshOnLoad="true"'])
-def test_cells_of_a_pivot_table_that_is_refreshed_on_load_are_not_believed(refresh: str) -> None:
+def test_cells_of_a_pivot_table_that_is_refreshed_on_load_are_not_trusted(refresh: str) -> None:
     engine = office()
     result = recalculator(engine).fill(
         pivot_book(refresh), [CellRange(SHEET, 4, 1, 6, 1)], origin=Origin.SOLUTION
@@ -280,7 +280,7 @@ def test_implicit_intersection_is_noted() -> None:
     assert note.endswith("S!A1")
 
 
-def test_one_cell_is_judged_by_what_it_rests_on_itself() -> None:
+def test_one_cell_is_judged_by_what_it_depends_on_itself() -> None:
     trust = read_table(
         {
             "measured_with": {},
@@ -325,7 +325,7 @@ def test_the_same_content_is_computed_once(tmp_path: Path) -> None:
     assert len(second.asked) == 1
 
 
-def test_another_state_of_the_code_takes_nothing_over(
+def test_another_version_of_the_code_reuses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = package({"A1": "=1+1"})
@@ -357,7 +357,7 @@ def test_the_digest_of_the_code_covers_each_package_and_misses_none(
     assert policy.code_digest.__wrapped__() == before
 
 
-def test_an_engine_that_does_not_answer_now_is_no_engine_that_is_not_there() -> None:
+def test_an_engine_that_does_not_answer_now_does_not_count_as_missing() -> None:
     class Silent(ScriptedEngine):
         why: RecalcError = RecalcError("not installed")
 

@@ -1,4 +1,4 @@
-"""What engines open is reduced to what the asked cells rest on, and never further."""
+"""Engines open only what the requested cells depend on, and never less."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROWS = WORTH_FORMULAS + 50
 
 
 def book(asked: str, *, rows: int = ROWS, more: int = 0) -> Workbook:
-    """A1 of Main is asked for; Data!B holds formulas, Other nothing but text."""
+    """A1 of Main is requested; Data!B contains formulas, Other only text."""
     made = openpyxl.Workbook()
     main = made.worksheets[0]
     main.title = "Main"
@@ -67,7 +67,7 @@ def formulas(workbook: Workbook) -> set[str]:
     }
 
 
-def test_formulas_that_nothing_rests_on_are_left_out() -> None:
+def test_formulas_that_nothing_depends_on_are_left_out() -> None:
     left = left_of(book("=SUM(Data!B2:B3)+Data!A9"))
     assert formulas(left) == {"Main!=SUM(Data!B2:B3)+Data!A9", "Data!=A2*2", "Data!=A3*2"}
     data = left.cells(CellRange("Data", 1, 1, ROWS, 2))
@@ -170,7 +170,7 @@ def test_only_the_formulas_of_some_cells_are_left() -> None:
 
 
 def spilling_book(more: dict[str, object], dynamic: bool = True) -> bytes:
-    """A workbook whose C1 is a dynamic array formula with its own cell as reference."""
+    """A workbook whose C1 is a dynamic array formula with its own cell as range."""
     made = package({"A1": 3, "A2": 1, "C1": ("C1", "=SORT(A1:A2)"), **more})
     target = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(made)) as archive, zipfile.ZipFile(target, "w") as copy:
@@ -221,7 +221,7 @@ def test_constants_true_and_false_are_seen() -> None:
 
 
 def with_part(name: str, content: bytes) -> bytes:
-    """A workbook of plain text with a part more, or with another one."""
+    """A workbook of plain text with an additional part, or with a replaced one."""
     source, target = io.BytesIO(package({"A1": "plain", "A2": "=A1"})), io.BytesIO()
     with zipfile.ZipFile(source) as archive, zipfile.ZipFile(target, "w") as copy:
         for entry in archive.infolist():

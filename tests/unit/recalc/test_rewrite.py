@@ -1,4 +1,4 @@
-"""Other cached values in the same workbook."""
+"""Writing other cached values into the same workbook."""
 
 from __future__ import annotations
 

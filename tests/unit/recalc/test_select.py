@@ -1,4 +1,4 @@
-"""Which engines are there."""
+"""Which engines are available."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Asking a service that runs sealed off."""
+"""Requests to an isolated service."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_second_engine_without_an_answer_leaves_that_of_the_first(then: object
 
 @pytest.mark.parametrize(("seconds", "in_time"), [(0.999, True), (1.0, True), (1.001, False)])
 def test_the_processor_time_that_is_reported_decides(seconds: float, *, in_time: bool) -> None:
-    """Whether the service happened to look at the engine in between does not matter."""
+    """It does not matter whether the service happened to check the engine in between."""
     values = {"values": [[1, 2, 3, 4]], "seconds": seconds}
     for answer in (values, {"values": [[1, 2, 3, 4]], "seconds": 0.1, "then": values}):
         channel = ScriptedChannel([json.dumps(answer).encode()])
@@ -260,7 +260,7 @@ def test_the_end_of_soffice_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class GatedChannel(ScriptedChannel):
-    """Answers when its gate opens; tells when a request has arrived."""
+    """Answers when its gate opens; reports when a request has arrived."""
 
     def __init__(self) -> None:
         super().__init__([said(1, 2, 3, 4)] * 2)

@@ -1,4 +1,4 @@
-"""What is left out of the workbook that LibreOffice opens, and what is not."""
+"""What is removed from the workbook that LibreOffice opens, and what is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cell is sure on what it depends on itself, whatever else is asked for."""
+"""Whether a cell is sure depends on its own dependencies, not on other requested cells."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Book = Mapping[str, Mapping[tuple[int, int], str]]
 
 
 def support(book: Book, reads_text: Reads | None = None) -> Support:
-    """The support of every formula of some sheets, all of which are asked for."""
+    """The support of every formula of some sheets, all of which are requested."""
     cells = {
         sheet: [
             Cell(

@@ -21,7 +21,7 @@ ROWS: list[tuple[str, int, int]] = [("a", 1, 2), ("b", 3, 4), ("c", 5, 6)]
 
 
 def workbook(*, totals: bool = False, formulas: dict[str, str] | None = None) -> Workbook:
-    """A table in C2:E5 of the sheet, with a row of totals below if requested."""
+    """A table in C2:E5 of the sheet, with a totals row below if requested."""
     book = openpyxl.Workbook()
     sheet = book.worksheets[0]
     sheet.title = SHEET

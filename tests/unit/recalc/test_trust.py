@@ -1,4 +1,4 @@
-"""The table of which engine is right where, and what a decision depends on."""
+"""The table of how often each engine was right, and what a decision depends on."""
 
 import itertools
 from collections import defaultdict
@@ -7,9 +7,9 @@ import pytest
 
 from benchmarks.evidence import Sample, fold_of, pair_word, tally, trust_data
 from judge.formulas.shapes import Call, calls
-from judge.recalc.belief import WITNESSES, believe, is_settled, pattern, possible_words
 from judge.recalc.names import EMBEDDED, LIBREOFFICE
 from judge.recalc.trust import PAIR, read_table, trust_table
+from judge.recalc.voting import VOTERS, is_settled, pattern, possible_votes, winner
 from judge.workbook.cell import CellValue, ErrorValue
 
 TABLE = read_table(
@@ -118,7 +118,7 @@ def test_an_agreement_on_a_doubtful_error_is_none() -> None:
     assert pair_word(ErrorValue("#N/A"), ErrorValue("#N/A")) == ErrorValue("#N/A")
 
 
-WORDS: list[CellValue] = [
+VOTES: list[CellValue] = [
     *(0, 1, 1 + 1e-12, 2, 2 + 1e-12, 3.5, -4, True, False),
     *("", "a", "b", "1", ErrorValue("#N/A"), ErrorValue("#VALUE!"), ErrorValue("#NAME?")),
 ]
@@ -126,23 +126,23 @@ WORDS: list[CellValue] = [
 
 @pytest.mark.parametrize("formula", ["=SUM(A1)", "=TEXT(A1,B1)", "=SUM({1,2}*A1:A2)", "=DAY(,A1)"])
 @pytest.mark.parametrize("instead", [None, 0, 2, "", "a"])
-def test_words_of_one_pattern_are_decided_alike(formula: str, instead: str | float | None) -> None:
+def test_votes_of_one_pattern_are_decided_alike(formula: str, instead: str | float | None) -> None:
     called = calls(formula)
     outcomes: dict[object, set[object]] = defaultdict(set)
     repeated = 0
     for names in itertools.chain.from_iterable(
-        itertools.combinations(sorted(WITNESSES), length) for length in (1, 2)
+        itertools.combinations(sorted(VOTERS), length) for length in (1, 2)
     ):
-        missing = WITNESSES - set(names)
-        for given in itertools.product(WORDS, repeat=len(names)):
-            words = dict(zip(names, given, strict=True))
-            key = names, pattern(words, instead)
+        missing = VOTERS - set(names)
+        for given in itertools.product(VOTES, repeat=len(names)):
+            votes = dict(zip(names, given, strict=True))
+            key = names, pattern(votes, instead)
             repeated += key in outcomes
-            settled = is_settled(words, called, TABLE, missing, instead)
-            verdicts = []
-            for possible in possible_words(words, missing):
-                verdict = believe(possible, called, TABLE, instead)
-                verdicts.append(verdict and (tuple(verdict.engines), round(verdict.weight, 9)))
-            outcomes[key].add((settled, tuple(verdicts)))
+            settled = is_settled(votes, called, TABLE, missing, instead)
+            winners = []
+            for possible in possible_votes(votes, missing):
+                elected = winner(possible, called, TABLE, instead)
+                winners.append(elected and (tuple(elected.engines), round(elected.weight, 9)))
+            outcomes[key].add((settled, tuple(winners)))
     assert repeated > 100
     assert all(len(each) == 1 for each in outcomes.values())

@@ -1,4 +1,4 @@
-"""Which cells a formula gives a value."""
+"""Finds the cells that get their value from a formula."""
 
 import io
 import zipfile
@@ -79,7 +79,7 @@ def data_table(attributes: str, reference: str = "B2:B5", text: str = "") -> str
 
 
 def stored(name: str) -> ScriptedEngine:
-    """An engine that repeats what is stored."""
+    """An engine that repeats the stored values."""
     return ScriptedEngine(name, {ref(row, 2): 1000 + row for row in range(2, 6)})
 
 

@@ -1,4 +1,4 @@
-"""Replies of different shapes, each with the program that must come out of it."""
+"""Replies of different shapes, each with the program that must be extracted from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies that are made to keep an extractor busy."""
+"""Replies made to keep an extractor busy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Make = Callable[[int], str]
 
 
 def _full(piece: str, *, before: str = "", after: str = "") -> Make:
-    """As many of the pieces as go into a reply."""
+    """Repeats the pieces as often as a reply has space for."""
 
     def make(chars: int) -> str:
         room = chars - len(before) - len(after)
@@ -21,14 +21,14 @@ def _full(piece: str, *, before: str = "", after: str = "") -> Make:
 
 
 def _nested_fences() -> str:
-    """Fences in fences, each one backtick shorter than the one around it."""
+    """Nested fences, each one backtick shorter than the one around it."""
     lengths = range(880, 3, -1)
     opened = "".join("`" * length + "md\n" for length in lengths)
     return f"{opened}```python\nx = f()\n```\n"
 
 
 def _json_in_json() -> str:
-    """A list around a text that is JSON again, and so on: each level can be read at five places."""
+    """A list around a string that is JSON, and so on: each level can be read at five positions."""
     text = "{}"
     while True:
         inner = '[[[["' + text.replace("\\", "\\\\").replace('"', '\\"') + '"]]]]'
@@ -214,7 +214,7 @@ _MADE: dict[str, str | Make] = {
 }
 
 HOSTILE = tuple(_MADE)
-"""What the replies are made of."""
+"""The pieces of which the replies are made."""
 
 HURT = frozenset(
     {
@@ -242,10 +242,10 @@ HURT = frozenset(
         "f-strings",
     }
 )
-"""Those that took more than two seconds, or ended in an error, before patterns were possessive."""
+"""Replies that took more than two seconds, or caused an error, before patterns were possessive."""
 
 
 def hostile_reply(kind: str, chars: int = MAX_REPLY_CHARS) -> str:
-    """A reply of a kind, and of about so many characters where its kind leaves the choice."""
+    """Makes a reply of a kind, with about this many characters if the kind allows a choice."""
     made = _MADE[kind]
     return made if isinstance(made, str) else made(chars)

@@ -15,7 +15,7 @@ def fenced(text: str, tag: str = "json") -> str:
 
 
 def read(reply: str) -> tuple[object, object]:
-    """What both readings find."""
+    """Returns what both readers find."""
     return published_answer(reply).values, stated_answer(reply, ["x"]).values
 
 

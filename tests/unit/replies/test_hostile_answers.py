@@ -1,4 +1,4 @@
-"""Hostile typed answers: a verdict in bounded time and memory, and nothing of them is executed."""
+"""Hostile typed answers get a verdict in bounded time and memory; nothing in them is executed."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from judge.grading.case import CaseJudge
 from judge.grading.running import typed_outcome
 from judge.recalc.policy import Recalculator
 from tests.bounds import in_bounds
+
+pytestmark = pytest.mark.slow
 
 bounded = partial(in_bounds, cpu_s=20, memory_bytes=2 << 30)
 MANY = 1_000_000

@@ -1,4 +1,4 @@
-"""Whoever reads a reply finds the same program in it: inference, scoring, logs and reports."""
+"""Inference, scoring, logs and reports find the same program in a reply."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def suite(tmp_path: Path) -> Suite:
 
 
 def inferred(reply: str) -> str | None:
-    """The program that ``judge infer`` hands in for a reply."""
+    """Returns the program that ``judge infer`` submits for a reply."""
     model, talk = ScriptedModel([reply]), Conversation()
 
     async def ask(messages: tuple[Message, ...], _: int) -> ChatReply:

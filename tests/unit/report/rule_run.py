@@ -119,7 +119,7 @@ def rule(kind: str, **options: Any) -> dict[str, Any]:
 
 
 def few_rules() -> dict[str, Pair]:
-    """A task for each kind of part that a page has."""
+    """A task for each kind of part that a page shows."""
     base = CORPUS / "base.xlsx"
     asked = {"chart_props": ["type", "title", "direction", "ytitle"]}
     return {

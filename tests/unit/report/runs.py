@@ -1,4 +1,4 @@
-"""Small suites and runs on disk, made for a test."""
+"""Small suites and runs on disk, made for tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TABLE: Rows = (("Name", "Amount"), ("Ann", 1), ("Bob", 2), ("Cyd", 3))
 
 @cache
 def book(*sheets: Rows) -> bytes:
-    """A workbook with these rows on its sheets, from A1 on."""
+    """Makes a workbook with these rows on its sheets, from A1 on."""
     workbook = openpyxl.Workbook()
     del workbook["Sheet"]
     for number, rows in enumerate(sheets, start=1):
@@ -44,7 +44,7 @@ def book(*sheets: Rows) -> bytes:
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """A task of a made suite: each case has the same input and the same gold."""
+    """A task of a made-up suite: each case has the same input and the same gold."""
 
     id: str
     kind: str = CELL
@@ -78,7 +78,7 @@ def make_suite(folder: Path, tasks: Sequence[TaskSpec]) -> Suite:
 
 @dataclass(frozen=True)
 class Solution:
-    """A submission of a made run: verdicts in case order (None: not run), and what it is like.
+    """A submission of a made-up run: verdicts in case order (None: not run), and its properties.
 
     A verdict may be a whole :class:`CaseResult`'s other fields: ``("WA", {"cause": "B2"})``.
     """

@@ -1,4 +1,4 @@
-"""An audit from the draw to the rates, on 50 instructions of 60."""
+"""An audit from the draw to the rates, with 50 of 60 instructions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS = (("AC", "AC"), ("WA", "WA"), ("AC", "WA"), ("AC", "RE"))
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """Verdicts go round: solved, failed, half, half; ids that look like dates."""
+    """Verdicts repeat: solved, failed, half, half; ids look like dates."""
     suite = make_suite(tmp_path / "suite", [TaskSpec(f"{n}-1", cases=2) for n in range(TASKS)])
     solutions = [
         Solution(
@@ -47,19 +47,19 @@ def run(tmp_path: Path) -> Path:
 
 
 def headings_of(page: Worksheet) -> dict[str, int]:
-    """Heading -> number of its column."""
+    """Maps headings to the numbers of their columns."""
     return {str(cell.value): number for number, cell in enumerate(page[1], start=1)}
 
 
 def accepted_cases(sample: AuditSample, key: tuple[str, int]) -> list[int]:
-    """The cases of a drawn submission that the judge accepted."""
+    """Returns the cases of a drawn submission that the judge accepted."""
     return [case for case in (1, 2) if sample.verdicts[*key, case] == "AC"]
 
 
 def fill(
     sheet: Path, cases: Mapping[CaseKey, str], instructions: Mapping[str, str] | None = None
 ) -> None:
-    """Marks a sheet as a person would, in the program at hand."""
+    """Marks a sheet as a person would, with a spreadsheet program."""
     workbook = openpyxl.load_workbook(sheet)
     page = workbook["verdicts"]
     headings = headings_of(page)

@@ -1,4 +1,4 @@
-"""Sheets of an audit that came back from strangers: marks, or an error that names the row."""
+"""Audit sheets returned by strangers: marks, or an error that names the row."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_no_first_row_and_no_sheet(run: Path, audit: Audit) -> None:
         ("a.ods", b"x", ": cannot be read"),
     ],
 )
-def test_a_file_that_is_no_sheet(
+def test_a_file_that_is_not_a_sheet(
     run: Path, audit: Audit, tmp_path: Path, name: str, data: bytes, said: str
 ) -> None:
     assert audit.sheet.is_file()

@@ -219,7 +219,7 @@ def test_samples_are_averaged_and_given_as_repeated_runs(tmp_path: Path) -> None
     assert repeated.pass_hat == {1: 0.5, 2: 0.0}
 
 
-def test_one_sample_is_no_repeated_run(data: ReportData) -> None:
+def test_one_sample_is_not_a_repeated_run(data: ReportData) -> None:
     assert data.repeated is None
 
 
@@ -234,7 +234,7 @@ def test_a_workbook_that_cannot_be_read_is_counted_as_unknown(tmp_path: Path) ->
 
 
 def test_the_report_and_report_json_have_the_same_numbers(tmp_path: Path) -> None:
-    """Both are views of one tally, whichever samples count and whatever was changed by hand."""
+    """Both show the same tally, whichever samples count and whatever was changed by hand."""
     suite = make_suite(tmp_path / "suite", [TaskSpec("1"), TaskSpec("2", kind=SHEET)])
     solutions = [
         Solution("1", ["AC", "WA", ("JE", {"cause": "no room"})]),

@@ -1,4 +1,4 @@
-"""Desktop episodes in a report: what is counted, in which forms, and what a page holds of them."""
+"""Desktop episodes in a report: what is counted, in which formats, and what a page shows."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_clicks_drags_and_keys_become_marks() -> None:
     assert kinds([["move", 1, 1, ""], ["move", 7, 8, ""]]) == [("move", 1, "")]
 
 
-def test_what_is_no_event_makes_no_mark() -> None:
+def test_what_is_not_an_event_makes_no_mark() -> None:
     broken: list[list[Any]] = [
         [], ["press"], ["press", "x", 1], [3, 1, 1, ""], ["press", True, 1, ""],
         ["press", float("nan"), 1, ""], ["press", 1e9, 1, ""], ["type", 1, 1, {"a": 1}],
@@ -313,7 +313,7 @@ def test_compared_runs_say_what_episodes_took(tmp_path: Path, run: Path, suite: 
 
 
 def asked(history: int, **more: Any) -> dict[str, Any]:
-    """What run.json has of asking a model on a desktop."""
+    """The entries in run.json about running a model on a desktop."""
     setting = {"history": history, "rounds": 15, "minutes": 30.0, "tree_tokens": 10_000}
     return {"params": {"temperature": 1.0}, "desktop": {"setting": setting}, **more}
 

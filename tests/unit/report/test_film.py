@@ -1,4 +1,4 @@
-"""An episode as a moving picture, made in the real sandbox."""
+"""An episode as an animated picture, made in the real sandbox."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.episode_run import DONE, MadeEpisode, MadeTurn, click, desktop_suite,
 from tests.fakes.desktop import tiny_png
 
 FRAME = b"\x21\xf9\x04"
-"""What comes before each picture of a GIF."""
+"""The bytes before each picture of a GIF."""
 
 DRAGGED = (Action(code="x" * 5_000), ActionOutcome(events=click(9, 9, to=(900, 500))))
 

@@ -1,4 +1,4 @@
-"""What the grid of a case says of each cell."""
+"""What the grid of a case shows for each cell."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def record(task: Task, case: TestCase, output: bytes, kept: int = 50) -> CaseCom
 
 
 def cells_of(grid: dict[str, Any]) -> dict[str, tuple[str, list[Any]]]:
-    """Address -> (mark, entry) of the first block."""
+    """Maps addresses to (mark, entry) in the first block."""
     block = grid["blocks"][0]
     columns = [first + n for _, first, count in block["columns"] for n in range(count)]
     rows = [first + n for first, count in block["rows"] for n in range(count)]

@@ -1,4 +1,4 @@
-"""Cells as the JSON that a grid is drawn from."""
+"""Cells as the JSON from which a grid is drawn."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_recorded_values_are_json_already() -> None:
 
 
 def decode(entry: list[Any]) -> tuple[Any, Any, Any, int]:
-    """As the page reads it."""
+    """Returns the cells as the page reads them."""
     _, flags, gold, *rest = entry
     output = [gold, rest[0] if rest else None, None][flags & 3]
     follows = rest[1 if flags & 3 == 1 else 0] if (flags >> 2) & 3 == 1 else None

@@ -1,4 +1,4 @@
-"""What a page shows of inputs: bounded, and never a traceback."""
+"""Inputs as a page shows them: bounded, and never a traceback."""
 
 from __future__ import annotations
 

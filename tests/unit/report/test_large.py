@@ -1,4 +1,4 @@
-"""Reports of more cases than are shown: the same numbers, without what is about a single case."""
+"""Reports with more cases than are shown: the same numbers, without details of single cases."""
 
 from __future__ import annotations
 

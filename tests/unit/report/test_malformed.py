@@ -1,4 +1,4 @@
-"""Results that somebody else wrote: whatever stands in them, it is named, and nothing hangs."""
+"""Results that someone else wrote: whatever they contain, faults are named and nothing hangs."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ from judge.sandbox.scripted import ScriptedSandbox
 from tests.unit.report.runs import CELL, TABLE, Solution, TaskSpec, book, make_run, make_suite
 from tests.unit.web.serving import ask, served
 
+pytestmark = pytest.mark.slow
+
 FILES = (RUN_FILE, REPORT_FILE, CASES_FILE, SUBMISSIONS_FILE, "overrides.jsonl")
 ASKED = {
     "model": "m",
@@ -56,7 +58,7 @@ COMPARED = {
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that has everything that a run can have."""
+    """A run with everything that a run can have."""
     folder = tmp_path_factory.mktemp("sound")
     suite = make_suite(folder / "suite", [TaskSpec("1", cases=2), TaskSpec("2", cases=1)])
     solutions = [
@@ -142,7 +144,7 @@ def changed(document: Any, place: tuple[Any, ...], value: object) -> Any:
     ids=lambda value: repr(value)[:8],
 )
 def test_fields_of_another_type(run: Path, name: str, value: object) -> None:
-    """Each field of each file in turn: it is named, or it does not matter; it is no traceback."""
+    """Each field of each file in turn: a fault is named or has no effect, without a traceback."""
     lines = (run / name).read_text().splitlines()
     documents = (
         [json.loads("".join(lines))] if name.endswith(".json") else list(map(json.loads, lines))
@@ -198,7 +200,7 @@ PLACES = {
 
 
 def in_child(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Runs code with little processor time and memory, where waiting and growing end it."""
+    """Runs code with little processor time and memory, which ends waiting and growth."""
 
     def bound() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
@@ -219,7 +221,7 @@ JUDGE = "import sys; from judge.cli.main import main; main(sys.argv[1:])"
 
 @pytest.mark.parametrize("kind", ["FIFO", "device", "folder", "sparse"])
 def test_only_regular_files_are_read(run: Path, kind: str) -> None:
-    """A FIFO would be waited for for ever, a device or a hole of a terabyte read into memory."""
+    """Reading a FIFO would wait without end; a device or a hole of a terabyte would fill memory."""
     path = run / CASES_FILE
     path.unlink()
     if kind == "FIFO":
@@ -238,7 +240,7 @@ def test_only_regular_files_are_read(run: Path, kind: str) -> None:
     assert ("longer than" if kind == "sparse" else "not a regular file") in done.stderr
 
 
-def test_an_output_that_is_no_regular_file_is_not_waited_for(run: Path) -> None:
+def test_an_output_that_is_not_a_regular_file_is_not_waited_for(run: Path) -> None:
     for path in (run / "workbooks").glob("*/*"):
         path.unlink()
         os.mkfifo(path)
@@ -249,7 +251,7 @@ def test_an_output_that_is_no_regular_file_is_not_waited_for(run: Path) -> None:
 
 @pytest.mark.parametrize("name", [RUN_FILE, CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE])
 @pytest.mark.parametrize("content", ["deep", "UTF-16", "an array"])
-def test_one_run_does_not_take_the_others_along(
+def test_one_failing_run_does_not_affect_the_others(
     sound: Path, run: Path, name: str, content: str
 ) -> None:
     shutil.copytree(sound, run.parent / "whole")

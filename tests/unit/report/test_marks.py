@@ -1,4 +1,4 @@
-"""Marks of models and people for items of checklists: asked for, taken, counted, compared."""
+"""Marks of models and people for checklist items: requested, received, counted, compared."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(scored: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
+    """Returns a copy of this run."""
     return shutil.copytree(scored, tmp_path / "run")
 
 

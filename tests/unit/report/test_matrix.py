@@ -44,7 +44,7 @@ def case(*results: CaseResult) -> MatrixCase:
 RIGHT = CaseResult("1", 0, 1, Verdict.AC, comparison={"equal": True, "differing_cells": 0})
 
 
-def test_a_cell_stands_once_with_what_each_run_left_there() -> None:
+def test_a_cell_is_listed_once_with_the_value_of_each_run() -> None:
     found = case(wrong(difference("A1", 2), difference("A2", None)), wrong(difference("A2", "x")))
     assert [(each.where, each.expected, each.outputs) for each in found.cells] == [
         ("S!A1", "1", ("2", AGREES)),

@@ -1,4 +1,4 @@
-"""Episodes of tools in reports, comparisons and on pages."""
+"""Tool episodes in reports, in comparisons and on pages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def suite(tmp_path: Path) -> Any:
 def tool_run(
     tmp_path: Path, suite: Any, name: str, *, second: str = "WA", asked: str = "native"
 ) -> Path:
-    """A run of two tasks: one looks at its change before it submits, the other does not."""
+    """A run of two tasks: one episode checks its change before it submits, the other does not."""
     solutions = [Solution("101", ["AC"]), Solution("102", [second])]
     inference = {
         "tools": {
@@ -126,7 +126,7 @@ def test_a_report_counts_calls_errors_tokens_and_time(tmp_path: Path, suite: Any
     assert any("submitted without a look" in note for note in data.notes)
 
 
-def test_what_an_imported_trajectory_leaves_open_is_no_zero(tmp_path: Path, suite: Any) -> None:
+def test_what_an_imported_trajectory_leaves_open_is_not_a_zero(tmp_path: Path, suite: Any) -> None:
     run = make_run(tmp_path / "run", suite, [Solution("101", ["AC"])], setting="tools/x 1")
     bare: Any = turn(
         1,

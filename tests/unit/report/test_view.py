@@ -1,4 +1,4 @@
-"""``judge view``: what it gives to whom, and how much work one request can make."""
+"""``judge view``: what it shows to whom, and how much work one request can cause."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from judge.report.view import MAX_COMPARED, ViewPage
 from judge.web.local_page import LocalPage
 from tests.browser.made_run import few_tasks, make_run, make_suite
 from tests.unit.web.serving import answer_of, ask, begin, served
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,7 @@ def page(results: Path) -> Iterator[LocalPage]:
     ],
 )
 def test_nothing_is_given_to_one_without_the_token(page: LocalPage, path: str) -> None:
-    """Neither to another user of the machine nor to a website that has a browser ask."""
+    """Neither to another user of the machine nor to a website whose page sends requests."""
     joined = f"{path}{'&' if '?' in path else '?'}token="
     for given in (path, f"{joined}guess"):
         status, _, body = answer_of(begin(page, "GET", given))

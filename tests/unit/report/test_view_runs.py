@@ -1,4 +1,4 @@
-"""Runs as they stand: progress, locks, and what is read again."""
+"""Runs in progress: progress, locks, and what is read again."""
 
 from __future__ import annotations
 

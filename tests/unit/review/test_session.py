@@ -1,4 +1,4 @@
-"""What a reviewer decides: kept at once, resumed, and turned into corrections."""
+"""A reviewer's decisions are stored immediately, resumed, and turned into corrections."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_corrections_that_cannot_be_written_leave_the_decision(suite: Suite) -> 
 
 
 def request(session: ReviewSession, method: str, path: str, **body: object) -> dict[str, Any]:
-    """What the page's script is given."""
+    """The data that the page's script gets."""
     asked = Request({"type": "http", "query_string": b"place=0&case=1", "headers": []})
     found = ReviewPage(session).respond(method, path, asked, json.dumps(body).encode())
     assert found is not None

@@ -1,4 +1,4 @@
-"""What of the Docker backend needs no daemon."""
+"""Those functions of the Docker backend that need no daemon."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_streams_are_taken_apart_however_they_arrive(step: int) -> None:
         theirs.sendall(sent[position : position + step])
     assert stream.receive(3, soon()) == b"abc"
     assert stream.receive(3, soon()) == b"def"
-    assert stream.complaint() == "warning"
+    assert stream.stderr_tail() == "warning"
     theirs.close()
     with pytest.raises(StreamEndedError):
         stream.receive(1, soon())
@@ -57,12 +57,12 @@ def test_sending_to_nobody() -> None:
         ContainerStream(ours).send(b"x" * 10_000_000, soon())
 
 
-def test_only_the_end_of_complaints_is_kept() -> None:
+def test_only_the_end_of_stderr_is_kept() -> None:
     ours, theirs = socket.socketpair()
     stream = ContainerStream(ours)
     theirs.sendall(chunk(2, b"x" * 6000 + b"the end"))
-    assert stream.complaint().endswith("the end")
-    assert len(stream.complaint()) == 4096
+    assert stream.stderr_tail().endswith("the end")
+    assert len(stream.stderr_tail()) == 4096
     theirs.close()
 
 
@@ -86,12 +86,12 @@ def test_owner_round_trip() -> None:
 
 def test_an_owner_is_known_gone_only_where_that_is_sure() -> None:
     own = Owner.this_process()
-    assert not own.knows_gone(own)
-    assert own.knows_gone(replace(own, started="1"))  # the id was used again
-    assert own.knows_gone(replace(own, pid=2**22 + 1))
-    assert own.knows_gone(replace(own, boot="before"))
-    assert not own.knows_gone(replace(own, host="another", boot="before"))
-    assert not own.knows_gone(replace(own, pid=2**22 + 1, space="pid:[1]"))
+    assert not own.knows_ended(own)
+    assert own.knows_ended(replace(own, started="1"))  # the id was used again
+    assert own.knows_ended(replace(own, pid=2**22 + 1))
+    assert own.knows_ended(replace(own, boot="before"))
+    assert not own.knows_ended(replace(own, host="another", boot="before"))
+    assert not own.knows_ended(replace(own, pid=2**22 + 1, pid_namespace="pid:[1]"))
 
 
 def test_no_daemon(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Whether a place is a sealed container, on made-up files of the kernel."""
+"""Whether the environment is a sealed container, by made-up files of the kernel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DISK = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
 
 @pytest.fixture
 def container(tmp_path: Path) -> Path:
-    """The files that a container without a network has."""
+    """The kernel's files in a container without a network."""
     net = tmp_path / "proc/self/net"
     net.mkdir(parents=True)
     (tmp_path / "proc/self/ns").mkdir()

@@ -60,7 +60,7 @@ def test_a_folder_of_too_many_files_is_too_large(
     assert files.collect(f"{tmp_path}/", 0)[0] == "too_large"
 
 
-def test_collect_what_is_no_plain_file(tmp_path: Path) -> None:
+def test_collect_what_is_not_a_plain_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x")
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("file")

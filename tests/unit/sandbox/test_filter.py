@@ -24,7 +24,7 @@ def instructions(machine: str) -> list[tuple[int, int, int, int]]:
 def decide(
     machine: str, number: int, first: int = 0, second: int = 0, *, arch: int | None = None
 ) -> int:
-    """What the kernel would make of one call."""
+    """Returns what the kernel would do with a call."""
     data = struct.pack("<IIQQQ", number, ARCH[machine] if arch is None else arch, 0, first, second)
     program = instructions(machine)
     accumulator = position = 0

@@ -16,7 +16,7 @@ TAG = "judge-office:1234"
 
 
 class Scripted(Daemon):
-    """A daemon that has the images of its script."""
+    """A daemon with the images that a script names."""
 
     def __init__(self, identity: str, has: dict[str, str]) -> None:
         self.identity = identity

@@ -1,4 +1,4 @@
-"""The judge's side of the protocol, against a stream that plays a warden."""
+"""The judge's side of the protocol, with a stream that plays a warden."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ REQUEST = RunRequest("pass", {"/mnt/in": b"input"}, "/mnt/out", Limits(memory_by
 
 
 class ScriptedStream:
-    def __init__(self, incoming: bytes, complaint: str = "") -> None:
+    def __init__(self, incoming: bytes, stderr: str = "") -> None:
         self.incoming = incoming
         self.sent = b""
-        self.said = complaint
+        self.said = stderr
         self.end: Exception = StreamEndedError("end of script")
 
     def send(self, data: bytes, deadline: float) -> None:
@@ -45,12 +45,12 @@ class ScriptedStream:
         part, self.incoming = self.incoming[:size], self.incoming[size:]
         return part
 
-    def complaint(self) -> str:
+    def stderr_tail(self) -> str:
         return self.said
 
 
-def link(incoming: bytes, complaint: str = "") -> tuple[WardenLink, ScriptedStream]:
-    stream = ScriptedStream(incoming, complaint)
+def link(incoming: bytes, stderr: str = "") -> tuple[WardenLink, ScriptedStream]:
+    stream = ScriptedStream(incoming, stderr)
     return WardenLink(stream, {"warm": []}), stream
 
 

@@ -1,4 +1,4 @@
-"""Memory as the processes' own files in /proc tell it."""
+"""Memory according to the processes' files in /proc."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who owns what a judge leaves on a machine, and whether that judge has ended."""
+"""Which judge owns what is left on a machine, and whether that judge has ended."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Place:
 
 
 class Maker:
-    """Makes numbered places; waits for ``gate``, fails as often as ``failures`` says."""
+    """Makes numbered objects; waits for ``gate``, and fails as often as ``failures`` says."""
 
     def __init__(self) -> None:
         self.made: list[Place] = []
@@ -161,7 +161,7 @@ def test_a_place_that_cannot_be_ended_does_not_keep_the_others_from_it() -> None
 
 def test_those_in_use_count_while_they_come_back() -> None:
     maker = Maker()
-    pool = Pool(maker, 2, come_back=lambda: True)
+    pool = Pool(maker, 2, reusable=lambda: True)
     try:
         taken = [pool.take(), pool.take()]
         time.sleep(0.05)
@@ -181,7 +181,7 @@ def test_those_in_use_count_while_they_come_back() -> None:
 
 def test_one_more_is_made_for_whoever_waits() -> None:
     maker = Maker()
-    pool = Pool(maker, 1, come_back=lambda: True)
+    pool = Pool(maker, 1, reusable=lambda: True)
     try:
         assert [pool.take().number for _ in range(3)] == [0, 1, 2]
     finally:

@@ -7,7 +7,7 @@ from tests.bounds import in_bounds
 
 
 def test_the_kernel_leaves_the_time_limit_to_the_warden() -> None:
-    """Its count has been a twentieth above what the warden measured: RE instead of TLE."""
+    """The kernel's count was up to a twentieth above the warden's, which gave RE instead of TLE."""
 
     def bound() -> None:
         _bound({"cpu_s": 60.0, "processes": 64}, None)

@@ -1,4 +1,4 @@
-"""A sandbox backend is one file and one line: everything else finds it in the registry."""
+"""A sandbox backend is one file and one line; everything else finds it in the registry."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_a_lock_without_some_packages() -> None:
 
 
 def test_there_is_one_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Suites, roots and computed values, whoever expands the user's home."""
+    """Suites, roots and computed values, wherever the user's home is expanded."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for named in (str(tmp_path / "x"), "~/x"):
         monkeypatch.setenv("JUDGE_CACHE", named)
@@ -112,7 +112,7 @@ def test_loader_and_libraries_of_this_interpreter() -> None:
     assert any(name.startswith("libc.") for name in names)
 
 
-def test_what_is_no_program(tmp_path: Path) -> None:
+def test_what_is_not_a_program(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     with pytest.raises(SandboxError):

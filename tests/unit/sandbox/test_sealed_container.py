@@ -1,4 +1,4 @@
-"""Services of a sealed container, run here as if this were one."""
+"""Services in a sealed container, run here as if this machine were one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of attacks in the documents is that of the corpus."""
+"""The table of attacks in the documents matches the corpus."""
 
 from __future__ import annotations
 

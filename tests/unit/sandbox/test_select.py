@@ -59,7 +59,7 @@ def test_a_kernel_that_refuses_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 @pytest.mark.usefixtures("no_daemon", "nothing_built")
-def test_a_mount_that_is_taken_away_meanwhile_is_no_refusal(
+def test_a_mount_that_is_taken_away_meanwhile_is_not_a_refusal(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     once = tmp_path / "bwrap"

@@ -11,7 +11,7 @@ STILL_HERE = RunResult(RunStatus.OK, OutputStatus.MISSING, stdout=b"still here\n
 
 
 def steps() -> list[Step]:
-    """What a sandbox that holds would say."""
+    """Answers as a sandbox that withstands every attack."""
     said: list[Step] = []
     for test in SELF_TESTS:
         survivors = test.survivors or 0

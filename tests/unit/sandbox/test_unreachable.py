@@ -11,7 +11,7 @@ from judge.sandbox.select import probe_sandboxes
 
 
 def failure(number: int) -> Exception:
-    """A client's error with the kernel's below it, as libraries raise them."""
+    """A client's error with the kernel's error as its cause, as libraries raise them."""
     error = ConnectionError("Connection aborted")
     error.__context__ = OSError(number, os.strerror(number))
     outer = RuntimeError("Error while fetching server API version")

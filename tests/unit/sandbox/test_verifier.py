@@ -1,4 +1,4 @@
-"""The image of verifiers, as far as it is made without a daemon."""
+"""The image of verifiers, as far as it can be tested without a daemon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sandbox backend in one file: it runs nothing, and gives each program's input back as output."""
+"""A sandbox backend in one file: runs nothing, and returns each program's input as its output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _return_input(request: RunRequest) -> RunResult:
 
 
 class ToySandbox(ScriptedSandbox):
-    """Gives inputs back."""
+    """Returns inputs as outputs."""
 
     def __init__(self, jobs: int) -> None:
         super().__init__(itertools.repeat(_return_input), roots=())
@@ -31,7 +31,7 @@ class ToySandbox(ScriptedSandbox):
 
     @property
     def info(self) -> SandboxInfo:
-        """Reports the name that it is registered under."""
+        """Reports the name under which it is registered."""
         return replace(super().info, backend="toy")
 
 

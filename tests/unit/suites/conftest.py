@@ -1,4 +1,4 @@
-"""Suites built on the spot. Loading opens no workbook, so any bytes will do for one."""
+"""Suites made on the spot. Loading opens no workbook, so any bytes can stand for one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WriteSuite = Callable[..., Path]
 
 
 def task_record(task_id: int | str = 101, **changes: Any) -> dict[str, Any]:
-    """A good record; a change to ``...`` takes a field out."""
+    """Returns a good record with changes; a change to ``...`` removes a field."""
     record: dict[str, Any] = {
         "id": task_id,
         "instruction": "Sum column A in B1.",
@@ -27,7 +27,10 @@ def task_record(task_id: int | str = 101, **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of the test's own."""
+    """The test's own cache folder, which hides the sandbox's root too.
+
+    A test that runs programs belongs in tests/e2e.
+    """
     folder = tmp_path / "cache"
     monkeypatch.setenv("JUDGE_CACHE", str(folder))
     return folder

@@ -1,4 +1,4 @@
-"""Archives of suites that are made to be large or slow: refused by what their headers claim.
+"""Archives of suites made to be large or slow are refused because of what their headers claim.
 
 Each is unpacked in a process of its own with bounds on processor time and address space.
 """
@@ -21,6 +21,8 @@ from judge.suites import archive as archive_module
 from judge.suites.archive import unpack
 from tests.bounds import bound_process
 
+pytestmark = pytest.mark.slow
+
 CPU_S = 20
 MEMORY_BYTES = 512 << 20
 
@@ -28,7 +30,7 @@ MEMORY_BYTES = 512 << 20
 def header(
     name: str, kind: bytes = tarfile.REGTYPE, *, size: int = 0, size_field: bytes | None = None
 ) -> bytes:
-    """One block that begins a member; its size may be anything at all."""
+    """The first block of a member, with any size."""
     member = tarfile.TarInfo(name)
     member.type = kind
     member.size = size
@@ -61,7 +63,7 @@ END = bytes(1024)
 
 
 def holes(count: int) -> bytes:
-    """A sparse member whose table of holes goes on and on."""
+    """A sparse member with an endless table of holes."""
     block = bytearray(header("suite/holes", tarfile.GNUTYPE_SPARSE))
     block[482] = 1
     block[148:156] = b" " * 8
@@ -233,7 +235,7 @@ def long_list(folder: Path) -> Path:
 
 
 def long_wide_list(folder: Path) -> Path:
-    """The size of the list is in the end record of 64 bits only."""
+    """The size of the list is only in the 64-bit end record."""
     path = zipped(folder, ("a", "x"))
     data = path.read_bytes()
     end = data[-22:]

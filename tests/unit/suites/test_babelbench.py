@@ -1,4 +1,4 @@
-"""The published format of BabelBench, on a suite of our own."""
+"""The published format of BabelBench, with a suite made here."""
 
 from __future__ import annotations
 

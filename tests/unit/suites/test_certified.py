@@ -1,4 +1,4 @@
-"""Certified tasks: grades bound to files, the corrections and the scores that follow."""
+"""Certified tasks: grades that are bound to files, corrections, and the resulting scores."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_the_grades_that_ship_are_of_the_published_workbooks(judge_data: Path) -
 
 
 def score(suite: Suite, folder: Path, **options: Any) -> ReportDocument:
-    """Scores workbooks that hold 1, 2, 3, 4 and, for task 5, the corrected value."""
+    """Scores workbooks that contain 1, 2, 3, 4 and, for task 5, the corrected value."""
     outputs = folder / "outputs"
     outputs.mkdir(exist_ok=True)
     for task_id, value in {"1": 1, "2": 0, "3": 3, "4": 4, "5": 50}.items():

@@ -1,4 +1,4 @@
-"""Known faults of published suites: read, applied where they fit, remembered by a run."""
+"""Known faults of published suites: read, applied where they fit, recorded in a run."""
 
 from __future__ import annotations
 

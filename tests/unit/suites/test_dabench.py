@@ -1,4 +1,4 @@
-"""The published format of InfiAgent-DABench, on a suite of our own."""
+"""The published format of InfiAgent-DABench, with a suite made here."""
 
 from __future__ import annotations
 
@@ -109,6 +109,14 @@ def test_faults_name_line_and_field(suite: Path, change: dict[str, object], faul
     with pytest.raises(SuiteError) as caught:
         judge.load_suite(suite)
     assert [fault in each and "line 2" in each for each in caught.value.faults] == [True]
+
+
+def test_a_task_whose_id_occurs_twice_is_not_judged_by_its_id(suite: Path) -> None:
+    """Faults of other tasks become notes; a fault of a requested task stays one."""
+    write(suite / "da-dev-questions.jsonl", [*QUESTIONS, QUESTIONS[1]])
+    assert len(judge.load_suite(suite, ids=("4",)).notes) == 1
+    with pytest.raises(SuiteError):
+        judge.load_suite(suite, ids=("9",))
 
 
 def test_names_without_an_end() -> None:

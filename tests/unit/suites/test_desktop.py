@@ -256,7 +256,7 @@ def test_phrasings_are_joined_where_both_name_each_other(tmp_path: Path) -> None
     assert tasks["a"].plan not in tasks["a"].instruction
 
 
-def test_a_task_that_is_left_out_is_no_error_of_the_suite(tmp_path: Path) -> None:
+def test_a_task_that_is_left_out_is_not_an_error_of_the_suite(tmp_path: Path) -> None:
     root = make(tmp_path / "s", [record("here", table(DATA)), record("gone", table(DATA))])
     shutil.rmtree(root / "cache" / "gone")
     findings = {each.task: each for each in validate_suite(load_suite(root))}

@@ -1,4 +1,4 @@
-"""Records of what episodes left are read, written again, and refused if they cannot be."""
+"""Records of what episodes left are read, written again, and refused if they are invalid."""
 
 from __future__ import annotations
 

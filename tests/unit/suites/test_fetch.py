@@ -35,16 +35,16 @@ class Server:
     etag: str | None = '"v1"'
     ranges: bool = True
     cut_after: int | None = None
-    """Closes the connection after so many bytes of the body."""
+    """Closes the connection after this many bytes of the body."""
     status: int | None = None
     leads_to: str | None = None
-    """Sends on to another address."""
+    """Redirects to another address."""
     claims_range: str | None = None
-    """What a partial answer says that it is, instead of what it is."""
+    """The range that a partial answer claims to be, instead of its own."""
     drips: str = ""
-    """Sends on and on where: in its ``headers``, or in the ``sizes`` of chunks."""
+    """Where it sends without end: in its ``headers``, or in the ``sizes`` of chunks."""
     endless: bool = False
-    """Sends on and on after the content, without saying how much."""
+    """Sends without end after the content, without announcing how much."""
     requests: list[str | None] = field(default_factory=list)
     """The Range header of each request."""
     url: str = ""
@@ -206,7 +206,7 @@ def test_a_download_that_was_cut_off_is_continued(source: PublishedSuite, server
     ("etag", "ranges", "asked"),
     [('"v2"', True, "bytes=100000-"), ('"v1"', False, "bytes=100000-")],
 )
-def test_a_changed_archive_or_a_plain_server_starts_anew(
+def test_a_changed_archive_or_a_plain_server_starts_again(
     source: PublishedSuite, server: Server, etag: str, ranges: bool, asked: str
 ) -> None:
     server.cut_after = 100_000
@@ -393,7 +393,7 @@ def test_a_part_of_something_else_is_not_added(
 def test_a_server_that_drips_is_given_up(
     source: PublishedSuite, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A clock of our own: an hour between any two looks at it."""
+    """The test's own clock: an hour passes between any two readings."""
     seconds = itertools.count(0, 3600)
     monkeypatch.setattr("judge.suites.fetch.time.monotonic", lambda: float(next(seconds)))
     monkeypatch.setattr(fetch, "_CHUNK_BYTES", 1000)
@@ -406,7 +406,7 @@ def test_a_server_that_drips_is_given_up(
 def test_so_is_one_that_drips_where_no_byte_of_the_archive_is(
     where: str, source: PublishedSuite, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each byte comes in time; without an end of all together, this test has none."""
+    """Each byte arrives in time; without a limit for all of them, this test would not end."""
     monkeypatch.setattr(fetch, "PATIENCE_S", 0.5)
     monkeypatch.setattr(fetch, "_LOOK_S", 0.05)
     server.drips = where
@@ -443,7 +443,7 @@ def test_a_download_that_was_interrupted_is_continued(
     assert server.requests[-1] is not None
 
 
-def test_a_full_disk_is_told(
+def test_a_full_disk_is_reported(
     source: PublishedSuite, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
     def full(path: Path, text: str) -> None:

@@ -67,7 +67,7 @@ def test_the_table_of_formats_has_the_names_of_each() -> None:
 def test_one_row_makes_a_format_of_a_module(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A suite in the format of another module loads, and is named in messages, by its row alone."""
+    """A suite in another module's format is loaded and named because of one row alone."""
     (tmp_path / "order.json").write_text('{"a1": "Sort the sheets by name."}')
     for name in ("input", "gold"):
         (tmp_path / "a1").mkdir(exist_ok=True)
@@ -84,7 +84,7 @@ def test_one_row_makes_a_format_of_a_module(
 
 
 def test_formats_of_other_suites_are_not_imported() -> None:
-    """A suite of one's own needs the format of the judge alone, and its record names it again."""
+    """A user's own suite needs only the judge's format, and its record names that format again."""
     program = """
 import sys
 from judge.suites import formats, load_suite

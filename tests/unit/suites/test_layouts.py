@@ -1,4 +1,4 @@
-"""Where outputs are found: by a pattern, and in the jobs folders of Harbor."""
+"""Finding outputs: by a pattern, and in Harbor's jobs folders."""
 
 from __future__ import annotations
 

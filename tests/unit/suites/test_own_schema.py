@@ -1,4 +1,4 @@
-"""``suite.json``: everything that a task can have, and every fault with its field."""
+"""``suite.json``: everything that a task can have, and every fault, with its field."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CELLS = {
 
 
 def task_record(**changes: Any) -> dict[str, Any]:
-    """A good task; a change to ``...`` takes a field out."""
+    """Returns a good task with changes; a change to ``...`` removes a field."""
     record: dict[str, Any] = {
         "id": "q1",
         "instruction": "Sum column A.",
@@ -302,7 +302,7 @@ def test_faults_of_the_head(write: Write, changes: dict[str, object], fault: str
     assert found.startswith(f"suite.json: {fault}")
 
 
-def test_a_definition_that_is_a_fifo_is_no_suite(tmp_path: Path) -> None:
+def test_a_definition_that_is_a_fifo_is_not_a_suite(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "suite.json")
     assert format_of_folder(tmp_path) is None
 

@@ -1,4 +1,4 @@
-"""Published checklist suites: how their folders are read, and how answers to them are found."""
+"""Published checklist suites: how their folders are read, and how their answers are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sample suite holds what it says: checked here without the judge's own comparison."""
+"""The sample suite is as described: checked here without the judge's own comparison."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ from judge.suites.spreadsheetbench_records import InstructionType
 from judge.suites.submissions import load_submissions
 from tests.conftest import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = REPOSITORY / "dataset" / "sample"
 NEEDS_LIMITS = {"TLE", "MLE", "OLE", "SV"}
-"""Verdicts that only a sandbox can give; the end-to-end tests see to those."""
+"""Verdicts that only a sandbox can give; the end-to-end tests cover those."""
 
 DRIVER = """
 import json, sys
@@ -55,7 +57,7 @@ def submissions(suite: Suite) -> list[Submission]:
 
 
 def split_position(position: str) -> Iterator[tuple[str | None, str]]:
-    """Sheet (or None) and range of each part; a comma within quotes parts nothing."""
+    """Returns sheet (or None) and range of each part; commas in quotes do not separate parts."""
     for part in re.findall(r"(?:'(?:[^']|'')*'|[^,'])+", position):
         sheet, bang, cells = part.rpartition("!")
         name = sheet[1:-1].replace("''", "'") if sheet.startswith("'") else sheet
@@ -63,7 +65,7 @@ def split_position(position: str) -> Iterator[tuple[str | None, str]]:
 
 
 def plain(value: object) -> object:
-    """What counts as the same value: numbers to two digits, text of numbers as numbers."""
+    """Normalises a value for comparison: numbers to two digits, numeric text to numbers."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -73,14 +75,14 @@ def plain(value: object) -> object:
 
 
 class Answered(NamedTuple):
-    """A cell of an answer: its value, its formula where it has one, and its fill where asked."""
+    """A cell of an answer: its value, its formula if any, and its fill if fills count."""
 
     value: object
     formula: str | None
     fill: object
 
     def agrees(self, actual: Answered) -> bool:
-        """Nothing here can compute: a formula that was left alone agrees by its text."""
+        """Nothing is computed here: a formula that was not changed agrees by its text."""
         if actual.formula is not None:
             return actual.formula == self.formula
         return (self.value, self.fill) == (actual.value, actual.fill)
@@ -90,7 +92,7 @@ Answer = dict[tuple[str, int, int], Answered]
 
 
 def answer_of(task: Task, path: Path) -> Answer | None:
-    """The cells of the answer position, or None where a sheet is missing."""
+    """Returns the cells of the answer position, or None if a sheet is missing."""
     book, formulas = load_workbook(path, data_only=True), load_workbook(path)
     styled = task.checker.options.get("style") == ("fill",)
     found: Answer = {}
@@ -116,7 +118,7 @@ def agree(gold: Answer | None, actual: Answer | None) -> bool:
 
 
 def values_of(task: Task, path: Path) -> list[object]:
-    """The cached values of the answer position."""
+    """Returns the cached values of the answer position."""
     book = load_workbook(path, data_only=True)
     position, answer_sheet = position_of(task.checker)
     return [
@@ -189,7 +191,7 @@ def test_an_untouched_input_is_never_right(suite: Suite) -> None:
 
 
 def test_nothing_but_the_answer_differs(suite: Suite) -> None:
-    """Golds are inputs with the answer: no other cell has changed (rows that moved apart)."""
+    """Golds are inputs with the answer: apart from moved rows, no other cell has changed."""
     for task in suite.tasks:
         if task.kind == InstructionType.SHEET_LEVEL.value:
             continue
@@ -222,7 +224,7 @@ def test_golds_with_formulas_have_their_values(suite: Suite) -> None:
 
 
 def runs_here(submission: Submission, code: str) -> bool:
-    """Whether this test can check it: no sandbox, no engine, only openpyxl needed."""
+    """Whether this test can check it: without sandbox and engine, with openpyxl alone."""
     assert submission.code is not None
     return (
         code not in NEEDS_LIMITS
@@ -241,7 +243,6 @@ def outcome_of(task: Task, case: TestCase, status: str, output: Path) -> str:
     return "AC" if agree(answer_of(task, case.gold_path), answer_of(task, output)) else "WA"
 
 
-@pytest.mark.slow
 def test_submissions_get_what_they_expect(
     suite: Suite, submissions: list[Submission], tmp_path: Path
 ) -> None:
@@ -318,7 +319,7 @@ def test_it_is_made_the_same_each_time(tmp_path: Path) -> None:
 
 
 def parts_of(path: Path) -> list[tuple[str, tuple[int, ...], int, int, bytes]]:
-    """Names, dates, ways of packing, rights and contents, in their order."""
+    """Returns names, dates, methods, permissions and contents, in their order."""
     with zipfile.ZipFile(path) as package:
         return [
             (each.filename, each.date_time, each.compress_type, each.external_attr,

@@ -1,4 +1,4 @@
-"""The sample of rules: finished workbooks and programs get the verdicts that they were made for."""
+"""The sample of rules: finished workbooks and programs get their intended verdicts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.conftest import REPOSITORY
 
 SAMPLE = REPOSITORY / "dataset" / "sample-rules"
 FOREIGN = ("xlsxwriter", "pandas")
-"""What only the sandbox has; the end-to-end test runs the programs that need it."""
+"""Packages that only the sandbox has; the end-to-end test runs programs that need them."""
 
 RUN = """
 import json, sys

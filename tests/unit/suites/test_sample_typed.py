@@ -1,4 +1,4 @@
-"""The sample of typed answers: every reply gets the verdict that it was made to get."""
+"""The sample of typed answers: every reply gets its intended verdict."""
 
 from __future__ import annotations
 

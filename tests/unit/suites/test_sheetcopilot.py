@@ -27,7 +27,7 @@ ROWS: list[list[Any]] = [
 
 
 def make(root: Path, board: Any = TITLE, rows: list[list[Any]] | None = None) -> Path:
-    """A suite of three tasks, of which the last lacks its workbooks."""
+    """A suite of three tasks, the last of which lacks its workbooks."""
     data = root / "dataset"
     (data / "task_sheets").mkdir(parents=True)
     book = openpyxl.Workbook()

@@ -1,4 +1,4 @@
-"""The published format of SpreadsheetBench 2, on a suite of our own."""
+"""The published format of SpreadsheetBench 2, with a suite made here."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def record(task_id: str, before: str, gold: str | None, **changes: object) -> di
 
 
 def put(root: Path, category: str, records: object, files: Mapping[str, bytes]) -> None:
-    """A category with its files, which are all in one project."""
+    """Makes a category with its files, which are all in one project."""
     for name, data in files.items():
         path = root / category / "spreadsheet" / "p" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def put(root: Path, category: str, records: object, files: Mapping[str, bytes]) 
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    """All four categories; ``02_01`` is in two of them."""
+    """Makes all four categories; ``02_01`` is in two of them."""
     root = tmp_path / "bench"
     formulas = [
         Book({"Sheet1": sheet_data(cell("A1", 1, formula=text), cell("B1", "x"))}).to_bytes()
@@ -174,7 +174,7 @@ def test_every_fault_names_its_field(
 
 
 @pytest.mark.parametrize("text", ["{", "{}", "[" * 200])
-def test_a_definition_that_is_no_list_of_tasks(suite: Path, text: str) -> None:
+def test_a_definition_that_is_not_a_list_of_tasks(suite: Path, text: str) -> None:
     (suite / "Template" / "dataset.json").write_text(text)
     with pytest.raises(SuiteError, match=r"Template/dataset.json"):
         judge.load_suite(suite)
@@ -210,7 +210,7 @@ def test_names_of_files(suite: Path) -> None:
 
 
 def outputs(suite: Path, folder: Path) -> Path:
-    """Outputs of all tasks but ``02_03``: wrong for ``02_02``, no workbook for ``05_01``."""
+    """Makes outputs of all tasks but ``02_03``: wrong for ``02_02``, no workbook for ``05_01``."""
     formulas = suite / "Debugging/spreadsheet/p/input_files/Embedded Number_input.xlsx"
     written = {
         "Debugging/02_01_output.xlsx": RED,

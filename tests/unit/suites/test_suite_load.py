@@ -233,7 +233,7 @@ def test_a_folder_with_several_suites(write_suite: WriteSuite, tmp_path: Path) -
         load_suite(tmp_path)
 
 
-def test_another_json_is_no_suite(tmp_path: Path) -> None:
+def test_another_json_is_not_a_suite(tmp_path: Path) -> None:
     other = tmp_path / "tasks.json"
     other.write_text("[]")
     with pytest.raises(SuiteError, match="is not a suite"):

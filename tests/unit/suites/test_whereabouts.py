@@ -1,4 +1,4 @@
-"""Where a suite is on this machine, by its digest."""
+"""Where a suite is on this machine, found by its digest."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def book(*rows: Row) -> bytes:
 
 
 def excel_book(*rows: Row, values: Mapping[str, CellValue]) -> bytes:
-    """A workbook as Excel saves it: its formulas have values, these ones."""
+    """Makes a workbook as Excel saves it: its formulas have these values."""
     data = with_part(
         table(*rows),
         "docProps/app.xml",
@@ -154,7 +154,7 @@ def examined(
     outputs: Mapping[int, Sequence[Path]] | None = None,
     strength: float | None = None,
 ) -> list[Suspect]:
-    """What one sign finds in a task."""
+    """Returns what one sign finds in a task."""
     findings = findings_of([sign], task, outputs=outputs, strength=strength)
     assert not findings.problems
     return list(findings.suspects)

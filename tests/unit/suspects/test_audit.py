@@ -32,7 +32,7 @@ SAMPLES = Path(__file__).parents[3] / "dataset"
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    """Two tasks of two cases; the second case of task 8 holds its answer already."""
+    """Two tasks of two cases; in the second case of task 8, the input already has the answer."""
     root = tmp_path / "suite"
     records = []
     for name in ("7", "8"):
@@ -177,7 +177,7 @@ def test_an_audit_says_what_no_sign_applies_to() -> None:
 
 
 def chart(**changes: object) -> Task:
-    """A task whose output is judged by rules: its first case alone."""
+    """A task whose output is judged by rules, with its first case alone."""
     task = load_suite(SAMPLES / "sample-rules").tasks[0]
     return replace(task, cases=(replace(task.cases[0], **changes),))  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""What reviewers decided about suspects, and what that sets aside."""
+"""Reviewers' decisions about suspects, and which suspects they set aside."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def statuses(*decisions: Decision) -> dict[str, SuspectStatus]:
         ([("Ann", Finding.FAULT), ("Ann", None)], SuspectStatus.OPEN),
     ],
 )
-def test_where_a_suspect_stands(
+def test_the_position_of_a_suspect(
     findings: list[tuple[str, Finding | None]], status: SuspectStatus
 ) -> None:
     found = statuses(*(said(FAULTY, finding, by) for by, finding in findings))

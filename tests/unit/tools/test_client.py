@@ -1,4 +1,4 @@
-"""The client of MCP servers, with servers that are a script: eras, bounds, and odd messages."""
+"""The client of MCP servers, with scripted servers: protocol versions, limits, odd messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GREETING = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "s"}, "instr
 
 
 class Scripted:
-    """A server that answers each line by a function; seconds pass only while nothing comes."""
+    """A server that answers each line with a function; seconds pass only while nothing arrives."""
 
     def __init__(self, answer: Callable[[Message], list[Any]]) -> None:
         self.answer = answer
@@ -85,7 +85,7 @@ def started(answer: Callable[[Message], list[Any]]) -> tuple[McpClient, Scripted
     return client, server
 
 
-def test_a_server_of_the_handshake_era_is_greeted_and_its_requests_are_bare() -> None:
+def test_a_server_with_the_handshake_protocol_is_greeted_and_its_requests_are_bare() -> None:
     client, server = started(handshake)
     assert client.record["era"] == "handshake"
     assert client.record["protocol"] == "2025-06-18"

@@ -1,4 +1,4 @@
-"""Trajectories in and out: the same turns again, and nothing that a file does not say."""
+"""Trajectories written and read: the same turns again, and nothing that a file does not say."""
 
 from __future__ import annotations
 
@@ -353,7 +353,7 @@ def test_a_traj_of_swe_agent() -> None:
     assert found.opening == (("system", "engineer"), ("user", "the task"))
 
 
-def test_a_file_that_is_no_trajectory_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_trajectory_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     for text in ("[]", "{", '{"steps": 3}', "[" * 100_000):
         path.write_text(text)
@@ -368,7 +368,7 @@ def test_a_file_that_is_no_trajectory_is_named(tmp_path: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What an agent left for one task of two: workbooks of both cases, and a trajectory."""
+    """What an agent left for one of two tasks: workbooks of both cases, and a trajectory."""
     make_suite(tmp_path / "suite", [TaskSpec("101", cases=2), TaskSpec("102", cases=1)])
     left = tmp_path / "left"
     for case in (1, 2):
@@ -444,6 +444,7 @@ def test_trials_of_harbor_keep_what_harbor_counted(tmp_path: Path) -> None:
     assert setting == "tools/some-agent 1.2"
 
 
+@pytest.mark.slow
 def test_a_log_of_inspect_is_named_by_itself(folder: Path) -> None:
     pytest.importorskip("inspect_ai")
     log = folder.parent / "log.json"

@@ -36,7 +36,7 @@ def begin(
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
 ) -> http.client.HTTPConnection:
-    """Sends a request with just these headers, and a Host if none is among them."""
+    """Sends a request with only these headers, and a Host if none is among them."""
     connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=120)
     connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     for name, value in {"Host": f"127.0.0.1:{page.port}", **(headers or {})}.items():
@@ -48,7 +48,7 @@ def begin(
 
 
 def answer_of(connection: http.client.HTTPConnection) -> Answer:
-    """What came back."""
+    """The response."""
     answer = connection.getresponse()
     found = answer.status, answer.msg, answer.read()
     connection.close()
@@ -62,6 +62,6 @@ def ask(
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
 ) -> Answer:
-    """A request with the token in its header, and what came back."""
+    """Sends a request with the token in its header; returns the response."""
     given = {TOKEN_HEADER: page.token, **(headers or {})}
     return answer_of(begin(page, method, path, given, body))

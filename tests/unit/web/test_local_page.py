@@ -1,4 +1,4 @@
-"""The one door of all local pages: who comes in, and how much of it at once."""
+"""All local pages share one entry: who is let in, and how many requests at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WAIT_S = 30
 
 
 class Scripted(LocalPage):
-    """A page whose work waits until it is let go, and notes what became of it."""
+    """A page whose work waits until it is released, and records its end."""
 
     def __init__(self, *, only_reads: bool = True) -> None:
         super().__init__("judge test", "default-src 'none'", only_reads=only_reads)
@@ -134,20 +134,20 @@ def test_requests_of_other_pages_are_refused(
 def test_a_link_to_a_document_may_be_anywhere(
     page: Scripted, mode: str, dest: str, status: int
 ) -> None:
-    """The file that sends the browser on is one; a frame or a picture is not."""
+    """The file that redirects the browser counts as one; a frame or a picture does not."""
     given = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
     assert answer_of(begin(page, "GET", f"/?token={page.token}", given))[0] == status
 
 
 def test_a_stranger_is_sent_away_before_anything_is_read(page: Scripted) -> None:
-    """The body that it announced never comes."""
+    """The announced body never arrives."""
     for headers in ({}, {"X-Judge-Token": "guess"}):
         connection = begin(page, "POST", "/api/slow", {**headers, "Content-Length": "1000"})
         assert answer_of(connection)[0] == 403
     assert page.begun == []
 
 
-def test_nobody_is_told_the_token_but_the_one_who_has_it(page: Scripted) -> None:
+def test_the_token_is_shown_only_to_those_who_have_it(page: Scripted) -> None:
     for path in ("/", "/api/quick", "/nothing", "/?token=guess"):
         status, headers, body = answer_of(begin(page, "GET", path))
         assert status == 403
@@ -162,7 +162,7 @@ def test_nobody_is_told_the_token_but_the_one_who_has_it(page: Scripted) -> None
 @pytest.mark.parametrize(
     "body", [b"[" * 100_000, b'{"a": ' * 500 + b"1" + b"}" * 500, b"9" * 5000, b"\xff", b"nope"]
 )
-def test_what_is_no_object_is_refused(
+def test_what_is_not_an_object_is_refused(
     page: Scripted, body: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert ask(page, "POST", "/api/deep", body=body)[0] == 400

@@ -90,7 +90,7 @@ def _with(changed: Mapping[str, str | bytes | None]) -> Callable[[], bytes]:
 
 
 def _changed(*changes: tuple[str, str, str], add: Mapping[str, str | bytes | None] = {}) -> Any:
-    """Several replacements, all of each text, and further parts, or None for those that go."""
+    """Replaces several texts in parts, everywhere; adds parts, or removes those that are None."""
 
     def build() -> bytes:
         parts = plain_parts()
@@ -121,7 +121,7 @@ def _whole(inner: str, root: str = f'<worksheet xmlns="{MAIN}" xmlns:r="{RELATIO
 
 
 def _a1(cell: str) -> Callable[[], bytes]:
-    """The plain workbook with another cell A1."""
+    """The plain workbook with a different cell A1."""
     return _sheet('<c r="A1" t="s"><v>0</v></c>', cell)
 
 
@@ -163,7 +163,7 @@ def _prefixed_everywhere() -> bytes:
 
 
 def _strict(but: str = "") -> bytes:
-    """As Excel saves a "Strict Open XML Spreadsheet", maybe but for one part."""
+    """As Excel saves a "Strict Open XML Spreadsheet", possibly except for one part."""
     parts = plain_parts()
     for name, data in parts.items():
         if name == but:
@@ -174,7 +174,7 @@ def _strict(but: str = "") -> bytes:
 
 
 def _entries(change: Callable[[list[tuple[str, bytes]]], list[tuple[str, bytes]]]) -> Any:
-    """The plain workbook with its list of archive entries changed."""
+    """The plain workbook with changes to its list of archive entries."""
 
     def build() -> bytes:
         buffer = io.BytesIO()
@@ -218,7 +218,7 @@ _MC_ROOT = (
 
 
 def _alternatives(first: str, second: str) -> str:
-    """One thing for programs that know the foreign namespace, another for all others."""
+    """Alternate content: one version for programs that know the namespace, one for all others."""
     return (
         f'<mc:AlternateContent><mc:Choice Requires="e">{first}</mc:Choice>'
         f"<mc:Fallback>{second}</mc:Fallback></mc:AlternateContent>"
@@ -230,7 +230,7 @@ def _named(rows: str, root: str = _NS_ROOT) -> Any:
 
 
 def _filling(attributes: str) -> Callable[[], bytes]:
-    """A formula of two cells in A1."""
+    """A formula in A1 that refers to two cells."""
     return _rows(
         f'<row r="1"><c r="A1"><f {attributes}>C1:C2*2</f><v>2</v></c><c r="C1"><v>1</v></c></row>'
         '<row r="2"><c r="A2"><v>4</v></c><c r="C2"><v>2</v></c></row>'
@@ -238,7 +238,7 @@ def _filling(attributes: str) -> Callable[[], bytes]:
 
 
 def _shared(*cells: tuple[str, str]) -> Callable[[], bytes]:
-    """Cells A1, A2 ... with attributes and text of shared formulas, and cells that they name."""
+    """Cells A1, A2 ... with attributes and texts of shared formulas, and the named cells."""
     rows = (
         f'<row r="{row}"><c r="A{row}"><f t="shared" {attributes}>{text}</f><v>{row}</v></c>'
         f'<c r="C{row}"><v>{row}</v></c></row>'
@@ -248,7 +248,7 @@ def _shared(*cells: tuple[str, str]) -> Callable[[], bytes]:
 
 
 def _looks(*changes: tuple[str, str]) -> Callable[[], bytes]:
-    """The plain workbook with another style sheet, and B1 in the format of a date."""
+    """The plain workbook with a different style sheet, and B1 with a date format."""
     made: Callable[[], bytes] = _changed(
         *((STYLES, old, new) for old, new in changes), (SHEET, '<c r="B1">', '<c r="B1" s="1">')
     )
@@ -256,7 +256,7 @@ def _looks(*changes: tuple[str, str]) -> Callable[[], bytes]:
 
 
 def _as_another_sheet(kind: str, content: str) -> Callable[[], bytes]:
-    """The first sheet reached as a sheet of another kind."""
+    """The first sheet, referenced as a sheet of another kind."""
     target = '" Target="worksheets/sheet1'
     made: Callable[[], bytes] = _changed(
         (LINKS, f"{RELATIONS}/worksheet{target}", f"{kind}{target}"),
@@ -266,7 +266,7 @@ def _as_another_sheet(kind: str, content: str) -> Callable[[], bytes]:
 
 
 def _broken_strings(behind: str) -> Callable[[], bytes]:
-    """The plain strings, and something behind them."""
+    """The plain strings, with something after them."""
     strings = "<si><t>north</t></si><si><t>south</t></si>"
     return _with({STRINGS: f'{DECLARATION}<sst xmlns="{MAIN}">{strings}{behind}'})
 
@@ -286,7 +286,7 @@ _IGNORING = f'<styleSheet xmlns:mc="{MC}" xmlns:e="{FOREIGN}" mc:Ignorable="e" '
 
 
 def _moved(part: str, name: str) -> Callable[[], bytes]:
-    """The plain workbook with a date and a part of another name, to which everything points."""
+    """The plain workbook with a date and a renamed part, to which everything refers."""
 
     def build() -> bytes:
         parts = plain_parts()
@@ -308,7 +308,7 @@ def _moved(part: str, name: str) -> Callable[[], bytes]:
 
 
 def _orphan_styles(styles: str, of_b1: str = "") -> Any:
-    """A style sheet to which nothing points; PyExcelerate writes one without formats."""
+    """A style sheet to which nothing refers; PyExcelerate writes one without formats."""
     return _changed(
         (LINKS, _link("rIdY", f"{RELATIONS}/styles", "styles.xml"), ""),
         (SHEET, '<c r="B1">', f'<c r="B1"{of_b1}>'),
@@ -317,7 +317,7 @@ def _orphan_styles(styles: str, of_b1: str = "") -> Any:
 
 
 def _patched(flags: int = 0, version: int = 20, extra: bytes = b"") -> Callable[[], bytes]:
-    """The plain workbook with other fields of its first sheet's entry, in both headers."""
+    """The plain workbook with other fields in its first sheet's entry, in both headers."""
 
     def build() -> bytes:
         buffer = io.BytesIO()
@@ -339,7 +339,7 @@ def _patched(flags: int = 0, version: int = 20, extra: bytes = b"") -> Callable[
 
 
 def _one_name_in_two_encodings() -> bytes:
-    """Two entries of the same bytes as a name, one of them marked as UTF-8."""
+    """Two entries with the same bytes as name, one of which is marked as UTF-8."""
     target, stand_in = "worksheets/\u1042x.xls", "worksheets/yyyyyxls"
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -352,7 +352,7 @@ def _one_name_in_two_encodings() -> bytes:
 
 
 def _defined(attributes: str) -> Callable[[], bytes]:
-    """The plain workbook with a name for one of its cells."""
+    """The plain workbook with a defined name for one of its cells."""
     return _in(
         WORKBOOK,
         "</sheets>",
@@ -1284,7 +1284,7 @@ AS_LIBREOFFICE = {
     ),
     "types: the strings in other letters": "names of parts have no case",
 }
-"""Forms that are read as LibreOffice reads them, where openpyxl differs, and why."""
+"""Forms that are read as LibreOffice reads them although openpyxl differs, and why."""
 
 AS_OPENPYXL = {
     "formula: begins with an equals sign": "the formula as written; engines compute it",
@@ -1302,7 +1302,7 @@ AS_OPENPYXL = {
         "a number as in the published suites; the file does not say what the format is",
     ),
 }
-"""The same the other way round."""
+"""Forms that are read as openpyxl reads them although LibreOffice differs, and why."""
 
 AS_EXCEL = {
     "value: escaped character of type str": (
@@ -1311,10 +1311,10 @@ AS_EXCEL = {
         "Excel writes CHAR(13) as _x000D_ there; LibreOffice and openpyxl do not read it so",
     ),
 }
-"""Forms that only Excel reads so: a cell of the first sheet, what it holds, and why."""
+"""Forms that only Excel reads in this way: a cell of the first sheet, its value, and why."""
 
 WITHOUT_THE_SHEET = dict.fromkeys(
     ("sheets: a dialog sheet", "sheets: a macro sheet", "sheets: an international macro sheet"),
     "there are no cells to compare on it; LibreOffice shows a blank one",
 )
-"""Forms that are read as LibreOffice reads them, but for the first sheet, and why."""
+"""Forms that are read as LibreOffice reads them, except for the first sheet, and why."""

@@ -1,4 +1,4 @@
-"""Archives that two programs could read differently are refused; what programs write is not."""
+"""Archives that two programs could read differently are refused; those of programs are not."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def twice() -> bytes:
 
 
 def patched(find: bytes, offset: int, form: str, *values: int) -> bytes:
-    """The good workbook with fields of a record changed: of the sheet's, or of the end record."""
+    """The good workbook with changed fields in a record: the sheet's, or the end record."""
     data = bytearray(GOOD)
     place = -1
     while (place := GOOD.index(find, place + 1)) >= 0:
@@ -50,12 +50,12 @@ def patched(find: bytes, offset: int, form: str, *values: int) -> bytes:
 
 
 def renamed_in_header() -> bytes:
-    """The header calls the part by another name than the directory does."""
+    """The header gives the part a different name than the directory does."""
     return GOOD.replace(SHEET.encode(), SHEET.replace("1", "2").encode(), 1)
 
 
 def in_front() -> bytes:
-    """Another whole workbook in front: offsets are right from the start, and from its end."""
+    """Another whole workbook in front: offsets are right from the start, and from the end."""
     return OTHER + GOOD
 
 
@@ -87,7 +87,7 @@ def hidden_header() -> bytes:
 
 
 def two_ends() -> bytes:
-    """The comment of the first end record holds a directory and another end record."""
+    """The comment of the first end record contains a directory and another end record."""
     end = GOOD.rindex(END)
     inner = GOOD[struct.unpack_from("<I", GOOD, end + 16)[0] : end]
     body = GOOD[:end] + GOOD[end : end + 20]
@@ -104,7 +104,7 @@ def more_than_counted() -> bytes:
 
 
 def wide_end(*, entries: int | None = None, place: int | None = None) -> bytes:
-    """The good workbook with a 64-bit end record beside its plain one."""
+    """The good workbook with a 64-bit end record in addition to its plain one."""
     end = GOOD.rindex(END)
     count, size, offset = struct.unpack_from("<H2I", GOOD, end + 10)
     number = count if entries is None else entries
@@ -114,7 +114,7 @@ def wide_end(*, entries: int | None = None, place: int | None = None) -> bytes:
 
 
 def other_name() -> bytes:
-    """An extra field gives the sheet another name, which some programs take."""
+    """An extra field gives the sheet another name, which some programs use."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in parts_of(GOOD).items():
@@ -126,7 +126,7 @@ def other_name() -> bytes:
 
 
 def latin_name() -> bytes:
-    """A part whose name is not ASCII, and nothing says in which encoding."""
+    """A part with a non-ASCII name whose encoding is not stated."""
     data = with_parts({"xl/worksheets/sheetX.xml": b"<x/>"})
     return data.replace(b"sheetX.xml", b"sheet\xe9.xml")
 
@@ -218,7 +218,7 @@ def test_an_archive_that_can_be_read_in_two_ways_is_refused(kind: str) -> None:
 
 
 class _Stream(io.RawIOBase):
-    """A target that cannot be sought in, so that sizes follow the entries."""
+    """A target without seeking, so that sizes follow the entries."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -269,6 +269,6 @@ def test_what_programs_write_is_read(make: Callable[[], bytes]) -> None:
     assert workbook.cells(CellRange(sheet, 1, 1, 1, 1))[1, 1].value == 1
 
 
-def test_an_embedded_workbook_that_is_stored_is_no_second_end_record() -> None:
+def test_an_embedded_workbook_that_is_stored_is_not_a_second_end_record() -> None:
     parts = parts_of(GOOD) | {"xl/embeddings/book.xlsx": OTHER}
     assert open_workbook(zipped(parts, zipfile.ZIP_STORED)).sheet_names

@@ -1,4 +1,4 @@
-"""Conditional formats that do not read alike are compared by what they show in each cell.
+"""Conditional formats that are written differently are compared by what they show in each cell.
 
 The truth of a condition comes from a table here; that the engines give the same is tested with them
 (`tests/unit/recalc/test_conditions.py`).
@@ -127,7 +127,7 @@ def test_nothing_is_asked_where_rules_read_alike_or_no_style_counts() -> None:
     assert not asked(gold, other, "fill").is_empty
 
 
-def test_official_knows_no_styles_and_asks_nothing() -> None:
+def test_official_ignores_styles_and_conditions() -> None:
     gold, other = book(("A1:B3", when("$A1>1"))), book(("A1:B3", when("$A1>=2")))
     plan, first, second = opened(gold, other, "A1:B3", {})
     profile = get_profile("official")
@@ -149,7 +149,7 @@ def test_only_cells_in_which_rules_do_not_read_alike_are_asked() -> None:
     assert list(questions.output.conditions) == [("S", "$A3>=2")]
 
 
-def test_where_a_formula_stands_is_written_into_it() -> None:
+def test_the_position_of_a_formula_is_written_into_it() -> None:
     gold = book(("A1:B3", when('AND(MOD(ROW(),2)=0,COLUMN( )=1,"ROW()"<>"")')))
     questions = asked(gold, book(("A1:B3", when("$A1>1"))), "fill")
     expected = 'AND(MOD(ROW(B2),2)=0,COLUMN(B2)=1,"ROW()"<>"")'
@@ -202,7 +202,7 @@ def test_another_rule_that_paints_the_same_cells_is_the_same() -> None:
     assert not compare(gold, output, None).equal
 
 
-def test_a_cell_that_is_painted_otherwise_is_told_with_both_looks() -> None:
+def test_a_cell_that_looks_different_is_reported_with_both_looks() -> None:
     gold, output = book(("A1:B3", when("$A1>1"))), book(("A1:B3", when("$A1>2", BLUE)))
     comparison = compare(gold, output, truths("$A2>1", "$A3>1", "$A3>2"))
     assert cells(comparison) == ["A2", "B2", "A3", "B3"]
@@ -277,7 +277,7 @@ def test_what_nobody_can_say_stays_with_the_text_and_a_note() -> None:
     assert compare(ordered, swapped, lambda _: None).equal
 
 
-def test_no_rule_at_all_is_no_match_for_rules_that_hold_nowhere() -> None:
+def test_having_no_rules_does_not_match_rules_that_hold_nowhere() -> None:
     gold, bare = book(("A1:B3", when("$A1>9"))), book()
     assert asked(gold, bare, "fill").is_empty
     assert not compare(gold, bare, truths()).equal
@@ -285,7 +285,7 @@ def test_no_rule_at_all_is_no_match_for_rules_that_hold_nowhere() -> None:
     assert compare(gold, book(("A1:B3", when("$A1>=10"))), truths()).equal
 
 
-def test_a_cell_that_is_painted_is_no_match_for_one_that_a_rule_paints() -> None:
+def test_a_filled_cell_does_not_match_one_that_a_rule_fills() -> None:
     painted = openpyxl.load_workbook(io.BytesIO(book(("A1:B3", when("$A1=9")))))
     painted.worksheets[0]["A2"].fill = PatternFill("solid", fgColor="FF0000")
     target = io.BytesIO()
@@ -453,7 +453,7 @@ def test_a_rule_for_each_cell_costs_what_the_cells_cost() -> None:
     assert compare(one, each, None, at="A1:A500").equal
 
 
-def test_a_condition_longer_than_excel_takes_is_compared_as_it_stands() -> None:
+def test_a_condition_longer_than_excel_takes_is_compared_as_text() -> None:
     long = "+".join(["$A1"] * 5000)
     gold, output = book(("A1:B3", when(long))), book(("A1:B3", when(long + "+0")))
     assert compare(gold, book(("A1:B3", when(long))), truths()).equal

@@ -1,4 +1,4 @@
-"""Dates, number formats and shared formulas against openpyxl, whose rules they are."""
+"""Dates, number formats and shared formulas, compared with openpyxl, whose rules they follow."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_keys_sort_in_reading_order(first: tuple[int, int], data: st.DataObject)
 
 
 @pytest.mark.parametrize("text", ["", "A", "1", "A0", "A1:", "B2:A1", "A1:B2:C3", "Å1", "AAAA1"])
-def test_what_is_no_range(text: str) -> None:
+def test_what_is_not_a_range(text: str) -> None:
     assert parse_window(text) is None
 
 

@@ -1,4 +1,4 @@
-"""Which formulas a cell rests on."""
+"""Which formulas a cell depends on."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_sheet_names_are_found_in_any_case() -> None:
     assert of("One", 3, 3, "=Three!B7").functions == frozenset()
 
 
-def test_a_formula_that_reaches_anywhere_rests_on_everything() -> None:
+def test_a_formula_that_may_read_any_cell_depends_on_everything() -> None:
     anywhere = {**SHEETS, "One": {**SHEETS["One"], (3, 3): "=INDIRECT(A9)"}}
     cell = Cell(3, 3, None, formula="=INDIRECT(A9)")
     said = dependencies([("One", cell)], index(anywhere))
@@ -139,7 +139,7 @@ def test_steps_grow_with_the_formulas_and_not_with_what_they_name() -> None:
     assert spent[1] < 2.2 * spent[0]
 
 
-def test_what_takes_too_much_work_rests_on_everything() -> None:
+def test_after_too_much_work_a_formula_depends_on_everything() -> None:
     cells = [Cell(row, 1, None, formula=f"=A{row + 1}") for row in range(1, 100)]
     cells.append(Cell(500, 5, None, formula="=TODAY()"))
     index = FormulaIndex(["S"], lambda _: cells, work=2_000)

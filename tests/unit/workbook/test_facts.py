@@ -1,4 +1,4 @@
-"""Facts of a package, on workbooks made for them and on hostile ones."""
+"""Facts about packages, with workbooks made for them and with hostile ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def related(*links: tuple[str, str, str]) -> str:
 
 
 def package(sheet: str = "", parts: dict[str, str] | None = None, workbook: str = "") -> bytes:
-    """A workbook with one sheet; ``parts`` are added, or replace what it has."""
+    """A workbook with one sheet; ``parts`` are added, or replace its own."""
     kinds = {"xl/workbook.xml": "workbook", "xl/worksheets/sheet1.xml": "worksheet"}
     kinds |= {
         f"xl/{kind}.xml": kind

@@ -1,4 +1,4 @@
-"""A workbook is read as LibreOffice and openpyxl read it, or it is unreadable."""
+"""A workbook is read as LibreOffice and openpyxl read it, or it counts as unreadable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions: each irregularity of the published suites, and no crash on any text."""
+"""Positions: each irregularity of the published suites; no text causes a crash."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_irregular_positions_are_read_as_they_were_meant(
         *("XFE1", "A1048577", "Sheet1!Q!", "A1;;B2x", ":", "A1:", ":B2", "\u0661", "A1" * 60_000),
     ],
 )
-def test_what_is_no_position_is_named(written: str) -> None:
+def test_what_is_not_a_position_is_named(written: str) -> None:
     with pytest.raises(PositionError, match="answer position"):
         parse_position(written)
 

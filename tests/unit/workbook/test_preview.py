@@ -110,7 +110,7 @@ def test_nothing_behind_the_last_row_is_parsed(tmp_path: Path) -> None:
 
 
 def test_a_table_of_strings_is_read_to_its_end(tmp_path: Path) -> None:
-    """What is broken behind the last string that is shown makes the workbook unreadable as well."""
+    """A fault after the last string that is shown makes the workbook unreadable as well."""
     strings = f'<sst xmlns="{MAIN}"><si><t>first</t></si>' + "<si><t>x</t></si>" * 9 + "<broken"
     rows = '<row r="1"><c r="A1" t="s"><v>0</v></c></row>'
     path = write_package(tmp_path / "w.xlsx", {"S": sheet(rows)}, sharedStrings=strings)
@@ -155,7 +155,7 @@ def test_days_counted_from_1904(tmp_path: Path) -> None:
     "content",
     [b"", b"not a zip", b"PK\x03\x04 broken"],
 )
-def test_what_is_no_workbook(tmp_path: Path, content: bytes) -> None:
+def test_what_is_not_a_workbook(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "w.xlsx"
     path.write_bytes(content)
     with pytest.raises(WorkbookError, match=r"w\.xlsx"):

@@ -1,4 +1,4 @@
-"""Our reader on workbooks made part by part: what each kind of cell is read as."""
+"""Our reader on workbooks made part by part: how each kind of cell is read."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_a_shared_formula_without_its_first_cell_is_an_error() -> None:
 
 
 def shared(reference: str, index: int | str, text: str = "", reach: str = "") -> str:
-    """A cell of a shared formula; its master where it has a text."""
+    """A cell with a shared formula; the master cell if it has a text."""
     reached = f' ref="{reach}"' if reach else ""
     return f'<c r="{reference}"><f t="shared"{reached} si="{index}">{text}</f><v>1</v></c>'
 
@@ -256,7 +256,7 @@ def test_shared_formulas_are_the_same_whatever_was_read_before(
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any]) -> list[str]:
-    """The parts of the worksheets that a function is asked for from here on."""
+    """Returns the worksheets' parts that are requested from now on."""
     parts: list[str] = []
 
     def counting(package: Package, part: str, *arguments: Any, **named: Any) -> Any:
@@ -712,8 +712,8 @@ def test_malformed_rows_within_the_range_are_an_error(where: str) -> None:
         open_workbook(data).cells(CellRange("S", 1, 1, 9, 1))
 
 
-def test_what_was_damaged_is_an_error_wherever_it_lies() -> None:
-    """A checksum speaks for the whole part, and is known once the part was read."""
+def test_damage_is_an_error_wherever_it_is() -> None:
+    """A checksum covers the whole part, and is known only when the part has been read."""
     rows = '<row r="1"><c r="A1"><v>7</v></c></row><row r="900"><c r="A900"><v>1</v></c></row>'
     data = Book({"S": f"<sheetData>{rows}</sheetData>"}).to_bytes(zipfile.ZIP_STORED)
     assert open_workbook(data).cells(CellRange("S", 1, 1, 1, 1))
@@ -747,7 +747,7 @@ def _first_cell(data: bytes) -> object:
 
 
 def test_a_sheet_with_an_id_in_both_namespaces_is_unreadable() -> None:
-    """Other programs follow the id of the own namespace of the workbook, in any order."""
+    """Other programs use the id in the workbook's own namespace, in any order."""
     strict = "http://purl.oclc.org/ooxml/officeDocument/relationships"
     book = "xl/workbook.xml"
     assert _first_cell(_changed({})) == "right"
@@ -783,7 +783,7 @@ ESCAPES = {
     "_x42_ _X0042_ _x00G2_ _x0042": "_x42_ _X0042_ _x00G2_ _x0042",
     "bell_x0007_ half_xD83D_": "bell_x0007_ half_xD83D_",
 }
-"""What a file holds -> the string that is read (ECMA-376 part 1, 22.9.2.19)."""
+"""Text in a file -> the string that is read (ECMA-376 part 1, 22.9.2.19)."""
 
 
 @pytest.mark.parametrize("comment", ["", "<!-- x -->"], ids=["plain", "parsed"])

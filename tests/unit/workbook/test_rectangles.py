@@ -1,4 +1,4 @@
-"""Rectangles of cells: which cells they hold, cover and share."""
+"""Rectangles of cells: which cells they contain, cover and share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading rows as text, alike or not, gives what parsing them gives."""
+"""Reading rows as text, similar or not, gives the same as parsing them."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ CELLS += (
     lambda _: '<c r="B2"><v>stands twice</v></c>'.replace("stands twice", "77"),
     lambda _: '<c r="C2" t="s"><v>0</v></c>',
 )
-"""Those from :data:`GOOD` on make a sheet unreadable, if they are wanted or out of order."""
+"""Those from :data:`GOOD` on make a sheet unreadable, if they are requested or out of order."""
 
 SHAPES = st.lists(st.sampled_from(range(GOOD)), min_size=1, max_size=5)
 STRAY_SHAPES = st.lists(st.sampled_from(range(len(CELLS))), min_size=1, max_size=5)
 
 
 def rows_of(shapes: list[list[int]], order: list[int]) -> str:
-    """Rows, each in one of some shapes; the columns begin with B."""
+    """Rows, each with one of some shapes; the columns begin with B."""
     written = []
     for number, which in enumerate(order, 1):
         shape = shapes[which % len(shapes)]
@@ -85,7 +85,7 @@ def rows_of(shapes: list[list[int]], order: list[int]) -> str:
 def read_both_ways(
     xml: str, windows: list[Window], *, blanks: bool
 ) -> tuple[SheetCells | str, SheetCells | str]:
-    """The cells of a sheet as the scanner reads them and as the parser does, or ``unreadable``."""
+    """Returns the cells of a sheet as the scanner reads them and as the parser does."""
     data = Book({"S": f"<sheetData>{xml}</sheetData>"}, shared=["zero", "one"]).to_bytes()
     formats: NumberFormats = read_number_formats(Package(data), "xl/styles.xml")
 
@@ -192,8 +192,8 @@ def test_two_cells_of_one_address_are_an_error() -> None:
     assert as_text == parsed == "unreadable"
 
 
-def test_a_cell_is_not_made_of_what_stands_around_a_row_that_was_taken() -> None:
-    """Taking a run of cells out of a text joins what stood around it."""
+def test_text_around_a_removed_row_does_not_form_a_cell() -> None:
+    """Removing a run of cells from a text joins what was around it."""
     alike = "".join(f'<row r="{n}"><c r="B{n}"><v>{n}</v></c></row>' for n in range(1, 4000))
     noise = '<row r="4000"><c r="A4000" s="1"/>c r="B4001"/&gt;<c r="B4000"><v>1</v></c></row>'
     as_text, parsed = read_both_ways(alike + noise, [Window(1, 1, 5000, 9)], blanks=True)

@@ -221,7 +221,7 @@ def test_a_conditional_format_counts_as_the_looks_that_it_sets() -> None:
     assert not compare(conditional(rule("$A1&gt;1", style=1)), book(0), "font_color").equal
 
 
-def test_conditions_are_read_from_where_the_cell_stands() -> None:
+def test_conditions_are_read_at_the_position_of_the_cell() -> None:
     gold = conditional(rule("$A1&gt;$C$1", "A1:B3"))
     split = conditional(rule("$A1 &gt; $C$1", "A1:B1"), rule("$a2&gt;$c$1", "A2:B3", priority=2))
     assert compare(gold, split, "fill").equal

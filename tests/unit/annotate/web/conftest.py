@@ -24,7 +24,7 @@ MakeDesk = Callable[..., AnnotationSession]
 
 
 def gold(*numbers: object) -> RunResult:
-    """What a right solution writes."""
+    """The workbook that a right solution writes."""
     data = doubling_case(*numbers)[1]
     return RunResult(RunStatus.OK, OutputStatus.COLLECTED, exit_code=0, output=data)
 
@@ -35,7 +35,7 @@ def program(name: str) -> Submission:
 
 @pytest.fixture
 def make_session(suite: Path) -> MakeDesk:
-    """Opens a session; ``results`` are what the sandbox says, run by run."""
+    """Opens a session; ``results`` are the sandbox's results, run by run."""
 
     def make(
         author: str = "Ann",
@@ -56,7 +56,7 @@ def make_session(suite: Path) -> MakeDesk:
 
 @pytest.fixture
 def page(make_session: MakeDesk) -> Iterator[Page]:
-    """The page of a session, being served."""
+    """The served page of a session."""
     shown = Page(make_session(), "suite", "Ann")
     listener = listen(shown)
     server = server_of(shown)

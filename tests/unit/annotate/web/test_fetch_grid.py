@@ -1,4 +1,4 @@
-"""The script that fetches the page's grid: what is not what it should be never gets in place."""
+"""The script that fetches the page's grid: files that are not as expected are not installed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def archive(files: dict[str, bytes]) -> bytes:
 
 
 def pack(folder: Path, script: ModuleType, monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    """Makes the script want one package, and puts an archive where it looks for it."""
+    """Makes the script fetch one package, and puts an archive where it searches."""
     (folder / "grid-1.0.tgz").write_bytes(data)
     integrity = base64.b64encode(hashlib.sha512(data).digest()).decode()
     monkeypatch.setattr(script, "PACKAGES", (("grid", "1.0", integrity, {"dist/a.js": "b.js"}),))

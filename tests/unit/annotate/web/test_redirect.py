@@ -1,4 +1,4 @@
-"""How the browser learns the page's address: past everybody else on the machine."""
+"""How the browser gets the page's address without anyone else on the machine learning it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_only_its_owner_can_read_the_file() -> None:
 
 
 class Browser:
-    """Notes what it is started with, follows it as a browser would, and presses Ctrl-C."""
+    """Records how it is started, follows the address as a browser would, and presses Ctrl-C."""
 
     def __init__(self) -> None:
         self.started_with: list[str] = []

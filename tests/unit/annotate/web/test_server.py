@@ -1,4 +1,4 @@
-"""Who may talk to the page's server, and what it gives away."""
+"""Who may send requests to the page's server, and what it reveals."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_so_does_everything_that_reads_or_changes(page: Page, token: str) -> Non
     "host", ["evil.test", "evil.test:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.test"]
 )
 def test_a_name_of_somebody_else_for_this_machine_is_refused(page: Page, host: str) -> None:
-    """A website that makes its own name point to 127.0.0.1 gets nothing, token or not."""
+    """A website whose name is made to point to 127.0.0.1 gets nothing, with or without a token."""
     host = host.format(port=page.port)
     for path in (f"/?token={page.token}", "/api/state", "/static/app.js"):
         assert ask(page, "GET", path, host=host)[0] == 421
@@ -142,7 +142,7 @@ def test_what_cannot_be_done_is_explained(
     assert json_of(answer)["error"]
 
 
-def test_a_port_that_is_taken_is_told(page: Page) -> None:
+def test_a_port_that_is_taken_is_reported(page: Page) -> None:
     with pytest.raises(UsageError, match="cannot listen on port"):
         listen(page, page.port).close()
 

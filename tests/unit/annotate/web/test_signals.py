@@ -1,4 +1,4 @@
-"""A signal ends the annotator's page while it works; drafts are kept, and nothing else is left."""
+"""A signal ends the annotator's page while it works; drafts are kept, and nothing else remains."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import pytest
 
 from judge.web.local_page import TOKEN_HEADER
 from tests.unit.annotate.conftest import suite
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["suite"]
 
@@ -50,7 +52,7 @@ def _request(
 def test_a_signal_during_work(
     suite: Path, number: signal.Signals, code: int, is_changed: bool
 ) -> None:
-    """Ctrl-C is how a page is left, so it is no failure; the others end the process."""
+    """Ctrl-C is the usual way to end a page and not a failure; other signals end the process."""
     before = {path: path.read_bytes() for path in suite.rglob("*") if path.is_file()}
     command = ["annotate", "page", str(suite), "7", "--author", "Ann", "--no-browser"]
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Boards: each property turns the verdict where a board asks for it, and nowhere else."""
+"""Boards: changing a property changes the verdict if, and only if, the board checks it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVERYTHING = [
 
 
 def board(*asked: tuple[int, str]) -> dict[str, Any]:
-    """A board as the published files write it."""
+    """Returns a board as the published files write it."""
     sheets: dict[str, dict[str, dict[str, bool]]] = {}
     for number in ("1", "2"):
         sheets[number] = {
@@ -240,7 +240,7 @@ def test_what_the_published_code_raises_is_on_record() -> None:
     assert found.record["published_error"].startswith("AttributeError")
 
 
-def test_what_is_no_workbook_is_refused() -> None:
+def test_what_is_not_a_workbook_is_refused() -> None:
     with pytest.raises(AnswerFaultError):
         find(b"PK", board((1, "cells.values")))
     with pytest.raises(GoldFaultError):

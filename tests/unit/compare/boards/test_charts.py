@@ -1,4 +1,4 @@
-"""Types of charts as Excel names them, and their axes and titles."""
+"""Chart types by Excel's names, and charts' axes and titles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers made to cost time: a verdict each, within the limits of the reader."""
+"""Answers made to cost time: each gets a verdict within the limits of the reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a board asks, as sentences."""
+"""The checks of a board as sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workbooks that nobody should have to read: each kind a function that makes its bytes."""
+"""Workbooks that are hard to read: for each kind, a function that makes the bytes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def raw_archive(entries: list[tuple[str, bytes, int, int, int]]) -> bytes:
 
 
 def _checksum(body: bytes, method: int, size: int) -> int:
-    """The right checksum of an entry; any where there is none, or none that is cheaply had."""
+    """Returns the right checksum of an entry, or any number if it is not cheaply available."""
     if method != zipfile.ZIP_DEFLATED or size > 4 * MEGABYTE:
         return zlib.crc32(body)
     try:
@@ -72,13 +72,13 @@ def _checksum(body: bytes, method: int, size: int) -> int:
 
 
 def packed(data: bytes) -> bytes:
-    """Raw deflate."""
+    """Returns raw deflate data."""
     deflater = zlib.compressobj(9, zlib.DEFLATED, -15)
     return deflater.compress(data) + deflater.flush()
 
 
 def packed_long(head: bytes, filler: bytes, megabytes: int) -> bytes:
-    """Raw deflate of a head and many megabytes of filler, without ever holding those."""
+    """Returns raw deflate data of a head and many megabytes of filler, without holding those."""
     deflater = zlib.compressobj(9, zlib.DEFLATED, -15)
     start = deflater.compress(head) + deflater.flush(zlib.Z_FULL_FLUSH)
     block = filler * (MEGABYTE // len(filler))
@@ -112,7 +112,7 @@ def _bomb_that_lies() -> bytes:
 
 
 def _overlapping_entries() -> bytes:
-    """Some kilobytes whose 10,000 entries share one body: together they inflate to 4 GB."""
+    """Makes a few kilobytes whose 10,000 entries share one body and together inflate to 4 GB."""
     base = zipfile_parts(_good().to_bytes())
     shared = packed_long(b"", b"\0", 1)
     archive = raw_archive([*base, ("shared", shared, 8, 0, MEGABYTE)])
@@ -127,7 +127,7 @@ def _overlapping_entries() -> bytes:
 
 
 def zipfile_parts(data: bytes) -> list[tuple[str, bytes, int, int, int]]:
-    """The entries of an archive, ready to be written again."""
+    """Returns the entries of an archive, ready to be written again."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return [
             (info.filename, packed(archive.read(info)), 8, 0, info.file_size)
@@ -152,7 +152,7 @@ def _duplicates() -> bytes:
 
 
 def _wrong_checksum() -> bytes:
-    """A workbook of which one byte of a stored sheet was changed afterwards."""
+    """Makes a workbook in which one byte of a stored sheet was changed afterwards."""
     return _good().to_bytes(zipfile.ZIP_STORED).replace(b"<v>1</v>", b"<v>7</v>")
 
 

@@ -1,4 +1,4 @@
-"""Workbooks made part by part, so that a test can put anything at all into a file."""
+"""Workbooks made part by part, so that a test can put anything into a file."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Book:
     parts: Mapping[str, str | bytes] = field(default_factory=dict)
 
     def all_parts(self) -> dict[str, bytes]:
-        """Every part by name."""
+        """All parts by name."""
         listed, links, types = [], [], []
         made: dict[str, str | bytes] = {}
         for number, (name, xml) in enumerate(self.sheets.items(), 1):
@@ -99,12 +99,12 @@ class Book:
         }
 
     def to_bytes(self, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
-        """The file."""
+        """The workbook as a file."""
         return zipped(self.all_parts(), compression)
 
 
 def zipped(parts: Mapping[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """An archive of parts, the same bytes for the same parts."""
+    """Makes an archive of parts; equal parts give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as archive:
         for name, data in parts.items():
@@ -145,7 +145,7 @@ BROKEN_LOOKS = f'<styleSheet xmlns="{MAIN}"><fonts>'
 
 
 def in_namespaces(xml: str) -> str:
-    """Hand-written XML of drawings, charts, pivot tables …, in the namespaces it belongs to."""
+    """Adds the namespaces to hand-written XML of drawings, charts, pivot tables and so on."""
     xml = _OPENING.sub(lambda found: f'{found[0]} xmlns="{_NAMESPACES[found[1]]}"', xml)
     if "<chartSpace" in xml:
         xml = _TEXT_AND_LINES.sub(rf'\g<0> xmlns="{_DRAWN}/main"', xml)
@@ -156,7 +156,7 @@ def in_namespaces(xml: str) -> str:
 
 
 def around(parts: Mapping[str, str]) -> dict[str, str]:
-    """What a package has around hand-written parts: where its main part is, what its parts are.
+    """Makes the parts around hand-written ones: they name the main part and the kinds of parts.
 
     Args:
         parts: name of each part that decides which cells there are -> its kind, such as ``styles``.
@@ -186,7 +186,7 @@ def _link(identifier: str, kind: str, target: str) -> str:
 
 
 def relations(*links: tuple[str, str, str]) -> str:
-    """A part of relationships, from (id, kind, target) or with an external target."""
+    """Makes a relationships part from (id, kind, target), or with an external target."""
     return _relations(
         [
             _link(identifier, kind, target).replace(
@@ -208,12 +208,12 @@ def _override(part: str, kind: str) -> str:
 
 
 def worksheet(inner: str) -> str:
-    """A worksheet's part."""
+    """Makes a worksheet's part."""
     return f'{DECLARATION}<worksheet xmlns="{MAIN}" xmlns:r="{RELATIONS}">{inner}</worksheet>'
 
 
 def shared_strings(strings: Sequence[str]) -> str:
-    """The part of the shared strings."""
+    """Makes the part with the shared strings."""
     items = "".join(
         f"<si>{text if text.startswith('<') else f'<t>{escape(text)}</t>'}</si>" for text in strings
     )
@@ -228,7 +228,7 @@ def cell(
     style: int = 0,
     kind: str | None = None,
 ) -> str:
-    """A ``<c>`` element; text becomes an inline string, or ``str`` beside a formula."""
+    """Makes a ``<c>`` element; text becomes an inline string, or ``str`` next to a formula."""
     attributes = f' r="{reference}"' + (f' s="{style}"' if style else "")
     inner = "" if formula is None else f"<f>{escape(formula)}</f>"
     if isinstance(value, bool):
@@ -246,7 +246,7 @@ def cell(
 
 
 def sheet_data(*cells: str) -> str:
-    """``<sheetData>`` of ``<c>`` elements, put into rows by their references."""
+    """Makes ``<sheetData>`` from ``<c>`` elements, which are put into rows by their addresses."""
     rows: dict[int, list[str]] = {}
     for xml in cells:
         match = re.search(r'r="[A-Za-z$]+(\d+)"', xml)
@@ -257,6 +257,6 @@ def sheet_data(*cells: str) -> str:
 
 
 def simple(values: Mapping[str, object], *, sheet: str = "Sheet1") -> bytes:
-    """A workbook of one sheet with some constants."""
+    """Makes a workbook with one sheet that has some constants."""
     cells = [cell(reference, value) for reference, value in values.items()]
     return Book({sheet: sheet_data(*cells)}).to_bytes()

@@ -1,4 +1,4 @@
-"""Two workbooks held against each other: what is found, how it is classed and counted."""
+"""Two workbooks are compared: which differences there are, and how they are classified."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_dates_and_their_serial_numbers_agree() -> None:
 
 
 def stored(number: str, style: int, *, date_1904: bool = False) -> bytes:
-    """A workbook with a number under a cell format: 0 General, 1 a date, 2 h:mm, 3 [h]:mm:ss."""
+    """Makes a workbook with a number and a cell format: 0 General, 1 date, 2 h:mm, 3 [h]:mm:ss."""
     workbook = '<workbookPr date1904="1"/>' if date_1904 else ""
     inner = sheet_data(f'<c r="A1" s="{style}"><v>{number}</v></c>')
     return Book({"Sheet1": inner}, workbook=workbook).to_bytes()
@@ -200,7 +200,7 @@ def test_computed_values_may_stand_where_no_cell_is_stored() -> None:
     assert checked(gold, simple({"A1": 3}), output_computed={spilled: 5}).equal
 
 
-def test_what_no_engine_could_compute_is_told_with_its_reason() -> None:
+def test_what_no_engine_could_compute_is_reported_with_its_reason() -> None:
     cached = Book({"Sheet1": sheet_data(cell("A1", 3, formula="F()"), cell("A2", 5))}).to_bytes()
     comparison = checked(simple({"A1": 3, "A2": 5}), cached, refused={THREE: "unknown function"})
     assert comparison.difference_counts == {Kind.NOT_CALCULATED: 1}
@@ -321,7 +321,7 @@ def test_untouched_cells() -> None:
 
 
 def test_a_shared_formula_elsewhere_is_untouched_after_the_range_was_read() -> None:
-    """Whoever grades asks for the formulas of the range before the rest of the sheet is read."""
+    """The grader reads the formulas of the range before the rest of the sheet is read."""
 
     def column(letter: str, index: int, text: str) -> list[str]:
         master = f'<f t="shared" ref="{letter}1:{letter}3" si="{index}">{text}</f>'

@@ -1,4 +1,4 @@
-"""Finding the cells that differ, mostly outside of Python's loop, finds what asking each finds."""
+"""The fast search for differing cells finds the same cells as comparing them one by one."""
 
 from __future__ import annotations
 

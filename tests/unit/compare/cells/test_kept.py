@@ -1,4 +1,4 @@
-"""What the output lost of what the input had; constants where a formula is asked for."""
+"""Features of the input that the output lost; constants although a formula is requested."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def lost(before: bytes, gold: bytes, output: bytes) -> Mapping[str, int]:
 
 
 def rich(*changes: Change) -> bytes:
-    """A workbook with one of everything, changed."""
+    """A workbook with one feature of each kind, with changes."""
     book = openpyxl.Workbook()
     sheet = book.create_sheet("Data")
     book.remove(book.worksheets[0])
@@ -174,7 +174,7 @@ def test_a_chart_that_is_lost_is_one_loss_and_its_series_are_none() -> None:
 
 
 def _second_chart(book: openpyxl.Workbook) -> None:
-    """Another chart of the same type, which has two series, and no title."""
+    """Another chart of the same type, with two series and without a title."""
     chart = BarChart()
     sheet = book.worksheets[0]
     chart.add_data(Reference(sheet, min_col=2, max_col=3, min_row=2, max_row=4))
@@ -221,7 +221,7 @@ def _renamed(book: openpyxl.Workbook) -> None:
 
 
 def _rows_inserted(book: openpyxl.Workbook) -> None:
-    """As Excel does it: everything below moves, rules and merged cells too."""
+    """As in Excel: everything below moves, including rules and merged cells."""
     sheet = book["Data"]
     for row in range(8, 1, -1):
         sheet.cell(row + 2, 3, f"=B{row + 2}*2")
@@ -249,7 +249,7 @@ def test_a_sheet_that_is_gone_is_one_loss_and_not_one_for_everything_on_it() -> 
     assert found.counts == {"sheet": 1}
 
 
-def test_a_hidden_sheet_that_shows_is_told_in_words() -> None:
+def test_a_hidden_sheet_that_shows_is_reported_in_words() -> None:
     (found,) = losses(BEFORE, BEFORE, rich(_shown)).losses
     assert str(found) == "sheet 'Lists' is visible"
 
@@ -403,7 +403,7 @@ def test_formulas_of_the_kind_that_the_gold_adds_to_the_answer_are_the_answer() 
     assert [each.place for each in found.losses] == ["C1"]
 
 
-def test_the_comment_that_is_gone_is_named_and_not_its_twin() -> None:
+def test_the_lost_comment_is_named_and_not_an_equal_one() -> None:
     def twin(book: openpyxl.Workbook) -> None:
         book["Data"]["A5"].comment = Comment("ask first", "me")
 

@@ -1,4 +1,4 @@
-"""Options of the comparison on their way from a suite or a command to the verdict of a case."""
+"""Options of the comparison on their way from a suite or a command to a case's verdict."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BROKEN = Book({"Sheet1": sheet_data(cell("A1", 1))}, styles=BROKEN_LOOKS).to_byt
 
 
 def write_suite(folder: Path, **task: object) -> Path:
-    """A suite of one task with one case, whose answer is B1."""
+    """A suite of one task with one case, whose answer is in B1."""
     record = {
         "id": 1,
         "instruction": "Write 2 into B1.",
@@ -79,7 +79,7 @@ def test_an_input_that_cannot_be_read_is_the_fault_of_the_suite(tmp_path: Path) 
     assert "1_1_input.xlsx: the file is text, not an .xlsx package" in judgement.cause
 
 
-def test_what_the_output_erased_is_told_without_that_option_too(tmp_path: Path) -> None:
+def test_what_the_output_erased_is_reported_without_that_option_too(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, answer_position="A1:D1")
     judgement = judged(suite, simple({"A1": 1, "B1": 2}))
     assert judgement.verdict is Verdict.WA
@@ -133,7 +133,7 @@ def test_whose_looks_cannot_be_read_gets_the_blame(
 def score(
     folder: Path, suite: Path, output: Mapping[str, object], **options: Any
 ) -> dict[str, Any]:
-    """The report on one finished output."""
+    """Returns the report on one finished output."""
     outputs = folder / "outputs"
     outputs.mkdir(exist_ok=True)
     (outputs / "1_1_output.xlsx").write_bytes(simple(output))
@@ -238,7 +238,7 @@ def with_merge(values: Mapping[str, object], merge: str = "D1:E1") -> bytes:
 
 
 def write_merged_suite(folder: Path, **options: str) -> Path:
-    """A suite whose input and gold have a merged range, and whose question asks for a formula."""
+    """A suite whose input and gold have a merged range, and whose question requests a formula."""
     checker = {"name": "cell_range", **options} if options else None
     suite = write_suite(
         folder,
@@ -261,7 +261,7 @@ def test_what_the_output_lost_is_on_record_only_where_an_option_asks(tmp_path: P
     assert found.comparison["groups"] == {}
 
 
-def test_what_the_output_lost_is_told_with_the_verdict_or_decides_it(tmp_path: Path) -> None:
+def test_what_the_output_lost_is_reported_with_the_verdict_or_decides_it(tmp_path: Path) -> None:
     for mode, verdict in (("note", Verdict.AC), ("fail", Verdict.WA)):
         suite = write_merged_suite(tmp_path / mode, keep=mode)
         found = judged(suite, simple(GOLD))
@@ -313,7 +313,7 @@ def test_a_note_does_not_depend_on_an_input_that_can_be_read(tmp_path: Path) -> 
     assert "1_1_input.xlsx" in found.cause
 
 
-def test_a_hostile_part_of_the_output_is_no_error_of_the_judge(tmp_path: Path) -> None:
+def test_a_hostile_part_of_the_output_is_not_an_error_of_the_judge(tmp_path: Path) -> None:
     broken = Book(
         {"Sheet1": sheet_data(*(cell(place, value) for place, value in GOLD.items()))},
         parts={"xl/worksheets/_rels/sheet1.xml.rels": "<Relationships"},

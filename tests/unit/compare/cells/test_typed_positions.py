@@ -1,4 +1,4 @@
-"""Positions that a person types are taken at their word; those of published suites are not."""
+"""Positions that a person types are taken literally; those of published suites are not."""
 
 from __future__ import annotations
 

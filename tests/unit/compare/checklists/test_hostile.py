@@ -1,4 +1,4 @@
-"""Items and answers that are made to be slow, large or broken: always a verdict, never JE."""
+"""Items and answers made to be slow, large or broken always get a verdict, and never JE."""
 
 from __future__ import annotations
 

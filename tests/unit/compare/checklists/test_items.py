@@ -1,4 +1,4 @@
-"""One item of each kind on a folder: whether it holds, and what it says if it does not."""
+"""One item of each kind on a folder: whether it holds, and its message if it does not."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REPLY = (
 
 
 class Engines(NoEngines):
-    """Computes B3 alone."""
+    """Computes only B3."""
 
     def fill(self, workbook, ranges, *, origin):  # type: ignore[no-untyped-def]
         return ComputedValues({CellRef("Data", 3, 2): 12})

@@ -1,4 +1,4 @@
-"""Checks of published suites in both readings: what turns, and the fault that it turns for."""
+"""Checks of published suites under both profiles: which results differ, and by which fault."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def book(cells: Mapping[str, object], sheet: str = "Data", **colours: str) -> by
 
 
 class Computing(NoEngines):
-    """Gives each formula the value that a test says."""
+    """Gives each formula the value that a test sets."""
 
     def __init__(self, values: Mapping[CellRef, object]) -> None:
         self._values = values
@@ -53,7 +53,7 @@ def both(
     golds: Mapping[str, bytes] | None = None,
     before: Mapping[str, bytes] | None = None,
 ) -> tuple[Outcome, Outcome]:
-    """The outcome of a check under ``official`` and ``standard``."""
+    """Returns the outcomes of a check under ``official`` and ``standard``."""
     item = Item("it", "published", fields={"suite": suite, "check": check})
     workspace = Workspace(
         answer_of_folder(files, Origin.FINISHED),

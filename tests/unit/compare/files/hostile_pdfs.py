@@ -1,4 +1,4 @@
-"""PDF files that a stranger may hand over, written object by object."""
+"""Hostile PDF files, written object by object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FORM = b"/Type /XObject /Subtype /Form "
 
 
 def package(objects: Sequence[bytes], trailer: bytes = b"") -> bytes:
-    """A PDF of objects, numbered from 1; the first is the catalogue."""
+    """Makes a PDF from objects, numbered from 1; the first is the catalogue."""
     data = bytearray(b"%PDF-1.7\n")
     offsets = []
     for number, body in enumerate(objects, 1):
@@ -46,7 +46,7 @@ def one_page(
     resources: bytes = _FONTS,
     catalog: bytes = b"",
 ) -> bytes:
-    """A page with a content, and further objects from number 6 on."""
+    """Makes a page with a content stream, and further objects from number 6 on."""
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] /Contents 4 0 R /Resources %b >>"
     return package(
         [
@@ -72,7 +72,7 @@ def repeated(block: bytes, times: int) -> bytes:
 
 
 def zeros(size: int) -> bytes:
-    """As many zero bytes, compressed."""
+    """Compresses a number of zero bytes."""
     return repeated(bytes(MIB), size // MIB)
 
 
@@ -86,7 +86,7 @@ def encrypted(password: str) -> bytes:
 
 
 def pages(count: int) -> bytes:
-    """A page as often as that, one object all of them."""
+    """Makes a PDF that repeats one page object many times."""
     kids = b"3 0 R " * count
     return package(
         [
@@ -99,7 +99,7 @@ def pages(count: int) -> bytes:
 
 
 def distinct_pages(count: int) -> bytes:
-    """Pages of their own, as every program writes them."""
+    """Makes a PDF with separate page objects, as every program writes them."""
     kids = b" ".join(b"%d 0 R" % number for number in range(3, 3 + count))
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>"
     tree = b"<< /Type /Pages /Kids [%b] /Count %d >>" % (kids, count)

@@ -1,4 +1,4 @@
-"""What a PDF is made to do harms nothing but the process that reads it, which is bounded."""
+"""A hostile PDF can harm only the process that reads it, which has limits."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ TAKEN_OVER = {
 
 
 def _library_that(does: str) -> bytes:
-    """A library in place of pypdf, whose reader does something else."""
+    """Replaces pypdf by a library whose reader does something else."""
     source = f"class PdfReader:\n    def __init__(self, file):\n        {does}\n"
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:

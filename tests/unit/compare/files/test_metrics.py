@@ -1,4 +1,4 @@
-"""The published metrics over files other than workbooks, and the judge's own reading of them."""
+"""The published metrics over files other than workbooks, and the judge's own version of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EQUAL, DIFFERENT, RAISES, BAD, BROKEN = "equal", "different", "raises", "bad tes
 
 
 class Reader(NoEngines):
-    """Reads files as its script says: bytes of a file -> what is read, or why it cannot be."""
+    """A scripted reader: bytes of a file -> what is read, or why it cannot be read."""
 
     def __init__(self, said: Mapping[bytes, Any]) -> None:
         self.said = said

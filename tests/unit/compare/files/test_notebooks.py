@@ -1,4 +1,4 @@
-"""Notebooks of many outputs: the work grows with their text, not with its square."""
+"""Notebooks with many outputs: the work grows with their text, not with its square."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from judge.compare.files.documents import shown
 
 
 class Piece(str):
-    """Text that counts how many characters are copied to put it behind other text."""
+    """Text that counts how many characters are copied when it is appended to other text."""
 
     __slots__ = ()
     copied = 0

@@ -1,4 +1,4 @@
-"""Databases and PDF are read inside the sandbox, hostile ones too."""
+"""Databases and PDFs, including hostile ones, are read inside the sandbox."""
 
 from __future__ import annotations
 

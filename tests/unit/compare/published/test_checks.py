@@ -1,4 +1,4 @@
-"""Checks of checklist suites: what the published code does with odd answers, and what bounds it."""
+"""Checks of checklist suites: what the published code does with odd answers, and its limits."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_the_stored_value_counts(value: object, expected: object, passed: bool) 
     assert outcome.passed is passed
 
 
-def test_a_reply_that_is_no_object_raises() -> None:
+def test_a_reply_that_is_not_an_object_raises() -> None:
     with pytest.raises(PublishedError, match="'list' object"):
         ib_bench.judge_criterion("n", NUMBER, ["97"], None)
 

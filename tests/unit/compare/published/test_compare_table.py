@@ -42,7 +42,7 @@ def recorded(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def verdict(result: Path | None, gold: Path | None, rules: Any, evaluator: str) -> object:
-    """What the published function gives, as it is on record."""
+    """Returns the recorded result of the published function."""
     options = RuleOptions.of({"rules": rules, "evaluator": evaluator})
     try:
         answer = book(result, Side.ANSWER) if result is not None else None
@@ -74,6 +74,7 @@ def test_every_given_call(evaluator: str) -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_recorded_verdicts_of_spider2v(judge_data: Path) -> None:
     root = judge_data / "spider2v_calc"

@@ -1,4 +1,4 @@
-"""SkillsBench's tests as checks: what the published code says of odd answers, faults included."""
+"""SkillsBench's tests as checks: the published results on odd answers, faults included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published script's rules, each fault of it named. Its recorded verdicts are in parity/."""
+"""The published script's rules and each of its faults. Recorded verdicts are in parity/."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ DAY = dt.datetime(2024, 3, 15)  # noqa: DTZ001
 def compare(
     before: bytes, gold: bytes, output: bytes, at: str, profile: str, **options: object
 ) -> Comparison:
-    """The comparison by the groups of cells."""
+    """Returns the comparison by groups of cells."""
     return compare_files(
         gold, output, at, profile=profile, before=before, options={"accept": "groups", **options}
     )
@@ -44,7 +44,7 @@ def compare(
 def both(
     before: bytes, gold: bytes, output: bytes, at: str, **options: object
 ) -> tuple[bool, bool]:
-    """What the published functions accept, and what ``ssb2`` does."""
+    """Returns whether the published functions accept an output, and whether ``ssb2`` does."""
     mended = compare(before, gold, output, at, "ssb2", **options)
     published = compare(before, gold, output, at, "ssb2-official", **options)
     assert mended.official_equal is published.equal
@@ -356,7 +356,7 @@ def test_where_the_script_falls_over_nothing_is_accepted() -> None:
 
 
 class _Computes(NoEngines):
-    """An engine for which every formula is 5."""
+    """An engine that gives every formula the value 5."""
 
     def fill(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin

@@ -1,4 +1,4 @@
-"""Packages that are made to hurt whoever reads them: what each tries, and the bytes."""
+"""Packages made to harm their reader: what each attempts, and its bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One workbook judged by a rule list, for the tests of rules."""
+"""Judges one workbook by a rule list, for the tests of rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def find(
     profile: str = "standard",
     compute: Any = None,
 ) -> Finding:
-    """What the checker finds; names are those of the corpus."""
+    """Returns what the checker finds; the names are those of the corpus."""
     golds = () if gold is None else (Gold(CORPUS / gold),)
     spec = CheckerSpec("rules", {"rules": rules, "evaluator": evaluator})
     task = Task("1", "?", "?", (TestCase(1, (), golds),), spec)
@@ -39,7 +39,7 @@ def find(
 
 
 def outcome(*given: Any, **options: Any) -> str:
-    """``equal``, ``different``, ``raises`` (over the answer) or ``bad test``."""
+    """Returns ``equal``, ``different``, ``raises`` (because of the answer) or ``bad test``."""
     try:
         found = find(*given, **options)
     except GoldFaultError:

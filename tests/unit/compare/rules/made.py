@@ -1,4 +1,4 @@
-"""Workbooks that show what the corpus does not."""
+"""Workbooks with features that the corpus does not have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINKS = "xl/_rels/workbook.xml.rels"
 
 
 def grid(rows: Sequence[Sequence[Any]]) -> bytes:
-    """Rows of values."""
+    """Makes a workbook from rows of values."""
     book = openpyxl.Workbook()
     sheet = book.active
     assert sheet is not None
@@ -34,7 +34,7 @@ def _saved(book: openpyxl.Workbook) -> bytes:
 
 @functools.cache
 def with_chart_sheet(name: str) -> bytes:
-    """A worksheet, and a chart sheet of some name."""
+    """Makes a workbook with a worksheet and a chart sheet."""
     book = openpyxl.Workbook()
     sheet = book.active
     assert sheet is not None
@@ -46,7 +46,7 @@ def with_chart_sheet(name: str) -> bytes:
 
 
 def strings(inline: str = "", shared: str = "") -> bytes:
-    """A text in A1, inline or the first of the shared strings."""
+    """Makes a workbook with text in A1, inline or as the first shared string."""
     held = f'<c r="A1" t="inlineStr">{inline}</c>' if inline else '<c r="A1" t="s"><v>0</v></c>'
     parts = {
         _SHEET: f'<worksheet><sheetData><row r="1">{held}</row></sheetData></worksheet>',
@@ -66,7 +66,7 @@ def _series(data: str, categories: str) -> str:
 
 
 def charted(*plots: str, title: str = "", categories: str = "", cached: str = "") -> bytes:
-    """A chart of plots, each a kind and its data; the runs of a title are separated by bars."""
+    """Makes a chart from plots, each a kind and its data; bars separate the runs of a title."""
     cache = f'<numCache><pt idx="0"><v>{cached}</v></pt></numCache>' if cached else ""
     drawn = "".join(
         f"<{kind}>{_series(data, categories)}</{kind}>".replace(
@@ -80,7 +80,7 @@ def charted(*plots: str, title: str = "", categories: str = "", cached: str = ""
 
 
 def linked_title(text: str) -> bytes:
-    """A chart whose title is the text of a cell."""
+    """Makes a chart whose title is the text of a cell."""
     held = f'<strCache><ptCount val="1"/><pt idx="0"><v>{text}</v></pt></strCache>'
     head = f"<title><tx><strRef><f>S!$A$1</f>{held}</strRef></tx></title>"
     return package("", _with_title(head, f"<barChart>{_series('S!$A$1', '')}</barChart>"))
@@ -96,7 +96,7 @@ def anchored(
     end: tuple[int, int] | None = None,
     extent: tuple[int, int] | None = None,
 ) -> bytes:
-    """A chart between two corners, each a column and a row, or of a size."""
+    """Makes a chart anchored at two corners, each a column and a row, or with a fixed size."""
     parts = chart(f"<barChart>{_series('S!$A$1', '')}</barChart>")
     return package("", {**parts, "xl/drawings/d.xml": _drawing(start, end, extent)})
 
@@ -115,7 +115,7 @@ def _drawing(
 
 
 def pivots(count: int, source: str = 'ref="A1:B9" sheet="S"') -> bytes:
-    """Pivot tables of one source, which may be the table T on A1:B9."""
+    """Makes pivot tables with the same source, which may be the table T on A1:B9."""
     parts = pivot_parts(source=source)
     links = [(f"p{each}", "pivotTable", f"../pivot/t{each or ''}.xml") for each in range(count)]
     for each in range(1, count):
@@ -127,13 +127,13 @@ def pivots(count: int, source: str = 'ref="A1:B9" sheet="S"') -> bytes:
 
 
 def filtered(condition: str) -> bytes:
-    """A filter of the first column by a condition."""
+    """Makes a filter of the first column with a condition."""
     column = f'<filterColumn colId="0">{condition}</filterColumn>'
     return package(f'<autoFilter ref="A1:B9">{column}</autoFilter>')
 
 
 def validated(place: str) -> bytes:
-    """A list of Pass, Fail and Held, in the part for newer programs."""
+    """Makes a list of Pass, Fail and Held, in the extension part for newer programs."""
     rule = f'<x:formula1><m:f>"Pass,Fail,Held"</m:f></x:formula1><m:sqref>{place}</m:sqref>'
     return package(
         '<extLst><ext><x:dataValidations xmlns:x="http://schemas.microsoft.com/office/'

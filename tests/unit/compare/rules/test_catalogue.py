@@ -1,4 +1,4 @@
-"""Rule lists of one's own are checked option by option; published ones are taken as they are."""
+"""A user's own rule lists are checked option by option; published ones are taken as they are."""
 
 from __future__ import annotations
 

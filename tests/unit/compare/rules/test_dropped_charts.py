@@ -29,7 +29,7 @@ RULE: dict[str, Any] = {
 
 @functools.cache
 def made(*, scatter: bool = False) -> bytes:
-    """A workbook with a chart over dates, as openpyxl writes it: with references only."""
+    """A workbook with a chart over dates, as openpyxl writes it: references without caches."""
     book = openpyxl.Workbook()
     sheet: Any = book.active
     for row in (("day", "n"), ("2003-01-01", 1), ("2003-01-02", 2)):
@@ -49,7 +49,7 @@ def made(*, scatter: bool = False) -> bytes:
 
 
 def changed(data: bytes, part: str, pattern: str, by: str) -> bytes:
-    """The workbook with one part changed."""
+    """Returns the workbook with one part changed."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w") as target:
         for name in source.namelist():

@@ -211,7 +211,7 @@ FAULTS: list[tuple[str, Rules, Workbook, Workbook, tuple[str, ...], str, str]] =
      EQUAL, DIFFERENT),
 ]  # fmt: skip
 ENGINES = {"16", "31", "150", "51 blank cells"}
-"""Those that only formulas show; see ``test_with_engines.py``."""
+"""Faults that only formulas show; see ``test_with_engines.py``."""
 
 
 @pytest.mark.parametrize(

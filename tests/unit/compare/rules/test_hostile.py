@@ -1,4 +1,4 @@
-"""Hostile outputs: a verdict each, within the limits of the reader, and never a judge error."""
+"""Hostile outputs: each gets a verdict within the reader's limits, and never a judge error."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tests.bounds import in_bounds
 from tests.unit.compare.rules.hostile_packages import LARGE, SMALL
 from tests.unit.compare.rules.judged import CORPUS, find
 from tests.unit.workbook.test_facts import CACHES, chart, package, pivot_parts
+
+pytestmark = pytest.mark.slow
 
 PAIR = {"sheet_idx0": 0, "sheet_idx1": "EI0"}
 FONTS = ["bgcolor", "font_color", "font_bold", "number_format", "hyperlink"]
@@ -49,11 +51,11 @@ RULES: list[dict[str, Any]] = [
 CPU_S, MEMORY_BYTES = 8, 1 << 29
 USUAL_SHARE = 0.03
 SHARE = {"a million series": 1.0}
-"""How much of a package is made here; ``benchmarks/hostile_packages.py`` makes all of each."""
+"""How much of a package is made here; ``benchmarks/hostile_packages.py`` makes the whole."""
 
 
 def judge(data: bytes, rules: list[dict[str, Any]], evaluator: str, profile: str) -> str:
-    """The verdict: AC, WA or IW. Anything else that is raised is a fault of the judge."""
+    """Returns the verdict: AC, WA or IW. Any other exception is a fault of the judge."""
     try:
         found = find(rules, data, "base.xlsx", evaluator=evaluator, profile=profile)
     except AnswerFaultError:
@@ -77,7 +79,7 @@ def as_a_gold(data: bytes, folder: Path) -> None:
 
 
 def facts(data: bytes, *, as_text: bool = True) -> None:
-    """What ``judge facts`` shows, as JSON and perhaps as text."""
+    """Runs ``judge facts`` with JSON output, and optionally with text output."""
     for show in [facts_to_json, *([facts_to_lines] if as_text else [])]:
         try:
             book = open_workbook(data)

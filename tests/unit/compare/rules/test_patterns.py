@@ -1,4 +1,4 @@
-"""Patterns that a suite brings: what Python's engine says, in bounded work."""
+"""Patterns from a suite: the same results as Python's engine, with bounded work."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_so_it_does_where_groups_are_referred_to(pattern: str, text: str, wanted
 def test_what_would_never_end_is_counted(
     pattern: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each state is looked at once for each character: that is all the work there is."""
+    """Each state is visited once for each character, which bounds the work."""
     program = patterns._program(pattern, 0)
     assert program is not None
     looked: list[int] = []
@@ -151,7 +151,7 @@ def test_flags_that_exclude_each_other_are_the_rules_fault() -> None:
 
 
 def test_no_other_pattern_comes_from_outside() -> None:
-    """Whatever is searched with ``re`` is written in the judge; what is not, is escaped."""
+    """All patterns that ``re`` searches for are written in the judge; anything else is escaped."""
     folder = Path(judge.__file__).parent
     call = re.compile(r"\bre\.(?:search|match|fullmatch|findall|finditer|sub|split)\(\s*([^\s,]*)")
     found = {
@@ -170,7 +170,7 @@ def test_no_other_pattern_comes_from_outside() -> None:
 
 
 @pytest.mark.parametrize(("value", "ref", "side"), [(10**400, 1, None), (1, 10**400, Side.RULES)])
-def test_a_number_beyond_floating_point_is_no_traceback(
+def test_a_number_beyond_floating_point_gives_no_traceback(
     value: int, ref: int, side: Side | None
 ) -> None:
     with pytest.raises(PublishedError, match="OverflowError") as raised:

@@ -1,4 +1,4 @@
-"""Sheets as LibreOffice prints them: the texts of both workbooks, made in the sandbox."""
+"""Sheets as LibreOffice prints them: the text of both workbooks, made in the sandbox."""
 
 from __future__ import annotations
 

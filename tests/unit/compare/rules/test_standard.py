@@ -1,4 +1,4 @@
-"""The judge's own reading of rule lists; ``test_faults.py`` has it beside the published one."""
+"""The judge's own version of rule lists; ``test_faults.py`` compares it with the published one."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ LOOKS: dict[str, Any] = {"type": "style", **PAIR, "props": ["bgcolor"]}
 
 @pytest.fixture(scope="module")
 def compute() -> Iterator[EngineCompute]:
-    """One real engine: which of them is asked is the business of other tests."""
+    """A single real engine: which engine is used is a matter for other tests."""
     with (
         contextlib.closing(open_sandbox("bubblewrap")) as sandbox,
         contextlib.closing(open_recalculator(sandbox, engine="formualizer")) as recalculator,

@@ -1,4 +1,4 @@
-"""Pages as text: what they carry, and what they refuse."""
+"""Pages as text: what they contain, and what they refuse."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_a_link_has_the_address_of_the_last_start(data: Path) -> None:
 def test_where_there_is_no_sandbox_golds_count_as_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As in a server's container, which runs no program."""
+    """As in a server's container, which runs no programs."""
     monkeypatch.setenv("JUDGE_CACHE", str(tmp_path))
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
     assert check_suite(str(SAMPLE), None, ("1001",), verify=True) == ("1001",)

@@ -373,7 +373,7 @@ def test_the_command_says_which_level_holds_and_which_is_broken(
 
 
 def test_levels_three_and_four_with_the_suite_and_the_outputs(tmp_path: Path) -> None:
-    """A result of finished workbooks of the sample suite, signed by hand."""
+    """A signed result of finished workbooks of the sample suite, signed by hand."""
     suite = load_suite(SAMPLE)
     rows: list[t.VerdictRow] = []
     for task in suite.tasks[:2]:

@@ -1,4 +1,4 @@
-"""A server with a suite, a phase and a board, whose judgings are written without judging."""
+"""A server with a suite, a phase and a board; its verdicts are recorded without judging."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class World:
         answers: dict[str, str] | None = None,
         figures: dict[str, Any] | None = None,
     ) -> str:
-        """A submission that solves the first tasks; judged, told and on the board.
+        """A submission that solves the first tasks; judged, announced and on the board.
 
         Args:
             name: of the team.
@@ -135,12 +135,12 @@ class World:
         return submission
 
     def get(self, path: str, who: str | None = None) -> Any:
-        """The answer to a request, as the team or a visitor."""
+        """Returns the answer to a request by the team or a visitor."""
         headers = {"Authorization": f"Bearer {self.tokens[who]}"} if who else {}
         return self.client.get(f"/v1{path}", headers=headers)
 
     def documents(self) -> list[dict[str, Any]]:
-        """The versions of the board, the first one first."""
+        """Returns the versions of the board, the first one first."""
         with self.server.database.reading() as connection:
             rows = connection.execute(
                 sa.select(t.board_version).order_by(t.board_version.c.number)

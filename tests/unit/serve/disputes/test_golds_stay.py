@@ -1,4 +1,4 @@
-"""Golds and inputs of a hidden split in nothing that any role below author can fetch."""
+"""No role below author can fetch the golds or inputs of a hidden split, in any way."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.serve_house import ACTOR, SAMPLE, House, make_suite
 from tests.unit.serve.spine.test_rights import filled, routes
 
 GOLD, INPUT = 918_273_645, 546_372_819
-"""Values that occur nowhere else: in the gold of the hidden task, and in its input."""
+"""Values that occur only in the gold of the hidden task, and only in its input."""
 HIDDEN = "1002"
 WAYS = [
     (level, state)
@@ -43,7 +43,7 @@ WAYS = [
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tasks of the sample suite, of which the second one has values of its own."""
+    """Two tasks of the sample suite, the second of which has unique values."""
     folder = tmp_path_factory.mktemp("planted") / "small"
     tasks = json.loads((SAMPLE / "dataset.json").read_text())[:2]
     for task in tasks:
@@ -74,7 +74,7 @@ def house(tmp_path: Path, planted: Path) -> Iterator[House]:
 
 
 class Everything:
-    """All that people can fetch: by token and in a session, from routes, streams and webhooks."""
+    """Everything that people can fetch: by token and session, from routes, streams and webhooks."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -85,7 +85,7 @@ class Everything:
                 self._cookies[who] = str(sign_in(transaction, code))
 
     def of(self, who: str, ids: dict[str, str]) -> str:
-        """What somebody gets, with the headers, as one text."""
+        """Returns everything that someone gets, headers included, as one string."""
         texts = []
         query = {"a": ids["submission"], "b": ids["submission"], "dataset": "a/b"}
         paths = [path for method, path in routes() if method == "GET"]
@@ -108,7 +108,7 @@ class Everything:
 
 @pytest.fixture
 def streams_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streams send what there is, and end."""
+    """Streams send what exists, and end."""
     monkeypatch.setattr(results, "_STREAM_S", 0.05)
     monkeypatch.setattr(results, "_COMMENT_S", 0.02)
 
@@ -158,7 +158,7 @@ def test_no_value_of_a_hidden_split_leaves(
 def test_a_public_split_tells_nothing_of_the_hidden_one_beside_it(
     house: House, tmp_path: Path
 ) -> None:
-    """With cells, reports and all: neither values nor the question of the other split's tasks."""
+    """With cells and reports: no values, and not the questions of the other split's tasks."""
     with house.server.database.writing(ACTOR) as transaction:
         house.phase = add_phase(transaction, NewPhase("summer", "hidden"))
         row = transaction.one(sa.select(t.phase).where(t.phase.c.id == house.phase))

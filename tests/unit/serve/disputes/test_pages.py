@@ -1,4 +1,4 @@
-"""The way from a dispute to a new version of a board, by the forms of the pages, without script."""
+"""From a dispute to a new version of a board with the pages' forms, without scripts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def house(tmp_path: Path, small_suite: Path) -> Iterator[House]:
 
 
 class Browser:
-    """Somebody who has signed in, and fills in forms."""
+    """A signed-in person who fills in forms."""
 
     def __init__(self, house: House, who: str) -> None:
         with house.server.database.writing(ACTOR) as transaction:
@@ -55,7 +55,7 @@ class Browser:
         return self.page
 
     def send(self, path: str, status: int = 200, **fields: Any) -> str:
-        """Sends a form of the page that was opened last."""
+        """Submits a form of the page that was opened last."""
         assert f'action="{path}"' in self.page, self.page
         token = re.search(r'name="token" value="([0-9a-f]+)"', self.page)
         assert token is not None
@@ -129,7 +129,7 @@ def test_from_a_verdict_to_a_new_version_by_forms(house: House, small_suite: Pat
 
 
 def test_nobody_is_sent_where_they_may_not_go(house: House, small_suite: Path) -> None:
-    """Every link of the pages about a dispute, for all who take part, while it goes its way."""
+    """Follows every link of the pages about a dispute, for everyone involved, at each stage."""
     submission = house.submit("one", small_suite, 1)
     renewed(house)
     claim = {"submission": submission, "task": TASK, "case": 1, "kind": "gold", "claim": "other"}
@@ -230,7 +230,7 @@ def test_a_webhook_of_a_host_that_is_not_allowed_is_refused(house: House) -> Non
 
 
 def test_results_are_shown_by_the_pages_of_judge_view(house: House, small_suite: Path) -> None:
-    """The report of an entry, its task pages as data, and the way to a dispute from there."""
+    """The report of an entry, its task pages as data, and the link to a dispute from there."""
     submission = house.submit("one", small_suite, RIGHT)
     with house.server.database.writing(ACTOR) as transaction:
         boards_of(house.server).renew(transaction, house.phase, "it was judged")

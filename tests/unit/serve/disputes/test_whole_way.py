@@ -109,7 +109,7 @@ def test_from_a_dispute_to_a_new_version(house: House, small_suite: Path) -> Non
 def test_verdicts_that_are_not_trusted_are_made_again(
     house: House, small_suite: Path, scope: dict[str, Any], work: dict[str, int]
 ) -> None:
-    """A dispatcher that recorded wrong verdicts: the same conditions, and nothing is copied."""
+    """A dispatcher recorded wrong verdicts: the conditions are equal, and nothing is copied."""
     submission = house.submit("one", small_suite, RIGHT)
     before = house.scalar(sa.select(t.submission.c.current_judging))
     cases = house.server.folder.results(before) / "cases.jsonl"

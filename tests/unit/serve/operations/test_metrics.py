@@ -34,7 +34,7 @@ NAMES = {
     "judge_dispatcher_slots", "judge_judge_errors_total", "judge_webhook_deliveries_total",
     "judge_rejudgings", "judge_disputes", "judge_data_free_bytes", "judge_build_info",
 }  # fmt: skip
-"""Section 6 of the design."""
+"""The metrics of section 6 of the design."""
 
 
 def test_every_metric_has_its_name(server: Server) -> None:
@@ -57,7 +57,7 @@ def test_what_the_database_holds_is_counted(server: Server) -> None:
     assert 'judge_case_seconds_count{phase="run"} 2.0' in text
 
 
-def test_without_the_database_the_rest_is_still_told(server: Server) -> None:
+def test_without_the_database_the_rest_is_still_reported(server: Server) -> None:
     metrics = Metrics(server)
     server.database.close()
     server.folder.database.unlink()

@@ -1,4 +1,4 @@
-"""How the server starts, and connections as strangers hold them open."""
+"""How the server starts, and connections that strangers keep open."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ import sqlalchemy as sa
 import uvicorn
 from uvicorn.server import ServerState
 
+from judge.errors import UsageError
 from judge.serve.access.accounts import create_account
 from judge.serve.options import PlaceOptions
 from judge.serve.running import _PromptHeads, opened
+from judge.serve.store.database import Actor
 from tests.postgresql import new_database
 
 MAKING = "judge.serve.running.create_account"
@@ -32,7 +34,7 @@ class Hasty(_PromptHeads):
 
 
 async def ask(first: bytes, drip: bytes) -> bytes:
-    """What a server says until it closes a connection on which bytes come one by one."""
+    """Returns a server's output until it closes a connection on which bytes arrive one by one."""
 
     async def app(scope: object, receive: object, send: object) -> None:
         await send({"type": "http.response.start", "status": 204, "headers": []})  # type: ignore[operator]
@@ -76,7 +78,7 @@ def test_so_is_one_that_has_had_an_answer() -> None:
 def test_a_server_and_a_dispatcher_that_start_at_once_make_one_operator(
     tmp_path: Path, postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Compose starts them: the second begins while the first is making the account."""
+    """As Compose starts them: the second begins while the first creates the account."""
     codes: list[str | None] = []
     with new_database("postgresql", tmp_path, postgresql_url) as database:
         place = PlaceOptions(
@@ -104,8 +106,35 @@ def test_a_server_and_a_dispatcher_that_start_at_once_make_one_operator(
     assert [code is None for code in codes].count(False) == 1
 
 
+def test_one_name_that_two_administrators_take_in_the_same_moment(
+    tmp_path: Path, postgresql_url: str
+) -> None:
+    """The second sees no account of that name, waits for the first, and gets a readable error."""
+    errors: list[str] = []
+    with new_database("postgresql", tmp_path, postgresql_url) as database:
+        database.migrate()
+
+        def make() -> None:
+            try:
+                with database.writing(Actor("second")) as transaction:
+                    create_account(transaction, "ann")
+            except UsageError as error:
+                errors.append(error.message)
+
+        second = threading.Thread(target=make)
+        with database.writing(Actor("first")) as transaction:
+            create_account(transaction, "ann")
+            second.start()
+            with database.reading() as connection:
+                while second.is_alive() and not connection.scalar(_WAITS):
+                    connection.rollback()
+                    time.sleep(0.01)
+        second.join()
+    assert errors == ["there is an account 'ann' already"]
+
+
 def test_nobody_else_reads_the_data_folder(tmp_path: Path) -> None:
-    """Nor one that an earlier version left open; what its owner shares with a group stays so."""
+    """Nor one that an earlier version left open; what is shared with a group stays shared."""
     data = tmp_path / "data"
     data.mkdir(mode=0o755)
     with opened(PlaceOptions(data=data)) as made:

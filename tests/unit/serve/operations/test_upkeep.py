@@ -1,4 +1,4 @@
-"""Backups, sweeping, the log, and golds that teams outvote; on SQLite and PostgreSQL."""
+"""Backups, clean-up, the log, and golds against which teams agree; on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def house(request: pytest.FixtureRequest, tmp_path: Path, small_suite: Path) -> 
 
 
 def empty_database(house: House, request: pytest.FixtureRequest) -> str | None:
-    """Where the backup of a house is restored; None for a SQLite file."""
+    """The database to which a server's backup is restored; None for a SQLite file."""
     if house.server.database.is_sqlite:
         return None
     pattern = str(request.getfixturevalue("postgresql_url"))
@@ -52,7 +52,7 @@ def empty_database(house: House, request: pytest.FixtureRequest) -> str | None:
 
 
 def rows_of(database: Database) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of all tables, but for what restoring changes."""
+    """Returns all rows of all tables, except what restoring changes."""
     with database.reading() as connection:
         return {
             table.name: sorted(map(tuple, connection.execute(sa.select(table))), key=repr)
@@ -111,10 +111,10 @@ def test_leases_of_a_restored_database_go_back(
     assert tuple(counts) == (1, 0)
 
 
-def test_the_password_of_a_database_is_no_argument_and_no_stars(
+def test_the_password_of_a_database_is_neither_an_argument_nor_masked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PostgreSQL's programs get it by the environment, and nothing in its place in the URL."""
+    """PostgreSQL's programs get the password in the environment; the URL contains none."""
     seen = tmp_path / "seen"
     for name in ("pg_dump", "pg_restore"):
         (tmp_path / name).write_text(f'#!/bin/sh\necho "$2 $PGPASSWORD" >> {seen}\nexit 1\n')
@@ -131,7 +131,7 @@ def test_the_password_of_a_database_is_no_argument_and_no_stars(
     ]
 
 
-def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_a_backup_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(b"x" * 2000)
     with pytest.raises(StoreError):
         restore(tmp_path / "x.tar", DataFolder(tmp_path / "new"), None)
@@ -158,7 +158,7 @@ def test_files_that_no_row_names_are_swept_when_they_are_old(
 def test_a_clock_that_jumps_a_day_forward_sweeps_nothing_that_is_on_its_way(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By itself the server removes only what it has seen an hour before, on its own clock."""
+    """On its own, the server removes only what it saw an hour before, by its own clock."""
     folder, clock = house.server.folder, [1000.0]
     wall = time.time() + 90_000
     clocks = SimpleNamespace(monotonic=lambda: clock[0], time=lambda: wall)
@@ -177,7 +177,7 @@ def test_a_clock_that_jumps_a_day_forward_sweeps_nothing_that_is_on_its_way(
 def test_what_is_handed_in_again_while_it_is_swept_stays(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the look at a file and its removal, somebody keeps the same body again."""
+    """Between the check of a file and its removal, someone stores the same body again."""
     folder = house.server.folder
     body = folder.add_body(b"x")
     path = folder.body(body.sha256)
@@ -199,14 +199,14 @@ def test_what_is_handed_in_again_while_it_is_swept_stays(
 def test_finished_workbooks_leave_nothing_in_the_state_folder_of_the_user(
     tmp_path: Path, small_suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server judges without end, and nothing would ever remove what it left there."""
+    """A server judges without end, and nothing else would remove what it left there."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with new_database("sqlite", tmp_path, None) as database:
         House(database, tmp_path / "data", small_suite).submit("one", small_suite, RIGHT)
     assert list(tmp_path.glob("state/judge/runs/*")) == []
 
 
-def test_the_service_manager_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_service_manager_is_notified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
@@ -304,7 +304,7 @@ def test_tokens_stay_through_a_step_back_and_forwards(house: House) -> None:
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
-    """Exit code 9, and nothing is changed."""
+    """Exit code 9, and nothing has changed."""
     folder = DataFolder(tmp_path)
     folder.make()
     database = Database(sqlite_url(folder.database))

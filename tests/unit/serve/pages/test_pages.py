@@ -1,4 +1,4 @@
-"""Pages: who sees which, what they show, and forms that nobody else can send."""
+"""Pages: who can open which, what they show, and forms that no other website can submit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def form_token(text: str) -> str:
 
 
 class Balanced(HTMLParser):
-    """Checks what every page has to have."""
+    """Checks what every page must have."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -190,7 +190,7 @@ class TestForms:
         assert len({answer.text.replace("one", "") for answer in answers[1:]}) == 1
 
     def test_a_session_is_new_at_each_sign_in_and_the_former_one_ends(self, world: World) -> None:
-        """Nobody can give a browser a cookie and be signed in with it later."""
+        """Nobody can set a cookie in a browser and later be signed in with it."""
         sign_in(world, "one")
         first = world.client.cookies.get(world.server.cookie)
         sign_in(world, "two")

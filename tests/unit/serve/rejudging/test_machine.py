@@ -94,7 +94,7 @@ class World:
         )  # fmt: skip
 
     def submit(self, account: str, verdicts: str | None = "AC WA") -> str:
-        """A submission; judged, unless its verdicts are None."""
+        """Makes a submission, which is judged unless its verdicts are None."""
         submission, judging = new_id("sub"), new_id("jdg")
         with self.database.writing(ACTOR) as transaction:
             transaction.execute(
@@ -194,7 +194,7 @@ class World:
         )
 
     def state(self) -> dict[str, Any]:
-        """Everything that applying a rejudging changes."""
+        """Returns everything that applying a rejudging changes."""
         with self.database.reading() as connection:
             return {
                 "current": sorted(map(tuple, connection.execute(
@@ -306,7 +306,7 @@ def test_cancelling_changes_nothing_and_keeps_the_judgings(world: World) -> None
 
 @pytest.mark.parametrize("place", range(8))
 def test_a_kill_while_it_is_applied_leaves_all_or_nothing(world: World, place: int) -> None:
-    """The process ends before one of the statements, or of the commit, without any clean-up."""
+    """The process ends before one of the statements, or before the commit, without clean-up."""
     world.submit(world.one)
     world.submit(world.two)
     rejudging = world.ready()
@@ -328,7 +328,7 @@ def test_a_kill_while_it_is_applied_leaves_all_or_nothing(world: World, place: i
 
 
 def _die_before(database: Database, place: int) -> None:
-    """Ends the process before its writing statement with this number, or before the commit."""
+    """Ends the process before the nth writing statement, or before the commit."""
     writes = 0
 
     def on_statement(_conn: object, _cursor: object, statement: str, *_: object) -> None:
@@ -343,7 +343,7 @@ def _die_before(database: Database, place: int) -> None:
 
 
 def test_what_was_cancelled_or_withdrawn_meanwhile_does_not_come_back(world: World) -> None:
-    """A submission whose turn was given back is not judged by way of a rejudging.
+    """A submission whose turn was given back is not judged because of a rejudging.
 
     One that the judge could judge neither before nor now keeps nobody waiting either.
     """

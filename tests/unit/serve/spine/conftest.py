@@ -18,6 +18,6 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture
 def small_world(tmp_path: Path) -> Iterator[World]:
-    """A server on SQLite, for what no database decides."""
+    """A server on SQLite, for tests that do not depend on the database."""
     with new_world("sqlite", tmp_path) as world:
         yield world

@@ -1,4 +1,4 @@
-"""Acts of many people at the same time: two authors, teams, reviewers and a judge of one suite."""
+"""Many people act at the same time: two authors, teams, reviewers and a judge of one suite."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PEOPLE, ACTS = 6, 14
 
 
 class Person:
-    """Somebody who does one thing after the other, each at random."""
+    """A person who does one random thing after the other."""
 
     def __init__(self, world: World, seed: int) -> None:
         self.world, self.client = world, world.client()
         self.chance = random.Random(seed)
 
     def act(self) -> None:
-        """Does as many things as everybody does."""
+        """Performs as many actions as all people together."""
         acts: list[Callable[[], None]] = [
             self.submit, self.judge, self.judge, self.judge, self.leave, self.dispute,
             self.take_back, self.review, self.rejudge, self.move, self.apply, self.apply,
@@ -114,7 +114,7 @@ class Person:
 
     @property
     def suite(self) -> str:
-        """The suite of all acts."""
+        """The suite on which all of them act."""
         suite = self.one(t.suite, t.suite.c.name == "open")
         assert suite is not None
         return str(suite["id"])

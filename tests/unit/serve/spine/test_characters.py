@@ -1,4 +1,4 @@
-"""Characters that a database cannot store end in an answer of the kind 4xx, on both databases."""
+"""Characters that a database cannot store give an answer of the kind 4xx, on both databases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = ["\0", "a\0b", "\ud800", "\u202e"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_cannot_be_stored_is_no_fault_of_the_server(world: World, name: str) -> None:
+def test_a_name_that_cannot_be_stored_is_not_a_fault_of_the_server(world: World, name: str) -> None:
     import json  # noqa: PLC0415
 
     client, headers = world.client(), world.headers("contestant")
@@ -40,7 +40,7 @@ PARTS = ["9223372036854775808", "-9223372036854775809", "a%00b", "%ed%a0%80", "%
 
 
 def parameters() -> Iterator[tuple[str, str, str]]:
-    """Method, path and query of every route, for each value of each of its parameters."""
+    """Yields method, path and query of every route, for each value of each of its parameters."""
     for names, prefix in ((API_ROUTES, "/v1"), (PAGE_ROUTES, "")):
         for route in (one for name in names for one in importlib.import_module(name).router.routes):
             depends = [route.dependant, *route.dependant.dependencies]
@@ -59,7 +59,7 @@ def parameters() -> Iterator[tuple[str, str, str]]:
 def test_no_number_and_no_character_of_an_address_is_a_fault(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Numbers beyond 64 bits, nulls, lone surrogates and repeated parameters, in every one."""
+    """Numbers beyond 64 bits, nulls, lone surrogates and repeated parameters, in each parameter."""
     monkeypatch.setattr(results, "_STREAM_S", 0)
     ids, visitors, asked = furnish(world)["open"], Visitors(world), 0
     body: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What strangers send: broken and huge bodies, archives, names, headers, streams, suites."""
+"""Hostile input: broken and huge bodies, archives, names, headers, streams, suites."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_json_that_cannot_be_read_is_refused(small_world: World, body: bytes) ->
 
 
 def damaged() -> bytes:
-    """An archive whose packed bytes are no packed bytes."""
+    """An archive whose packed bytes are not valid."""
     data = bytearray(archive(("a.xlsx", bytes(range(256)) * 4)))
     start = data.index(b"a.xlsx") + len("a.xlsx")
     data[start : start + 20] = b"\xff" * 20
@@ -93,7 +93,7 @@ BROKEN_ARCHIVES: dict[str, Callable[[], bytes]] = {
     "many": lambda: archive(*((f"{number}.xlsx", b"") for number in range(20_001))),
     "names": lambda: archive(("con\n.xlsx", b"x"), ("\u202exslx.exe", b"x")),
 }
-"""Made in the test: every worker collects this module."""
+"""Made in the test, since every worker collects this module."""
 
 
 @pytest.mark.parametrize("name", BROKEN_ARCHIVES)
@@ -217,7 +217,7 @@ MARKUP = '<img src=x onerror="alert(1)">\u202e\u2066'
 
 
 def test_names_with_markup_and_turned_text_are_shown_as_text(small_world: World) -> None:
-    """What people and suites are called, in every page that anybody can open."""
+    """Names of people and suites, on every page that anyone can open."""
     ids = furnish(small_world)
     with small_world.server.database.writing(ACTOR) as transaction:
         for table, columns in (
@@ -277,7 +277,7 @@ def test_claims_that_mislead_or_would_be_lost_are_refused(
 
 
 def test_a_request_whose_body_has_two_lengths_ends_its_connection(small_world: World) -> None:
-    """A proxy that believes the other length would take the rest for the next person's request."""
+    """A proxy that uses the other length would take the rest for the next person's request."""
     headers = {"content-length": "4", "transfer-encoding": "chunked"}
     answer = small_world.client().post("/v1/tokens", headers=headers, content=b"0\r\n\r\n")
     assert (answer.status_code, answer.headers["connection"]) == (400, "close")

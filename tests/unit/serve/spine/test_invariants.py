@@ -1,4 +1,4 @@
-"""Each invariant of docs/serve.md, "The queue", and something that tries to break it."""
+"""Each invariant of docs/serve.md, "The queue", with something that tries to break it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def faults(world: World) -> str:
 
 
 def test_1_many_end_one_judging_at_once_and_one_of_them_does(world: World) -> None:
-    """Every way out of a lease, by twelve threads that all hold the same one."""
+    """Every way to end a lease, by twelve threads that all hold the same lease."""
     queued(world)
     claimed = taken(world)
     ways: list[Callable[[Any], object]] = [
@@ -86,7 +86,7 @@ def test_1_many_end_one_judging_at_once_and_one_of_them_does(world: World) -> No
 
 
 def test_1_a_lease_that_was_given_again_is_another_one(world: World) -> None:
-    """The same dispatcher gets the judging back; its first lease still writes nothing."""
+    """The same dispatcher gets the judging again; its first lease still writes nothing."""
     queued(world)
     first = taken(world)
     with world.server.database.writing(ACTOR) as transaction:
@@ -118,7 +118,7 @@ def test_2_a_judging_is_not_done_with_fewer_or_other_cases(world: World) -> None
 
 
 def test_2_a_rejudging_has_the_cases_that_the_suite_has_now(world: World) -> None:
-    """A revision with one case more: the judging of a rejudging counts what it has judged."""
+    """A revision with one more case: a rejudging counts the cases that it has judged."""
     queued(world)
     world.finish(taken(world))
     (submission,) = world.rows(t.submission)
@@ -143,7 +143,7 @@ def test_2_a_rejudging_has_the_cases_that_the_suite_has_now(world: World) -> Non
 
 @pytest.mark.parametrize("way", ["finish", "fail", "cancel", "lose"])
 def test_3_a_judging_that_is_not_applied_changes_nothing(world: World, way: str) -> None:
-    """Whatever becomes of the second judging of a submission, the first one counts."""
+    """However the second judging of a submission ends, the first one counts."""
     first = queued(world)
     world.finish(taken(world))
     (submission,) = world.rows(t.submission)
@@ -257,7 +257,7 @@ def test_6_the_log_only_grows(world: World) -> None:
 
 
 def test_7_keys_and_quota_at_once(world: World) -> None:
-    """Thirty requests with ten keys and a quota of four: four submissions, each of one key."""
+    """Thirty requests with ten keys and a quota of four: four submissions with different keys."""
     change(world, sa.update(t.phase).values(per_day=4))
     client, headers = world.client(), {**world.headers("contestant"), **LINES}
 

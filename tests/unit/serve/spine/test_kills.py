@@ -1,4 +1,4 @@
-"""A process that is killed before any statement or file of an act leaves all of it, or nothing.
+"""If a process is killed before a statement or a file of an act: all of it is done, or nothing.
 
 Each act is done by forked processes. The first is killed by SIGKILL before the first thing that it
 does to the database or to a file, the second before the second, and so on, until one of them comes
@@ -120,7 +120,7 @@ def open_suite(world: World) -> Any:
 
 
 def test_handing_in(world: World, open_suite: Any) -> None:
-    """The answer was not read: the same key again gives the submission that there is, if any."""
+    """The answer was not read: the same key again returns the submission, if it exists."""
     viewer = Viewer(account=world.accounts["contestant"], scopes=frozenset(Scope))
 
     def act(database: Database) -> str:
@@ -178,7 +178,7 @@ def test_claiming(world: World) -> None:
 
 
 def test_finishing_with_a_board(world: World) -> None:
-    """Verdicts and what is told: all or nothing; the board follows, whoever was killed."""
+    """Verdicts and announcements: all or nothing; the board follows, whoever was killed."""
     with world.server.database.writing(ACTOR) as transaction:
         world.server.shared["boards"].add(transaction, NewBoard("board", "open"))
         conditions = transaction.execute(sa.select(t.board.c.conditions)).scalar_one()
@@ -238,7 +238,7 @@ def test_migrating(world: World, tmp_path: Path, request: pytest.FixtureRequest)
 
 
 def test_backing_up(small_world: World, tmp_path: Path) -> None:
-    """A backup is there as a whole or not at all, and what runs is left as it is."""
+    """A backup exists completely or not at all, and the running server is not affected."""
     queued(small_world)
     target = tmp_path / "backup.tar"
 
@@ -257,7 +257,7 @@ def test_backing_up(small_world: World, tmp_path: Path) -> None:
 
 
 def test_rotating_a_key(tmp_path: Path, small_world: World) -> None:
-    """The keys are those before or those after, and what was signed can be verified."""
+    """The keys are the old or the new ones, and earlier signatures can be verified."""
     keys = SigningKeys(tmp_path)
     first = keys.public("2026-01-01T00:00:00Z")[0]["kid"]
 
@@ -275,7 +275,7 @@ def test_rotating_a_key(tmp_path: Path, small_world: World) -> None:
 
 
 class Receiver:
-    """Notes in a file what it was sent."""
+    """Records in a file what it was sent."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -318,7 +318,7 @@ def test_telling_a_webhook(world: World, tmp_path: Path) -> None:
 
 
 def test_the_database_is_gone_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every request is answered with 503, the dispatcher waits, and both go on afterwards."""
+    """Every request is answered with 503, the dispatcher waits, and both continue afterwards."""
     with PostgreSQL.running() as postgresql:
         database = Database(postgresql.new_database())
         database.migrate()

@@ -47,7 +47,7 @@ from tests.unit.serve.spine.world import ACTOR, LINES, World, state_events, type
 def queued(
     world: World, role: str = "contestant", cases: int = 3, rejudging: str | None = None
 ) -> str:
-    """A submission in the queue, without a body; the judging's id."""
+    """Adds a submission to the queue, without a body; returns the judging's id."""
     with world.server.database.writing(ACTOR) as transaction:
         conditions = transaction.execute(sa.select(t.conditions.c.digest)).scalar()
         if conditions is None:
@@ -106,7 +106,7 @@ def lost(world: World, claimed: Claim, *, progress: int = 0) -> None:
 
 
 def test_service_is_shared_by_cases(world: World) -> None:
-    """Four hundred cases of one account delay another's first submission by one claim."""
+    """Four hundred cases of one account delay another account's first submission by one claim."""
     for _ in range(4):
         queued(world, "rival", cases=100)
     first = taken(world)
@@ -190,7 +190,7 @@ def test_after_three_losses_it_is_judged_alone_and_after_three_deaths_alone_it_h
 
 
 def test_a_judging_that_gets_on_is_not_at_fault(world: World) -> None:
-    """Dispatchers that are killed for other reasons still record a case in each life."""
+    """Dispatchers that are killed for other reasons still record a case each time they run."""
     judging = queued(world, cases=40)
     for life in range(30):
         lost(world, taken(world), progress=life + 1)
@@ -393,7 +393,7 @@ def test_a_judging_that_a_living_process_works_on_is_left_alone_and_others_go_on
 def test_files_of_a_suite_are_looked_at_no_more_than_a_twentieth_of_the_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many files it has; what was changed meanwhile is seen at the next look."""
+    """However many files it has; what was changed meanwhile is noticed at the next check."""
     now, spent, looks = [100.0], [0.0], [0]
     clock = SimpleNamespace(monotonic=lambda: now[0], thread_time=lambda: spent[0])
 
@@ -420,7 +420,7 @@ def test_files_of_a_suite_are_looked_at_no_more_than_a_twentieth_of_the_time(
 def test_when_a_program_ended_is_seen_on_a_slow_clock_alone(
     small_world: World, monkeypatch: pytest.MonkeyPatch, cancelled: bool
 ) -> None:
-    """Below ``verdicts`` nobody sees an end before the tick, whichever way they look."""
+    """Below ``verdicts`` nobody learns of an end before the tick, whichever route they use."""
     client, headers = small_world.client(), small_world.headers("contestant")
     made = client.post(
         "/v1/submissions?phase=secret", headers={**headers, **LINES}, content=typed_lines("bars")
@@ -462,7 +462,7 @@ def test_when_a_program_ended_is_seen_on_a_slow_clock_alone(
 def test_a_slot_outlives_whatever_the_database_does(
     small_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error that nobody expected at the end: it is tried again, and fails after that."""
+    """An unexpected error at the end: the judging is tried again, and then fails."""
     queued(small_world, cases=1)
     dispatcher = Dispatcher(
         small_world.server.database, small_world.server.folder, DispatchOptions()
@@ -488,7 +488,7 @@ def test_a_slot_outlives_whatever_the_database_does(
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE, errno.EROFS])
-def test_what_the_machine_lacks_is_no_fault_of_a_judging(
+def test_what_the_machine_lacks_is_not_a_fault_of_a_judging(
     small_world: World, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     judging = queued(small_world, cases=1)
@@ -506,10 +506,10 @@ def test_what_the_machine_lacks_is_no_fault_of_a_judging(
     in_order(small_world)
 
 
-def test_a_process_that_stands_still_in_a_transaction_keeps_nobody_from_writing(
+def test_a_process_that_hangs_in_a_transaction_blocks_no_writer(
     world: World,
 ) -> None:
-    """PostgreSQL undoes what it has begun, and it hears of that; SQLite is used by one process."""
+    """PostgreSQL rolls the transaction back and is told so; SQLite is used by a single process."""
     if world.server.database.is_sqlite:
         return
     judging = queued(world)
@@ -533,7 +533,7 @@ def test_a_process_that_stands_still_in_a_transaction_keeps_nobody_from_writing(
 def test_a_database_that_goes_away_while_its_notices_are_read_is_said_to_be_away(
     world: World,
 ) -> None:
-    """Whoever waits for changes tries again, and opens another connection."""
+    """Someone who waits for changes tries again, with another connection."""
     database = world.server.database
     if database.is_sqlite:
         return

@@ -155,7 +155,7 @@ ASKED: dict[str, Any] = {
     "POST /v1/webhooks": {"url": "https://localhost/", "kinds": ["board.changed"]},
     "POST /v1/webhooks/{webhook}:redeliver": {"delivery": "{delivery}"},
 }  # fmt: skip
-"""Queries and bodies that are well formed, so that rights decide."""
+"""Queries and bodies that are well-formed, so that only rights decide."""
 
 LAST = (
     "POST /v1/disputes/{dispute}:withdraw",
@@ -165,14 +165,14 @@ LAST = (
     "DELETE /v1/webhooks/{webhook}",
     "POST /sign-out",
 )
-"""Routes after which an object is gone, in the order in which they come, after all others."""
+"""Routes that remove an object, in the order in which they are called, after all others."""
 
 THE_SAME_FOR_ALL = {
     "GET /static/{name}",
     "GET /.well-known/judge-keys.json",
     "GET /v1/openapi.json",
 }
-"""What caches between people may keep; all else depends on who asks."""
+"""Routes that shared caches may store; all other answers depend on who asks."""
 
 
 def routes() -> Iterator[tuple[str, str]]:
@@ -186,7 +186,7 @@ def routes() -> Iterator[tuple[str, str]]:
 
 
 class Visitors:
-    """Somebody of each role, with a token for the API and a session for the pages."""
+    """A person of each role, with a token for the API and a session for the pages."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -203,7 +203,7 @@ class Visitors:
             self._sessions[role], self._cookies[role] = session, cookie
 
     def ask(self, role: str, method: str, path: str, body: Any) -> Any:
-        """The answer to a request as a program, or as a browser, would send it."""
+        """Returns the answer to a request as a program, or as a browser, would send it."""
         if path.startswith("/v1/"):
             headers = {**self._world.headers(role), "If-Match": '"0-x"'}
             return self._client.request(method, path, headers=headers, json=body)

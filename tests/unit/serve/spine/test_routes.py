@@ -27,12 +27,12 @@ from tests.unit.serve.spine.test_submitting import handed_in
 from tests.unit.serve.spine.world import ACTOR, ROLES, World, furnish
 
 PUBLIC = {"/v1/suites", "/v1/status", "/v1/boards", "/v1/disputes", "/v1/rejudgings"}
-"""Lists that a visitor may read; what is in them is another matter."""
+"""Lists that a visitor may read; their entries are another matter."""
 
 
 @functools.cache
 def routes() -> list[tuple[str, str]]:
-    """Methods and paths of the API, as the document has them, which no server changes."""
+    """Returns methods and paths of the API from the document, which is the same on every server."""
     database = Database(sqlite_url(Path("judge.db")))  # which is not opened
     document: dict[str, Any] = make_app(Server(database, DataFolder(Path()))).openapi()
     database.close()
@@ -42,14 +42,14 @@ def routes() -> list[tuple[str, str]]:
 
 
 def filled(path: str, ids: dict[str, str]) -> str:
-    """A path whose parameters name objects of the contestant and of hidden suites."""
+    """Returns a path whose parameters name objects of the contestant and of hidden suites."""
     for name, value in ids.items():
         path = path.replace(f"{{{name}}}", value)
     return path.replace("{number}", "1").replace("{entry}", ids["submission"])
 
 
 def objects(world: World) -> dict[str, str]:
-    """One object of each kind that belongs to the contestant, or to nobody who is asked."""
+    """One object of each kind that belongs to the contestant, or to none of the tested roles."""
     submission = handed_in(world)["id"]
     with world.server.database.writing(ACTOR) as transaction:
         transaction.execute(
@@ -77,7 +77,7 @@ def objects(world: World) -> dict[str, str]:
 
 @pytest.mark.parametrize("role", ["visitor", "rival", "reviewer", "operator"])
 def test_nobody_gets_at_what_is_not_theirs(small_world: World, role: str) -> None:
-    """404 for objects of others and of hidden suites, as for what does not exist."""
+    """404 for objects of others and of hidden suites, as for objects that do not exist."""
     ids, client = objects(small_world), small_world.client()
     headers = {**small_world.headers(role), "If-Match": '"1-x"'}
     for method, path in routes():
@@ -139,7 +139,7 @@ def test_a_cookie_gives_no_right_to_write(small_world: World) -> None:
 
 
 def made_with(client: TestClient, token: str, *scopes: str, **how: int) -> dict[str, str]:
-    """What a token makes: the id and the text of a new one."""
+    """Makes a token; returns its id and its text."""
     answer = client.post(
         "/v1/tokens", headers=bearer(token), json={"name": "x", "scopes": scopes, **how}
     )
@@ -200,7 +200,7 @@ def test_a_token_ends_none_that_may_do_more(small_world: World) -> None:
 
 
 def test_planted_secrets_are_in_no_answer(small_world: World) -> None:
-    """Texts of a hidden suite, tokens, hashes and paths, in all that others can fetch."""
+    """Texts of a hidden suite, tokens, hashes and paths, in everything that others can fetch."""
     ids, client = objects(small_world), small_world.client()
     secrets = [
         *small_world.tokens.values(),
@@ -283,7 +283,7 @@ def fuzz(world: World, role: str, examples: int, number: int = 1) -> Counter[int
 
 
 def seeded(document: dict[str, Any], ids: dict[str, dict[str, str]]) -> dict[str, Any]:
-    """The OpenAPI document, whose parameters and bodies name objects that there are."""
+    """The OpenAPI document, whose parameters and bodies name existing objects."""
     document = json.loads(json.dumps(document))
     names: dict[str, list[Any]] = {
         name: [ids[suite][name] for suite in ids] for name in ids["open"] if name != "number"

@@ -1,4 +1,4 @@
-"""Signing in at a provider of OpenID Connect that runs in the test, on loopback."""
+"""Signing in with an OpenID Connect provider that runs in the test, on loopback."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Browser:
             self.token = page.split('name="token" value="')[1].split('"')[0]
 
     def leave(self) -> str:
-        """Begins; the address to which the provider would send the browser back."""
+        """Begins a flow; returns the address to which the provider would redirect the browser."""
         data = {"token": self.token}
         gone = self.client.post("/sign-in/provider", headers=HTML, data=data)
         assert gone.status_code == 303, gone.text
@@ -184,7 +184,7 @@ def test_tokens_for_others_are_refused(
 def test_nobody_connects_an_identity_to_the_account_of_another(
     small_world: World, provider: Provider
 ) -> None:
-    """Whose browser was given the cookie of a stranger's flow gives the stranger no identity."""
+    """If a browser was given the cookie of a stranger's flow, the stranger gets no identity."""
     stranger = Browser(small_world, provider, "rival")
     address = stranger.leave()
     for role in ("contestant", ""):

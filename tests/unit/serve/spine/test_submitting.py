@@ -1,4 +1,4 @@
-"""Handing in over the API: quotas, keys, bounds, waiting, levels; most on both databases."""
+"""Submitting over the API: quotas, keys, limits, waiting, levels; mostly on both databases."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def test_a_key_belongs_to_one_request_of_one_account(world: World) -> None:
 
 
 @pytest.mark.parametrize("change", ["closed", "full"])
-def test_who_missed_the_answer_hears_it_later_as_well(small_world: World, change: str) -> None:
-    """With its key, a submission that was accepted is not said to be refused."""
+def test_a_missed_answer_can_be_fetched_later(small_world: World, change: str) -> None:
+    """If the key of an accepted submission is repeated, it is not reported as refused."""
     key = {"Idempotency-Key": "k"}
     made = handed_in(small_world, **key)
     if change == "closed":
@@ -132,7 +132,7 @@ def test_the_quota_holds_against_requests_at_once(world: World) -> None:
 
 
 def test_the_turns_of_a_suite_are_those_that_count(world: World) -> None:
-    """Who submits and cancels takes no turn away from others; at once, only one gets the last."""
+    """Submitting and cancelling take no turn from others; in a race, only one gets the last."""
     with world.server.database.writing(ACTOR) as transaction:
         transaction.execute(sa.update(t.suite).values(per_day=1))
     client = world.client()
@@ -153,7 +153,7 @@ def test_the_turns_of_a_suite_are_those_that_count(world: World) -> None:
 def test_what_changed_while_a_body_was_sent_is_noticed(
     small_world: World, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    """A body may come slowly: it is recorded for an open phase and for the revision it fits."""
+    """A body may arrive slowly: it is recorded if the phase is open and the revision fits."""
     admit = intake.admit
 
     def admit_and_change(*given: Any) -> intake.Admission:
@@ -342,7 +342,7 @@ def test_events_resume_and_end(world: World) -> None:
 
 
 @pytest.mark.parametrize("way", ["events", "wait", "board"])
-def test_who_loses_the_right_while_they_listen_hears_no_more(small_world: World, way: str) -> None:
+def test_a_listener_who_loses_the_right_receives_nothing_more(small_world: World, way: str) -> None:
     """A token is revoked, or a suite hidden, after a stream or a long poll has begun."""
     ids, made = furnish(small_world)["open"], handed_in(small_world)
     database, headers = small_world.server.database, small_world.headers("contestant")
@@ -392,7 +392,7 @@ def test_cancelling_and_withdrawing_need_the_version_that_was_seen(world: World)
 
 
 def test_a_level_tells_what_it_says_and_no_more(world: World) -> None:
-    """Of a hidden split at ``score``: no verdicts, no times of its own, no progress, no report."""
+    """For a hidden split at ``score``: no verdicts, times, progress or report."""
     made = handed_in(world, phase="secret")
     claimed = world.claim()
     assert claimed is not None

@@ -1,4 +1,4 @@
-"""A server without dispatcher for tests: suites, phases, accounts of each role, a fake judge."""
+"""A server without a dispatcher: suites, phases, accounts of each role, a fake judge."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from tests.same_thread_client import SameThreadClient
 
 ACTOR = Actor("test")
 ROLES = ("visitor", "contestant", "rival", "author", "other", "reviewer", "operator")
-"""``author`` has the suites; ``other`` is an author of none of them."""
+"""``author`` owns the suites; ``other`` is an author of none of them."""
 TYPED = Path(__file__).parents[4] / "dataset" / "sample-typed" / "answers.jsonl"
 LINES = {"content-type": "application/x-ndjson"}
 FREE = dict.fromkeys(("submit", "read", "change", "sign-in"), 10**9)
@@ -121,7 +121,7 @@ def verdicts_of(database: Database, taken: Claim, verdict: str) -> list[t.Verdic
 
 @contextlib.contextmanager
 def new_world(kind: str, folder: Path, postgresql: str | None = None) -> Iterator[World]:
-    """What :func:`make_world` makes, on a new database: a copy of one that was made for all tests.
+    """Copies the result of :func:`make_world`, made once for all tests, to a new database.
 
     Args:
         kind: ``sqlite`` or ``postgresql``.
@@ -268,7 +268,7 @@ def furnish(world: World) -> dict[str, dict[str, str]]:
 
 
 def add_team(world: World, name: str, *roles: str) -> str:
-    """A team of the accounts of some roles."""
+    """A team with the accounts of some roles."""
     with world.server.database.writing(ACTOR) as transaction:
         team = create_account(transaction, name, kind=AccountKind.TEAM)
         for role in roles:
@@ -277,7 +277,7 @@ def add_team(world: World, name: str, *roles: str) -> str:
 
 
 def state_events(world: World) -> dict[str, list[tuple[object, object]]]:
-    """The changes of state of each judging, in order, as events tell them."""
+    """Returns the changes of state of each judging, in order, according to events."""
     changes: dict[str, list[tuple[object, object]]] = {}
     for row in sorted(world.rows(t.event), key=lambda row: int(str(row["seq"]))):
         if str(row["kind"]).startswith("judging.") and row["before"] != row["after"]:

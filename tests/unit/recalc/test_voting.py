@@ -1,4 +1,4 @@
-"""Values that no engine that is still missing can change, held against all that it may say."""
+"""Values that no missing engine can change, checked against every vote that it might give."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from judge.formulas.shapes import Call, calls
 from judge.recalc.agreement import same_value
-from judge.recalc.belief import WITNESSES, Words, believe, is_settled, possible_words
 from judge.recalc.trust import PAIR, Record, TrustTable
+from judge.recalc.voting import VOTERS, Votes, is_settled, possible_votes, winner
 from judge.workbook.cell import CellValue, ErrorValue
 
 FORMULAS = ("=SUM(A1:A9)", "=XLOOKUP(A1,B:B,C:C,,-1)", "=SUM(A1:A9*2)", "=A1+1", "=LEFT(A1,,2)")
@@ -24,7 +24,7 @@ def table(chance: random.Random) -> TrustTable:
     """Records of some functions and shapes, right more or less often."""
 
     def records() -> dict[str, Record]:
-        names = [name for name in (*sorted(WITNESSES), PAIR) if chance.random() < 0.8]
+        names = [name for name in (*sorted(VOTERS), PAIR) if chance.random() < 0.8]
         found = {}
         for name in names:
             total, errors = chance.randrange(1, 40), chance.randrange(0, 6)
@@ -42,21 +42,21 @@ def table(chance: random.Random) -> TrustTable:
 
 
 def settled(
-    words: Words, called: tuple[Call, ...], trust: TrustTable, instead: CellValue
+    votes: Votes, called: tuple[Call, ...], trust: TrustTable, instead: CellValue
 ) -> list[bool]:
-    """For each set of missing engines, whether the value is settled; held against all words."""
-    absent = sorted(WITNESSES - words.keys())
+    """Whether the value is settled, for each set of missing engines; checked with all votes."""
+    absent = sorted(VOTERS - votes.keys())
     found = []
     for missing in {frozenset(absent), *(frozenset((name,)) for name in absent)} - {frozenset()}:
-        found.append(is_settled(words, called, trust, missing, instead))
+        found.append(is_settled(votes, called, trust, missing, instead))
         if not found[-1]:
             continue
-        first = believe(words, called, trust, instead)
+        first = winner(votes, called, trust, instead)
         assert first is not None
-        for possible in possible_words(words, missing):
-            other = believe(possible, called, trust, instead)
-            assert other is not None, (words, possible, called)
-            assert same_value(first.value, other.value), (words, possible, called)
+        for possible in possible_votes(votes, missing):
+            other = winner(possible, called, trust, instead)
+            assert other is not None, (votes, possible, called)
+            assert same_value(first.value, other.value), (votes, possible, called)
     return found
 
 
@@ -67,8 +67,8 @@ def test_a_settled_value_is_that_of_every_possible_answer(seed: int) -> None:
     for _ in range(250):
         trust = table(chance)
         called = calls(chance.choice(FORMULAS), is_array=chance.random() < 0.2)
-        names = chance.sample(sorted(WITNESSES), chance.choice((1, 2, 2, 2)))
+        names = chance.sample(sorted(VOTERS), chance.choice((1, 2, 2, 2)))
         few = chance.sample(SAID, 2)
-        words = {name: chance.choice(few) for name in names}
-        found += settled(words, called, trust, chance.choice((None, None, 0, "x")))
+        votes = {name: chance.choice(few) for name in names}
+        found += settled(votes, called, trust, chance.choice((None, None, 0, "x")))
     assert 0.05 < sum(found) / len(found) < 0.95
