@@ -158,8 +158,7 @@ def start(host: SandboxDesktopHost, rounds: int) -> None:
                 pictures.append(shown.screenshot_s)
             marks.append(desktop.observe(marks=True).screenshot_s)
             typing = Action(code="pyautogui.write('1')\npyautogui.press('enter')")
-            for _ in range(5):
-                steps.append(desktop.perform(typing).seconds)
+            steps += [desktop.perform(typing).seconds for _ in range(5)]
             memory.append(desktop.memory_bytes() / 1e6)
     load = os.getloadavg()[0]
     print(f"load {load:.1f} on {os.cpu_count()} processors; {len(ready)} starts; medians (largest)")
