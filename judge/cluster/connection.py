@@ -424,11 +424,11 @@ class Connection:
                 self._scheduler.gather, keys=list(keys), callback_timeout=_FETCH_S
             )
             report = dict(reply)
-        except TimeoutError:  # of a worker; `workers` notices a lost scheduler
+        except TimeoutError:  # a worker was lost; `workers` notices a lost scheduler
             return self._fetch_each(keys)
         except OSError as error:
             raise ClusterError(f"the scheduler {self._address} is gone: {error}") from error
-        except Exception:  # noqa: BLE001  whatever came, it is not an answer
+        except Exception:  # noqa: BLE001  any error means that there is no answer
             return self._fetch_each(keys)
         if report.get("status") == "OK":
             return dict(report["data"])

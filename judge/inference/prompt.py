@@ -312,7 +312,7 @@ def question_files(
         SandboxError: the sandbox failed while shrinking pictures.
     """
     for file in case.absent:
-        # A question whose files are missing is not asked; of a picture, the name may be enough.
+        # Without its files, a question is not asked; but the name of a picture may be enough.
         if file.kind is not FileKind.IMAGE or setting.pictures != "none":
             raise SuiteError(f"{file.name} is missing: {file.advice}")
     paths = _paths_inside(case.files)

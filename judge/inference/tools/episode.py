@@ -5,7 +5,7 @@ after the other. Each case of a task has a separate episode; if the answer is a 
 only one, on the first case. An episode that is recorded is not repeated; if the sandbox breaks at
 the start, the episode starts again.
 
-The published agent of SpreadsheetBench 2 treats replies that it cannot use in its own way. Source:
+The published agent of SpreadsheetBench 2 has its own rules for replies that it cannot use. Source:
 RUCKBReasoning/SpreadsheetBench-2, folder SWE-agent.
 """
 

@@ -218,7 +218,7 @@ class Dispatcher:
         self._threads: list[threading.Thread] = []
         self._environment: dict[str, Any] = {}
         self._known: dict[str, KnownConditions] = {}
-        self._own: dict[str, str] = {}  # conditions -> the same options' conditions here
+        self._own: dict[str, str] = {}  # conditions -> those of the same options on this dispatcher
         self.failure: JudgeError | None = None
 
     def run(self, *, on_ready: Callable[[], None] = lambda: None) -> None:
@@ -479,7 +479,9 @@ class Dispatcher:
                 self._end_one(taken, work, lambda transaction: end_cancelled(transaction, taken))
             elif not running.fenced:
                 self._release(taken)
-        except HeldRunError as error:  # the process that lost the lease still runs, and will notice
+        except (
+            HeldRunError
+        ) as error:  # the process that lost the lease still uses it, and will notice
             self._warn(error)
             self._held[taken.id] = time.monotonic() + _HELD_S
             self._record(lambda transaction: release(transaction, taken, counts=False))
