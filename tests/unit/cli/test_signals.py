@@ -193,8 +193,7 @@ def test_durations_are_not_of_the_wall_clock() -> None:
     assert asked <= {
         "inference/batches/log.py",  # batches are waited for over commands and days
         "inference/batches/server.py",  # and given up after days
-        "recalc/cache.py",
-        "recalc/cache_space.py",  # the age of an abandoned file
+        "recalc/cache.py",  # the age of an abandoned file
         "serve/operations/upkeep.py",  # the age of a file that no row names
         "serve/access/oidc.py",  # the dates in tokens of other providers
         "report/view.py",  # the age of a record, where locks cannot be seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +12,13 @@ import pytest
 from judge.cli.verify import print_dynamic
 from judge.compare.cells.options import range_spec
 from judge.compare.profiles import get_profile
+from judge.core.submission import Origin
 from judge.core.task import Task, TestCase
 from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.verify import CaseCheck, DynamicCheck, verify_case
 from judge.recalc.policy import Recalculator
+from judge.workbook.cell import CellRange, ComputedValues
+from judge.workbook.reader import Workbook
 from tests.unit.compare.cells.test_two_figures import Arithmetic
 
 
@@ -41,9 +45,17 @@ def task(tmp_path: Path) -> Task:
     )
 
 
+class Adding(Recalculator):
+    """A recalculator that computes sums without an engine."""
+
+    def fill(
+        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+    ) -> ComputedValues:
+        return Arithmetic().fill(workbook, ranges, origin=origin)
+
+
 def checks(task: Task) -> list[CaseCheck]:
-    judge = CaseJudge(Recalculator(()), GradingRules(get_profile("standard")))
-    judge.compute = Arithmetic()  # type: ignore[assignment]
+    judge = CaseJudge(Adding(()), GradingRules(get_profile("standard")))
     return [verify_case(task, case, judge) for case in task.cases]
 
 
