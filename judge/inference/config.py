@@ -372,7 +372,7 @@ def load_setting(mode: str, feedback: str | None, path: Path | None = None) -> S
 
     Args:
         mode: one of :data:`judge.inference.choices.MODES`.
-        feedback: one of :data:`judge.inference.choices.FEEDBACKS` in the mode ``multi``; None for
+        feedback: one of :data:`judge.inference.choices.Feedback` in the mode ``multi``; None for
             its default.
         path: a settings.yaml to use instead of the judge's own.
 

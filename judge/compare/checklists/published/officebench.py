@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from judge.compare.checklists.file_items import events_of, moment, numbers_in, text_of_document
 from judge.compare.checklists.items import Outcome, State, broken
-from judge.compare.checklists.published.data import Shown, as_check, as_meant
-from judge.compare.checklists.suites import PublishedSuite
+from judge.compare.checklists.suites import PublishedSuite, Shown, as_check, as_meant
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.published import officebench
 from judge.compare.rules.published_error import PublishedError, Side
