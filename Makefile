@@ -1,6 +1,6 @@
 # make demo    set up, and grade the embedded sample suite
 # make test    set up everything that tests need, and run all of them
-# make check   format, lint, strict types, import contracts, the size of the house, unit tests
+# make check   format, lint, strict types, import contracts, the size of the house, quick unit tests
 # make lint    the same without the unit tests
 # make docs    the documents as a site, in build/site
 
@@ -53,7 +53,8 @@ check: setup-dev
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint unit
 
 unit: setup-dev
-	$(PYTEST) tests/unit -q -n auto --maxprocesses 4 -m "not slow and not docker and not office"
+	$(PYTEST) tests/unit -q -n auto --maxprocesses 3 \
+	    -m "not (slow or data or bubblewrap or docker or office)"
 
 lint: setup-dev
 	$(VENV)/bin/ruff format --check .

@@ -113,8 +113,8 @@ def conversions() -> Iterator[Conversion]:
     """Reads every formula of the table."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for entry in yaml.load(CONVERSIONS.read_text(encoding="utf-8"), Loader=loader):
-        places = ((parse_cell(name), value) for name, value in entry.get("data", {}).items())
-        data = {place: _scalar(value) for place, value in places if place is not None}
+        cells = ((parse_cell(name), value) for name, value in entry.get("data", {}).items())
+        data = {position: _scalar(value) for position, value in cells if position is not None}
         for formula, expected, *cell in entry["cases"]:
             source = " ".join([entry["source"], *cell])
             yield Conversion(formula, _scalar(expected), source, data)

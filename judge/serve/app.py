@@ -18,6 +18,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from sqlalchemy.exc import DataError
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -65,6 +66,8 @@ BODY_LIMITS = {
 }
 """Largest request body in bytes, by path; ``/v1/suites`` covers the revisions of every suite."""
 
+_TITLE = "judge serve"
+_DESCRIPTION = "Submit to suites of spreadsheet tasks; see docs/serve.md."
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -102,12 +105,24 @@ def _routes() -> tuple[list[BaseRoute], list[tuple[re.Pattern[str], AbstractSet[
     return together.routes, methods
 
 
+class _Application(FastAPI):
+    """An application that has its OpenAPI document, like its routes, from all of them."""
+
+    @staticmethod
+    @functools.cache
+    def openapi() -> dict[str, Any]:
+        routes, _ = _routes()
+        return get_openapi(
+            title=_TITLE, version=__version__, description=_DESCRIPTION, routes=routes
+        )
+
+
 def make_app(server: Server) -> FastAPI:
     """Makes the application of a server, without a dispatcher."""
-    app = FastAPI(
-        title="judge serve",
+    app = _Application(
+        title=_TITLE,
         version=__version__,
-        description="Submit to suites of spreadsheet tasks; see docs/serve.md.",
+        description=_DESCRIPTION,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -115,7 +130,9 @@ def make_app(server: Server) -> FastAPI:
     )
     app.state.server = server
     app.add_middleware(_EachRequest, server=server)
-    app.add_middleware(BoundedBodies, limits=BODY_LIMITS)  # outermost: bounds what all others read
+    app.add_middleware(
+        BoundedBodies, limits=BODY_LIMITS
+    )  # outermost, so that it limits what all others read
     handlers: dict[type[Exception], Callable[..., Any]] = {
         Problem: _on_problem,
         HTTPException: _on_http_exception,
@@ -134,7 +151,7 @@ def make_app(server: Server) -> FastAPI:
 
 
 class _EachRequest:
-    """Gives each request an id and each response its security headers; never shows internal errors.
+    """Gives each request an id and each response security headers; hides internal errors.
 
     ``HEAD`` is answered like ``GET``, without the body, except for streams, which have no end.
 
@@ -181,9 +198,10 @@ class _EachRequest:
                 problem = Problem("malformed", "No such host here.")
                 await problem.response(named)(scope, receive, answer)
             elif {"content-length", "transfer-encoding"} <= set(request.headers):
-                # A proxy in front may take the one that this server does not.
+                # A proxy in front could use the one of the two that this server does not use.
                 headers = {"Connection": "close"}
-                problem = Problem("malformed", "The body has two lengths.", headers=headers)
+                detail = "The request has both Content-Length and Transfer-Encoding."
+                problem = Problem("malformed", detail, headers=headers)
                 await problem.response(named)(scope, receive, answer)
             else:
                 await self._app(scope, receive, answer)

@@ -22,7 +22,7 @@ from judge.core.verdict import Verdict
 from judge.errors import RecalcError, WorkbookError
 from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.workbook.address import column_letters
 from judge.workbook.budget import MIN_FORMULA_CHARS, Budget, ReadLimits
 from judge.workbook.cell import CellRange
@@ -30,6 +30,8 @@ from judge.workbook.reader import open_workbook
 from tests.bounds import bound_process
 from tests.unit.compare.cells.packages import STYLES, Book, cell, sheet_data, worksheet
 from tests.unit.recalc.fakes import ScriptedEngine
+
+pytestmark = pytest.mark.slow
 
 CPU_S = 60
 MEMORY_BYTES = 2 << 30
@@ -188,13 +190,7 @@ def judged_within_bounds(output: bytes, answer: Path) -> tuple[str, str]:
     return verdict, cause
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(each, marks=[pytest.mark.slow] if "everything, often" in each else [])
-        for each in SLOW
-    ],
-)
+@pytest.mark.parametrize("kind", SLOW)
 def test_an_output_that_is_made_to_be_slow_gets_its_verdict(kind: str, tmp_path: Path) -> None:
     make, verdict, cause = SLOW[kind]
     found = judged_within_bounds(make(), tmp_path / "answer.json")

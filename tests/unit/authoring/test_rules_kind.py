@@ -112,6 +112,7 @@ def test_a_rule_is_proposed_for_what_differs_and_for_nothing_else(
     assert found == expected
 
 
+@pytest.mark.slow
 def test_each_proposal_is_sound_and_tells_input_and_gold_apart() -> None:
     judge_of_cases = CaseJudge(
         Recalculator((), mode="never"), GradingRules(get_profile("standard"))

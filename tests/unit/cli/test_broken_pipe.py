@@ -11,6 +11,8 @@ import pytest
 
 from tests.unit.compare.cells.packages import simple
 
+pytestmark = pytest.mark.slow
+
 LAUNCH = (sys.executable, "-c", "from judge.cli.main import main; main()")
 
 

@@ -24,6 +24,8 @@ from judge.report import view
 from judge.workbook import reader
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
 
+pytestmark = pytest.mark.slow
+
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 

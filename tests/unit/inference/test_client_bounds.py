@@ -30,6 +30,8 @@ from judge.inference.config import check_address, origin_of
 from tests.bounds import in_bounds
 from tests.inference.raw_server import Exchange, RawServer, Send, raw_server
 
+pytestmark = pytest.mark.slow
+
 REQUEST = ChatRequest("m", ({"role": "user", "content": "hello"},))
 KEY = "sk-of-this-server-alone"
 ONCE = RetryPolicy(attempts=1, first_wait_s=0.01, call_timeout_s=30.0)
@@ -265,7 +267,7 @@ def test_dates_to_wait_for_count_from_the_servers_clock() -> None:
         assert read_retry_after(headers | {"retry-after": odd}) in {None, 0.0} or odd[:3] == "Fri"
 
 
-def test_a_wait_that_is_no_number_holds_nobody_up() -> None:
+def test_a_wait_that_is_not_a_number_delays_nothing() -> None:
     answers = iter([(429, b"{}", "Retry-After-Ms: nan"), (200, GOOD.encode(), "X-Nothing: 1")])
     with raw_server(lambda exchange: exchange.answer(*next(answers))) as server:
         assert chat(server.url, RetryPolicy(attempts=2, first_wait_s=0.01)).text == "right"
@@ -283,7 +285,7 @@ def test_counts_that_no_server_can_have_made_are_none() -> None:
      "http://[::1", "http://host:port/v1", "http://host:99999/v1", "https://a b/v1",
      "https://api.openai.com\\@host/v1", "https://h\u00f6st/v1", "http://host/v1\n"],
 )  # fmt: skip
-def test_what_is_no_address_of_a_server(url: str) -> None:
+def test_what_is_not_an_address_of_a_server(url: str) -> None:
     with pytest.raises(UsageError, match="is not the address of a chat server"):
         check_address(url)
 
@@ -299,18 +301,23 @@ def test_what_counts_as_the_same_server() -> None:
     assert all(origin_of(check_address(each)) != one for each in others)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'{"choices":[' + b"{}," * 1_000_000 + b"{}]}",
-        b'{"choices":[{"message":{"content":"x"}}' + b",{}" * 2_000_000 + b"]}",
-        b'{"choices":[{"message":{"content":[' + b"{}," * 2_000_000 + b"{}]}}]}",
-        b'{"choices":[{"message":{"tool_calls":[' + b"{}," * 1_000_000 + b"{}]}}]}",
-        b'{"choices":' + b"[" * 4_000_000 + b"]" * 4_000_000 + b"}",
-    ],
-    ids=["empty choices", "a choice and millions", "parts", "calls of tools", "deep"],
-)
-def test_a_million_choices_cost_little_memory(body: bytes) -> None:
+# Made in the test: every worker would keep 40 MB of them.
+MILLIONS: dict[str, Callable[[], bytes]] = {
+    "empty choices": lambda: b'{"choices":[' + b"{}," * 1_000_000 + b"{}]}",
+    "a choice and millions": lambda: (
+        b'{"choices":[{"message":{"content":"x"}}' + b",{}" * 2_000_000 + b"]}"
+    ),
+    "parts": lambda: b'{"choices":[{"message":{"content":[' + b"{}," * 2_000_000 + b"{}]}}]}",
+    "calls of tools": lambda: (
+        b'{"choices":[{"message":{"tool_calls":[' + b"{}," * 1_000_000 + b"{}]}}]}"
+    ),
+    "deep": lambda: b'{"choices":' + b"[" * 4_000_000 + b"]" * 4_000_000 + b"}",
+}
+
+
+@pytest.mark.parametrize("name", MILLIONS)
+def test_a_million_choices_cost_little_memory(name: str) -> None:
+    body = MILLIONS[name]()
     assert len(body) <= MAX_BODY_BYTES + 100
 
     def work() -> None:

@@ -115,6 +115,7 @@ def test_keys_come_from_the_environment_and_go_nowhere(
     assert "headers may hold keys" in error_of(header).message
 
 
+@pytest.mark.slow
 def test_a_key_is_nowhere_after_a_run_that_went_well(tmp_path: Path) -> None:
     """Runs the whole program, with everything that it prints, writes and caches."""
     key = "sk-secret-that-nobody-may-keep"

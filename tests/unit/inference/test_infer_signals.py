@@ -15,6 +15,8 @@ from click.testing import CliRunner
 from judge.cli.infer import infer
 from tests.inference.raw_server import Exchange, raw_server
 
+pytestmark = pytest.mark.slow
+
 LAUNCH = [sys.executable, "-c", "from judge.cli.main import main; main()", "infer", "--no-cache"]
 REPLY = json.dumps({"choices": [{"message": {"content": "```python\nx = 1\n```"}}]}).encode()
 AT_ONCE = 3

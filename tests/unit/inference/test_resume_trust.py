@@ -121,7 +121,7 @@ def test_a_folder_alone_sends_nothing_anywhere(
     assert names == ["models.yaml", "prompt.txt", "run.json"]
 
 
-def test_what_a_folder_wants_is_shown_before_it_is_refused(
+def test_what_a_folder_requests_is_shown_before_it_is_refused(
     tmp_path: Path, their_server: RawServer
 ) -> None:
     folder = attack("the key of no server", tmp_path, their_server)
@@ -329,6 +329,7 @@ def on_a_terminal(answer: bytes, folder: Path) -> tuple[int, str]:
     return process.wait(60), said.decode()
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_user_is_asked(tmp_path: Path, their_server: RawServer) -> None:
     folder = attack("the key of no server", tmp_path, their_server)
     code, said = on_a_terminal(b"n\n", folder)

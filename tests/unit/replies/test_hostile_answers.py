@@ -20,6 +20,8 @@ from judge.grading.running import typed_outcome
 from judge.recalc.policy import Recalculator
 from tests.bounds import in_bounds
 
+pytestmark = pytest.mark.slow
+
 bounded = partial(in_bounds, cpu_s=20, memory_bytes=2 << 30)
 MANY = 1_000_000
 GOLDS = {"expression": "(10-6-2)*12", "list": [1], "text": "a", "float": 0.5, "int": 5}

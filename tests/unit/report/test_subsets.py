@@ -73,7 +73,7 @@ def test_where_a_workbook_belongs(size: int, part: str) -> None:
     assert place("workbook_bytes", input_bytes=size) == part
 
 
-def test_one_round_is_no_breakdown() -> None:
+def test_one_round_is_not_a_breakdown() -> None:
     keys = [each.key for each in divisions_for([TaskFacts("x", rounds=1)], of_paper=True)]
     assert "rounds" not in keys
     assert "category" not in keys
@@ -88,6 +88,7 @@ def test_only_its_own_suites_stand_beside_the_paper() -> None:
     assert all(part.paper_share is None for each in other for part in each.parts)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_shares_of_a_part_of_the_benchmark_fit_those_of_the_whole(judge_data: Path) -> None:
     suite = load_suite(str(judge_data / "spreadsheetbench_912_dev300"))

@@ -22,6 +22,8 @@ from judge.web.local_page import LocalPage
 from tests.browser.made_run import few_tasks, make_run, make_suite
 from tests.unit.web.serving import answer_of, ask, begin, served
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -1,10 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.postgresql import running_postgresql
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each test of the server has a database of its own: together they are slow."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,8 @@ from judge.suites import archive as archive_module
 from judge.suites.archive import unpack
 from tests.bounds import bound_process
 
+pytestmark = pytest.mark.slow
+
 CPU_S = 20
 MEMORY_BYTES = 512 << 20
 

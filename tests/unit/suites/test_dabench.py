@@ -111,6 +111,14 @@ def test_faults_name_line_and_field(suite: Path, change: dict[str, object], faul
     assert [fault in each and "line 2" in each for each in caught.value.faults] == [True]
 
 
+def test_a_task_whose_id_occurs_twice_is_not_judged_by_its_id(suite: Path) -> None:
+    """Faults of other tasks become notes; a fault of a requested task stays one."""
+    write(suite / "da-dev-questions.jsonl", [*QUESTIONS, QUESTIONS[1]])
+    assert len(judge.load_suite(suite, ids=("4",)).notes) == 1
+    with pytest.raises(SuiteError):
+        judge.load_suite(suite, ids=("9",))
+
+
 def test_names_without_an_end() -> None:
     assert named_answer("@a[" * 1000 + "\n@b[1]").values == {"b": "1"}
     assert named_answer("@a[x]@b[]").values == {"a": "x", "b": ""}

@@ -19,10 +19,12 @@ from judge.compare.cells.options import position_of
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.suites import Suite, load_suite
-from judge.suites.locate import SHIPPED
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.suites.submissions import load_submissions
+from judge.suites.suite import SHIPPED
 from tests.conftest import REPOSITORY
+
+pytestmark = pytest.mark.slow
 
 SAMPLE = REPOSITORY / "dataset" / "sample"
 NEEDS_LIMITS = {"TLE", "MLE", "OLE", "SV"}
@@ -241,7 +243,6 @@ def outcome_of(task: Task, case: TestCase, status: str, output: Path) -> str:
     return "AC" if agree(answer_of(task, case.gold_path), answer_of(task, output)) else "WA"
 
 
-@pytest.mark.slow
 def test_submissions_get_what_they_expect(
     suite: Suite, submissions: list[Submission], tmp_path: Path
 ) -> None:

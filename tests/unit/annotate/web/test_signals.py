@@ -15,6 +15,8 @@ import pytest
 from judge.web.local_page import TOKEN_HEADER
 from tests.unit.annotate.conftest import suite
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["suite"]
 
 _BUSY = """

@@ -74,6 +74,7 @@ def test_every_given_call(evaluator: str) -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_recorded_verdicts_of_spider2v(judge_data: Path) -> None:
     root = judge_data / "spider2v_calc"

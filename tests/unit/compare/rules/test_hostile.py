@@ -19,6 +19,8 @@ from tests.unit.compare.rules.hostile_packages import LARGE, SMALL
 from tests.unit.compare.rules.judged import CORPUS, find
 from tests.unit.workbook.test_facts import CACHES, chart, package, pivot_parts
 
+pytestmark = pytest.mark.slow
+
 PAIR = {"sheet_idx0": 0, "sheet_idx1": "EI0"}
 FONTS = ["bgcolor", "font_color", "font_bold", "number_format", "hyperlink"]
 RULES: list[dict[str, Any]] = [
