@@ -582,7 +582,7 @@ def test_the_words_of_the_question_decide_about_a_task_that_a_run_fails(
         (7.333, 7.2, Certainty.LIKELY),
         (733, 732, Certainty.LIKELY),
         (None, 7, Certainty.LIKELY),
-        (False, None, Certainty.LIKELY),
+        (False, "n/a", Certainty.LIKELY),
     ],
 )
 def test_how_a_gold_rounds_or_says_nothing_is_left_open(
