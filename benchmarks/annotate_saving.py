@@ -31,7 +31,7 @@ from judge.errors import JudgeError
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import open_recalculator
 from judge.sandbox import open_sandbox
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from judge.workbook.address import parse_window
 from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.reader import Workbook, filling_cells, open_workbook

@@ -30,7 +30,7 @@ import openpyxl
 
 from benchmarks.board_mutants import mutants
 from benchmarks.office_save import save_with_office
-from judge.api.workbooks import Engines
+from judge.api.comparing import Engines
 from judge.compare.boards.board import Board
 from judge.compare.boards.checker import finding_by_board
 from judge.compare.boards.standard import UnusableBoardError

@@ -19,8 +19,7 @@ from judge.compare.checklists.kinds import judge_item
 from judge.compare.checklists.workspace import REPLY, answer_of_folder
 from judge.core.submission import Answer, AnswerFile, Origin
 from judge.core.task import Gold, Task
-from judge.suites.load import load_suite
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 
 Job = Mapping[str, Any]
 

@@ -49,8 +49,8 @@ from judge.errors import JudgeError, SuiteError
 from judge.files.yaml_documents import read_yaml
 from judge.grading.batch import Settings
 from judge.grading.case import GradingRules
-from judge.suites.load import load_suite
 from judge.suites.submissions import load_submissions
+from judge.suites.suite import load_suite
 from judge.workbook.reader import open_workbook
 
 WRONG = Path(__file__).with_name("wrong_programs.yaml")

@@ -32,7 +32,7 @@ from judge.recalc.names import FORMULAS
 from judge.recalc.policy import DEFAULT_TIMEOUT_S, Recalculator
 from judge.recalc.select import available_engines, make_engines
 from judge.sandbox import open_sandbox
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from judge.workbook.address import parse_window
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.reader import open_workbook

@@ -14,7 +14,7 @@ from judge.compare.published.spreadsheetbench import ScriptError, official_agree
 from judge.errors import JudgeError
 from judge.formulas.traits import traits
 from judge.recalc.rewrite import without_values
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import FormulaIndex, dependencies
 from judge.workbook.reader import Workbook, open_workbook, sheet_formulas

@@ -1,4 +1,4 @@
-"""Runs misbehaving MCP servers: how long they take, whose fault is reported, what they leave.
+"""Runs misbehaving MCP servers; reports how long they take, whose fault it is, what they leave.
 
     python -m benchmarks.hostile_servers [--sandbox bubblewrap] [--call-s 3] [MODE ...]
 

@@ -34,7 +34,7 @@ from judge.core.verdict import Verdict
 from judge.errors import JudgeError
 from judge.grading.store import RunDirectory
 from judge.report.load import load_run
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from judge.workbook.reader import Workbook, open_workbook
 
 

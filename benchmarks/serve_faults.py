@@ -97,7 +97,7 @@ def answer_of(rig: Rig, method: str = "GET", path: str = "/v1/status") -> int:
 
 
 def stopped(kind: str) -> dict[str, Any]:
-    """A dispatcher is stopped for longer than its lease, then continues: it is fenced off."""
+    """A dispatcher is stopped for longer than its lease, then continues: it can record nothing."""
     with busy(kind) as rig:
         first, begun = rig.parts["dispatcher"], time.monotonic()
         first.process.send_signal(signal.SIGSTOP)

@@ -34,7 +34,7 @@ from judge.serve.boards.versions import RENEWED, Boards, NewBoard, document_of, 
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
 from judge.serve.client import Client, SubmissionContent
 from judge.serve.context import Server
-from judge.serve.options import PlaceOptions
+from judge.serve.options import StorageOptions
 from judge.serve.queue.checking import faults_of
 from judge.serve.running import opened
 from judge.serve.store import tables as t
@@ -157,7 +157,7 @@ class Rig:
             own = None if server_url is None else Path(server_url)
             self.postgresql = self.stack.enter_context(PostgreSQL.running(own, durable=True))
             url = self.postgresql.new_database()
-        self.place = PlaceOptions(data=data or folder / "data", database=url)
+        self.place = StorageOptions(data=data or folder / "data", database=url)
         self.port = _free_port()
         self.parts: dict[str, Part] = {}
         self.handed: list[list[dict[str, Any]]] = []
@@ -320,7 +320,7 @@ class Rig:
             return int(connection.scalar(query) or 0)
 
     def documents(self) -> list[str]:
-        """Returns the board's document, new and in its last version, without ids and times."""
+        """Returns the board's document, made now and as last published, without ids and times."""
         with self.server.database.reading() as connection:
             board = first_row(connection, sa.select(t.board))
             assert board is not None

@@ -52,8 +52,8 @@ from judge.grading.batch import Settings
 from judge.grading.case import GradingRules
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox
-from judge.suites.load import load_suite
 from judge.suites.submissions import load_submissions
+from judge.suites.suite import load_suite
 
 JOBS = 2
 LIMITS = Limits(cpu_s=20, wall_s=30)

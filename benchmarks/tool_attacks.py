@@ -1,4 +1,4 @@
-"""Runs the attacks of the corpus as calls of an agent's tools: what they reach, what they leave.
+"""Runs the attacks of the corpus as calls of an agent's tools; reports what they reach and leave.
 
     python -m benchmarks.tool_attacks [--sandbox bubblewrap] [--call-s 5] [ATTACK ...]
 

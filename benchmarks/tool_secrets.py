@@ -359,7 +359,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         build_searching(options.sandbox)
         print(
             "tools | episodes | calls | files | MB | processes | descriptors | own input seen | "
-            "seen that must not be"
+            "forbidden marks seen"
         )
         clean = True
         for number, tool_set in enumerate(options.tools or ["native", "ssb2", f"mcp:{SEARCHING}"]):

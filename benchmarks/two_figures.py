@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from judge.api.workbooks import Engines
+from judge.api.comparing import Engines
 from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.checker import other_cases
 from judge.compare.cells.collateral import Harm, find_collateral
@@ -38,13 +38,13 @@ from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.store import RunDirectory
 from judge.report.load import load_run
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from judge.workbook.reader import Workbook, open_workbook
 
 _Results = dict[tuple[str, int], CaseResult]
 
 DRAWN = {"live or not": 9, "not measurable": 3, "changes outside": 5, "nothing outside": 3}
-"""Group of verdicts -> how many are drawn. At random from all of them, most would say nothing."""
+"""Group of verdicts -> how many are drawn; a draw from all of them would tell a reader little."""
 
 _OUTSIDE = ("damage", "added", "other_than_gold", "features", "style")
 

@@ -16,7 +16,7 @@ from judge.annotate.idea import REPEATS_KEYS
 from judge.annotate.relations import RELATION_NAMES
 from judge.suspects.books import NO_ANSWER
 from judge.workbook.address import parse_cell
-from judge.workbook.editing.contents import SetCell
+from judge.workbook.editing.sheet_xml import SetCell
 
 if TYPE_CHECKING:
     from judge.annotate.idea import Idea

@@ -383,6 +383,9 @@ def _let(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
         return array_of(evaluation, arguments[-1])
 
 
+_ETA = "_XLETA."
+
+
 def _lambda(node: Node, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:
     """A Python function that computes a LAMBDA, or a named function that is passed instead."""
     if isinstance(node, Parameter) and node.name.startswith(_ETA):
@@ -400,9 +403,6 @@ def _lambda(node: Node, parameters: int) -> Callable[[Evaluation, Sequence[Cells
             return array_of(evaluation, node.arguments[-1])
 
     return call
-
-
-_ETA = "_XLETA."
 
 
 def _of_function(name: str, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:

@@ -15,28 +15,26 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from judge.formulas.functions import RARE
 from judge.formulas.shapes import Call, calls, fallback
 from judge.formulas.traits import traits
-from judge.recalc.agreement import INCAPABLE_ERRORS, is_doubtful, same_value, with_logical
-from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
+from judge.recalc.agreement import (
+    INCAPABLE_ERRORS,
+    Overruled,
+    is_doubtful,
+    same_value,
+    with_logical,
+)
+from judge.recalc.asking import SECOND_OPINION_S, Asking, CascadeResult, CellVotes, Question
 from judge.recalc.contract import Engine
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.support import Support
 from judge.recalc.trust import PAIR_ENGINES, TrustTable
-from judge.recalc.voting import (
-    VOTERS,
-    Overruled,
-    is_settled,
-    kind,
-    pattern,
-    possible_votes,
-    winner,
-)
+from judge.recalc.voting import VOTERS, is_settled, kind, pattern, possible_votes, winner
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import DATA_TABLE
 
@@ -76,45 +74,6 @@ _HEAVIEST = "its record for the calls of the formula is better than that of the 
 _HEAVIER = "they agree, and by their records for the calls of the formula they are right"
 _READ_OTHERWISE = "LibreOffice reads something that the cell depends on differently from Excel"
 _CONFIRMED = f"{_READ_OTHERWISE}, and another engine confirms its value"
-
-
-@dataclass(slots=True)
-class CascadeResult:
-    """The combined result of the engines.
-
-    Attributes:
-        values: cell -> value; dates are still serial numbers.
-        failed: cell -> why it has no value.
-        used: engines whose values were taken.
-        office_alone: cells with a value that LibreOffice alone gave.
-        notes: disagreements and crashes of engines.
-        complete: whether every engine that could matter answered early enough that it would answer
-            in any run.
-    """
-
-    values: dict[CellRef, CellValue] = field(default_factory=dict)
-    failed: dict[CellRef, str] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)
-    office_alone: set[CellRef] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
-    complete: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class CellVotes:
-    """The answers of engines for a cell.
-
-    Attributes:
-        formula: its formula.
-        calls: what the formula calls.
-        votes: engine -> its value, if that value is usable.
-        typed: the same values, in the types that the reader would return.
-    """
-
-    formula: str
-    calls: tuple[Call, ...]
-    votes: Mapping[str, CellValue]
-    typed: Mapping[str, CellValue]
 
 
 class Cascade:

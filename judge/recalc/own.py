@@ -20,7 +20,7 @@ from judge.formulas.lexer import texts_of
 from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import Call, Node, tree
-from judge.recalc.agreement import same_value
+from judge.recalc.agreement import Overruled, same_value
 from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
@@ -29,7 +29,6 @@ from judge.recalc.dates_and_units import ADD_IN, DATE_AND_UNIT_FUNCTIONS
 from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.names import JUDGE
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
-from judge.recalc.voting import Overruled
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
@@ -500,7 +499,7 @@ def hidden_rows(workbook: Workbook, sheet: str) -> tuple[Sequence[int], Abstract
     """
     from judge.workbook.facts.book import BookFacts  # noqa: PLC0415  rarely needed
     from judge.workbook.facts.sheets import filter_of  # noqa: PLC0415
-    from judge.workbook.tree import is_on  # noqa: PLC0415
+    from judge.workbook.xml_parts import is_on  # noqa: PLC0415
 
     facts = BookFacts(workbook)
     tab = facts.tab(sheet)
@@ -641,6 +640,10 @@ def corrected_values(
     return corrections.values, frozenset(corrections.stale)
 
 
+_DIGITS = "digits"
+"""Used like the name of an engine, for cells whose value was wrong only in its last digits."""
+
+
 class _Corrections:
     """Corrects cells, and the cells that read them.
 
@@ -690,10 +693,6 @@ class _Corrections:
                 return
             if _is_other(self._taken.get(step.ref), value):
                 self.add(step.ref, value)
-
-
-_DIGITS = "digits"
-"""Used like the name of an engine, for cells whose value was wrong only in its last digits."""
 
 
 def _is_other(before: CellValue, value: CellValue) -> bool:

@@ -105,6 +105,12 @@ class Values(Protocol):
         ...
 
 
+_COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
+    "=": operators.eq, "<>": operators.ne, "<": operators.lt, ">": operators.gt,
+    "<=": operators.le, ">=": operators.ge,
+}  # fmt: skip
+
+
 class Evaluation:
     """The evaluation of one formula.
 
@@ -290,12 +296,6 @@ def _power(base: float, exponent: float) -> float | ErrorValue:
         return math.pow(base, exponent)
     except OverflowError:
         return math.inf
-
-
-_COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
-    "=": operators.eq, "<>": operators.ne, "<": operators.lt, ">": operators.gt,
-    "<=": operators.le, ">=": operators.ge,
-}  # fmt: skip
 
 
 def compared(first: Scalar, second: Scalar, operator: str) -> bool:

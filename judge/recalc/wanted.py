@@ -80,6 +80,10 @@ def uncomputed_cells(cells: Iterable[WantedCell]) -> dict[CellRef, str]:
     return {ref: why[formula] for ref, formula in formulas if formula in why}
 
 
+FILLED_LIMIT = 250_000
+"""Most cells that array formulas may fill; each takes half a kilobyte and some microseconds."""
+
+
 def refreshed_cells(workbook: Workbook, ranges: Sequence[CellRange]) -> dict[CellRef, str]:
     """Cell of some ranges whose value Excel replaces when it opens the file -> the reason.
 
@@ -154,10 +158,6 @@ def _computed_window(workbook: Workbook, sheet: str, source: Cell) -> Window | N
         return None
     raw = workbook.sheet(sheet).raw_formula(cell_key(source.row, source.column))
     return None if raw is None else raw.computed_window
-
-
-FILLED_LIMIT = 250_000
-"""Most cells that array formulas may fill; each takes half a kilobyte and some microseconds."""
 
 
 def _overlap(area: CellRange, window: Window) -> CellRange | None:

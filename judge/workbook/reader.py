@@ -28,13 +28,12 @@ from judge.workbook.address import (
 )
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
 from judge.workbook.cell import Cell, CellRange, CellValue, WorkbookFacts
-from judge.workbook.number_formats import NumberFormats
+from judge.workbook.number_formats import NumberFormats, read_number_formats
 from judge.workbook.package import Package
 from judge.workbook.sheets.shared_strings import SharedStrings
 from judge.workbook.sheets.sheet import Sheet
 from judge.workbook.sheets.sheet_cells import SheetCells
 from judge.workbook.sheets.sheet_scan import scan_first_rows, scan_sheet
-from judge.workbook.styles.cell_formats import read_number_formats
 from judge.workbook.workbook_parts import (
     Tab,
     WorkbookPart,
@@ -451,8 +450,8 @@ def linked_keys(
                     f"the hyperlinks of the sheet {sheet!r} overlap each other or merged ranges "
                     "too often"
                 )
-        whole = linked.window
-        yield whole, [cell_key(row, column) for row in rows for column in columns], target
+        linked_window = linked.window
+        yield linked_window, [cell_key(row, column) for row in rows for column in columns], target
 
 
 DATA_TABLE = "=TABLE()"

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 from judge.errors import WorkbookError
 from judge.workbook.address import folded
+from judge.workbook.number_formats import read_number_formats
 from judge.workbook.package import Package
-from judge.workbook.styles.cell_formats import read_number_formats
 from judge.workbook.xml_parts import (
     PROPERTY_NAMES,
     TYPE_NAMES,

@@ -203,7 +203,7 @@ def test_the_events_of_mouse_and_keyboard_in_a_browser(
     ]
 
 
-def test_once_the_verdict_is_shown_the_page_asks_for_nothing_more(
+def test_after_the_verdict_the_page_sends_no_more_requests(
     scripted: tuple[Setup, str], watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Anyone who sees the desktop may end the server at once."""

@@ -88,7 +88,7 @@ def started(backend: str, ending: str) -> subprocess.Popen[bytes]:
         for ending in endings
     ],
 )
-def test_nothing_stays(backend: str, ending: str) -> None:
+def test_nothing_is_left_behind(backend: str, ending: str) -> None:
     open_or_skip(backend).close()
     judge = started(backend, ending)
     assert judge.stdin is not None

@@ -28,8 +28,7 @@ from judge.inference.conversation import Conversation, converse
 from judge.inference.execution import Execution
 from judge.inference.pictures import PictureStore
 from judge.inference.tools.calls import arguments_of, is_cut, text_calls_in
-from judge.inference.tools.episode import ToolEnvironment
-from judge.inference.tools.published import is_blocked
+from judge.inference.tools.episode import ToolEnvironment, is_blocked
 from judge.inference.tools.setting import (
     USUALLY_PUBLISHED,
     ToolMode,

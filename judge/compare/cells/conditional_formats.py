@@ -24,6 +24,8 @@ from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 from judge.workbook.sheets.sheet_tail import ConditionalRule
 from judge.workbook.styles.conditional import (
+    AGGREGATES,
+    UNDRAWN,
     RuleWork,
     Segment,
     StyledRule,
@@ -32,7 +34,6 @@ from judge.workbook.styles.conditional import (
     segments,
     spoken_rules,
 )
-from judge.workbook.styles.rule_formulas import AGGREGATES, UNDRAWN
 from judge.workbook.styles.style_sheet import (
     CellStyle,
     Fill,
@@ -40,7 +41,7 @@ from judge.workbook.styles.style_sheet import (
     attribute_agrees,
     resolve_colour,
 )
-from judge.workbook.xml_parts import whole_number
+from judge.workbook.xml_parts import is_on, whole_number
 
 # -- rules that look at all cells of their range ---------------------------------------------------
 # Rules that look at all cells of their range: duplicates, top and bottom, averages, scales. Pure.
@@ -48,8 +49,6 @@ from judge.workbook.xml_parts import whole_number
 
 Holds = Callable[[int], bool]
 """Key of a cell -> whether a rule holds there."""
-
-_ON = {"1", "true"}
 
 
 def as_number(value: CellValue) -> float | None:
@@ -107,12 +106,12 @@ def _ranked(rule: ConditionalRule, numbers: Mapping[int, float]) -> Callable[[fl
     rank = whole_number(terms.get("rank", "10"))
     if rank is None:
         return f"the rank {terms.get('rank', '')[:20]!r}"
-    bottom = terms.get("bottom", "0").lower() in _ON
+    bottom = is_on(terms.get("bottom"))
     ranked = sorted(numbers.values(), reverse=not bottom)
     if not ranked:
         return lambda _: False
     count = rank
-    if terms.get("percent", "0").lower() in _ON:
+    if is_on(terms.get("percent")):
         count = max(1, len(ranked) * rank // 100)
     if count < 1:
         return lambda _: False
@@ -128,14 +127,14 @@ def _averaged(rule: ConditionalRule, numbers: Mapping[int, float]) -> Callable[[
     if not numbers:
         return lambda _: False
     mean = math.fsum(numbers.values()) / len(numbers)
-    above = terms.get("aboveAverage", "1").lower() in _ON
+    above = is_on(terms.get("aboveAverage"), default=True)
     if deviations:
         spread = math.fsum((value - mean) ** 2 for value in numbers.values()) / len(numbers)
         apart = deviations * math.sqrt(spread)
         if above:
             return lambda number: number - mean >= apart
         return lambda number: mean - number >= apart
-    if terms.get("equalAverage", "0").lower() in _ON:
+    if is_on(terms.get("equalAverage")):
         return (lambda number: number >= mean) if above else (lambda number: number <= mean)
     return (lambda number: number > mean) if above else (lambda number: number < mean)
 

@@ -169,6 +169,9 @@ class BubblewrapSession(Closable):
             self._pool.discard(process)
 
 
+_FRESH = frozenset({"proc", "dev", "tmp", "run", "sys"})
+
+
 class BubblewrapSandbox:
     """The backend; see ``judge.sandbox.contract.Sandbox``.
 
@@ -215,7 +218,7 @@ class BubblewrapSandbox:
         version = subprocess.run(
             [self._bwrap, "--version"], capture_output=True, text=True, check=False
         ).stdout.strip()
-        held = "by control group" if self._groups else "by sampling every 20 ms"
+        memory_limit = "by control group" if self._groups else "by sampling every 20 ms"
         return SandboxInfo(
             backend=_NAME,
             image=roots.content_identity(),
@@ -225,8 +228,8 @@ class BubblewrapSandbox:
             runtime=version,
             isolation=MappingProxyType(
                 {
-                    "memory limit": held,
-                    "processor time": held,
+                    "memory limit": memory_limit,
+                    "processor time": memory_limit,
                     "user": "a separate user" if self._maps else "without capabilities",
                     "network": "none",
                     "system call filter": "yes",
@@ -241,17 +244,17 @@ class BubblewrapSandbox:
     def has_root(self, root: str) -> bool:
         """Whether :meth:`service` is available for that root."""
         shown = root_named(root).content
-        whole = shown is None or roots.is_complete(shown)
-        return whole and roots.is_complete(self._service_root(root))
+        is_complete = shown is None or roots.is_complete(shown)
+        return is_complete and roots.is_complete(self._service_root(root))
 
     def root_digest(self, root: str) -> str | None:
         """Identifies the build of that root by its path and the time when it was made."""
         if not self.has_root(root):
             return None
         kind, folder = root_named(root), self._service_root(root)
-        made = (folder / roots.COMPLETE).stat()
+        stat = (folder / roots.COMPLETE).stat()
         shown = "" if kind.content is None else f":{kind.content.name}"
-        return f"{folder}:{made.st_ino}:{made.st_mtime_ns}{shown}"
+        return f"{folder}:{stat.st_ino}:{stat.st_mtime_ns}{shown}"
 
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int | None = None
@@ -402,9 +405,6 @@ class BubblewrapSandbox:
                 group.remove()
             raise SandboxError(f"bubblewrap could not be started: {error}") from error
         return SealedProcess(process, group)
-
-
-_FRESH = frozenset({"proc", "dev", "tmp", "run", "sys"})
 
 
 def _devices() -> list[str]:

@@ -37,9 +37,9 @@ from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet_cells import RowListener
 from judge.workbook.sheets.sheet_scan import NotPlainError, SheetScanner, scan_surroundings
 from judge.workbook.styles.style_sheet import ConditionalStyle
-from judge.workbook.tree import MAX_ELEMENTS, Element, TreeListener, is_on, read_tree, whole
+from judge.workbook.tree import MAX_ELEMENTS, Element, TreeListener, read_tree, whole
 from judge.workbook.workbook_parts import Tab, main_part
-from judge.workbook.xml_parts import SHEET_NAMES, Relationship, relationships
+from judge.workbook.xml_parts import SHEET_NAMES, Relationship, is_on, relationships
 
 _ATTRIBUTE = re.compile(rb' ([A-Za-z0-9:]++)="([^"<]*+)"')
 _MAX_KNOWN = 100_000
@@ -104,8 +104,8 @@ class _RowLines:
 
     def on_row(self, row: int, attributes: Mapping[str, str]) -> None:
         """Called with the number of a row and its attributes."""
-        given = SHEET_NAMES.attributes(dict(attributes))
-        written = {name: text for name, text in given.items() if name not in {"r", "spans"}}
+        named = SHEET_NAMES.attributes(dict(attributes))
+        written = {name: text for name, text in named.items() if name not in {"r", "spans"}}
         if _is_worth_mentioning(written):
             self._budget.take_cells(1)
             self.rows[row] = written

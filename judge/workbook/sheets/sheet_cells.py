@@ -343,10 +343,10 @@ class CellCollector:
         elif tag == self._formula_tag and self._leaf == "f":
             self._formula_text = "".join(self._text)
             self._leaf = ""
-            given = self._formula or {}
-            if self._formula_text and given.get("t") == "shared":
+            attributes = self._formula or {}
+            if self._formula_text and attributes.get("t") == "shared":
                 key = self.row << COLUMN_BITS | self._column
-                self.note_master(key, given.get("si"), given.get("ref"))
+                self.note_master(key, attributes.get("si"), attributes.get("ref"))
         elif tag == self._inline_tag:
             self._leaf = ""
         elif self._inline is not None:
@@ -456,8 +456,8 @@ class CellCollector:
         column = self._letters[match[1]] = column_number(match[1])
         return column
 
-    def _malformed(self, what: str) -> NoReturn:
-        raise WorkbookError(f"{self._part} holds {what} (near row {self.row})")
+    def _malformed(self, fault: str) -> NoReturn:
+        raise WorkbookError(f"{self._part} holds {fault} (near row {self.row})")
 
     # -- cells -----------------------------------------------------------------------------------
 

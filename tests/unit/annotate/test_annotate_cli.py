@@ -16,7 +16,7 @@ from judge.cli.hack import hack
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError, WorkbookError
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from tests.unit.annotate.books import values
 from tests.unit.annotate.conftest import doubling_case
 

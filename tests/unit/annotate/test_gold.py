@@ -16,7 +16,7 @@ from judge.core.task import Task, TestCase
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.workbook.cell import CellRef, CellValue
 from tests.unit.annotate.books import formulas, table, values
 from tests.unit.annotate.conftest import doubling_case

@@ -28,7 +28,7 @@ from judge.grading.case import GradingRules
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import RunRequest, RunResult
 from judge.sandbox.scripted import ScriptedSandbox, Step
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from tests.unit.annotate.books import table, values
 from tests.unit.annotate.conftest import doubling_case
 from tests.unit.annotate.test_gold import CRASHED, TASK, program, wrote

@@ -18,7 +18,7 @@ from judge.compare.cells.options import position_of
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.grading.store import RunDirectory
 from judge.suites import Suite, load_suite
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.suites.validate import validate_suite
 
 Run = Callable[..., Result]

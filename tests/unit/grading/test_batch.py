@@ -33,7 +33,7 @@ from judge.sandbox.contract import (
     SandboxInfo,
     ServiceChannel,
 )
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.workbook.cell import CellRange, CellRef
 from tests.unit.recalc.fakes import ScriptedEngine
 

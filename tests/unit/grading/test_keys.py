@@ -16,7 +16,7 @@ from judge.core.submission import Submission
 from judge.core.task import FileKind, Gold, InputFile, Task, TestCase
 from judge.grading.case import GradingRules
 from judge.grading.keys import FileDigests, comparison_key, run_key
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 
 RUN_KEY = "c9378308055e45f94abeb48520df082774c340552d0ea67ad9363c13d0e183cb"
 """The key under which results directories store the run of :data:`SUBMISSION`."""

@@ -151,7 +151,7 @@ def free(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return said
 
 
-def test_room_that_went_is_missed_before_it_is_all_gone(free: list[int]) -> None:
+def test_lost_space_is_noticed_before_all_of_it_is_gone(free: list[int]) -> None:
     looked = TemporaryFolder()
     for left in (1000, 500):
         free.append(left)
@@ -162,7 +162,7 @@ def test_room_that_went_is_missed_before_it_is_all_gone(free: list[int]) -> None
     assert not looked.is_full()
 
 
-def test_an_office_that_leaves_much_between_workbooks_ends_and_its_folder_with_it(
+def test_an_office_that_leaves_much_between_workbooks_is_ended_with_its_folder(
     temporary: Path, free: list[int]
 ) -> None:
     office = Office()

@@ -39,7 +39,7 @@ def test_a_name_in_pieces_is_renamed_like_a_whole_one(formula: str) -> None:
 
 
 @pytest.mark.parametrize("formula", ["s:f", "x14:f"])
-def test_a_prefixed_formula_is_renamed_beside_plain_rows(formula: str) -> None:
+def test_a_prefixed_formula_is_renamed_next_to_plain_rows(formula: str) -> None:
     assert renamed(f"<f>1</f><{formula}>XLOOKUP(1)</{formula}>") == (
         f"<f>1</f><{formula}>NOT.KNOWN.XLOOKUP(1)</{formula}>"
     )

@@ -119,7 +119,7 @@ def test_never_computes_nothing() -> None:
         (Origin.SOLUTION, "Microsoft Excel", "16.0300", False, "auto", True),
     ],
 )
-def test_a_cached_value_is_trusted_only_where_it_can_be(
+def test_a_cached_value_is_trusted_only_from_a_program_that_calculates(
     origin: Origin, application: str, version: str, full: bool, mode: Mode, computed: bool
 ) -> None:
     cached = with_values(package({"A1": "=1+1"}), {ref(1): 99})
@@ -237,7 +237,7 @@ def test_the_1904_system_is_kept() -> None:
     assert as_read(True, "d/m/yy", date_1904=False) is True
 
 
-def test_true_and_false_are_kept_apart_from_numbers() -> None:
+def test_true_and_false_are_distinguished_from_numbers() -> None:
     book = workbook({"A1": "=B1>1", "A2": "=B1+1"})
     result = recalculator(office(A1=1, A2=1)).fill(book, [ALL], origin=Origin.SOLUTION)
     assert result.values[ref(1)] is True
@@ -264,7 +264,7 @@ def test_lenient_names_compute_them_and_say_so() -> None:
     assert "lenient names" in lenient.identity
 
 
-def test_volatile_functions_are_noted_wherever_they_stand() -> None:
+def test_volatile_functions_are_noted_wherever_they_are() -> None:
     book = workbook({"A1": "=B1+1", "B1": "=TODAY()"})
     result = recalculator(office(A1=3)).fill(
         book, [CellRange(SHEET, 1, 1, 1, 1)], origin=Origin.SOLUTION
@@ -297,7 +297,7 @@ def test_one_cell_is_judged_by_what_it_depends_on_itself() -> None:
     assert ref(2) in result.not_calculated
 
 
-def test_what_cannot_be_computed_says_what_is_missing() -> None:
+def test_an_uncomputed_cell_is_reported_with_what_is_missing() -> None:
     book = workbook({"A1": "=CUBEVALUE(1)"})
     result = recalculator(missing=("libreoffice",)).fill(book, [ALL], origin=Origin.SOLUTION)
     assert result.values == {}
@@ -372,7 +372,7 @@ def test_an_engine_that_does_not_answer_now_does_not_count_as_missing() -> None:
     assert recalculator(engine).identity[0] == "libreoffice of an unknown version"
 
 
-def test_a_result_without_an_engine_that_fell_over_is_not_kept(tmp_path: Path) -> None:
+def test_a_result_without_a_crashed_engine_is_not_kept(tmp_path: Path) -> None:
     data = package({"A1": "=1+1"})
     broken = ScriptedEngine("libreoffice", RecalcError("boom"))
     result = recalculator(broken, cache=ResultCache(tmp_path)).fill(

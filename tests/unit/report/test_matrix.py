@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
-from judge.core.conversation import NO_USAGE
 from judge.core.records.cases import DifferenceRecord
+from judge.core.records.runs import NO_USAGE
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES
 from judge.report.load import LoadedRun, LoadedSubmission

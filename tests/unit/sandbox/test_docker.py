@@ -26,7 +26,7 @@ def soon() -> float:
 
 
 @pytest.mark.parametrize("step", [1, 3, 8, 1000])
-def test_streams_are_taken_apart_however_they_arrive(step: int) -> None:
+def test_streams_are_separated_however_they_arrive(step: int) -> None:
     ours, theirs = socket.socketpair()
     stream = ContainerStream(ours)
     sent = chunk(1, b"ab") + chunk(2, b"warning") + chunk(1, b"") + chunk(1, b"cdef")
@@ -41,7 +41,7 @@ def test_streams_are_taken_apart_however_they_arrive(step: int) -> None:
     stream.close()
 
 
-def test_nothing_in_time() -> None:
+def test_no_answer_in_time() -> None:
     ours, theirs = socket.socketpair()
     with pytest.raises(TimeoutError):
         ContainerStream(ours).receive(1, time.monotonic() + 0.05)
@@ -50,7 +50,7 @@ def test_nothing_in_time() -> None:
     theirs.close()
 
 
-def test_sending_to_nobody() -> None:
+def test_sending_to_a_closed_stream() -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
     with pytest.raises(StreamEndedError):
@@ -84,7 +84,7 @@ def test_owner_round_trip() -> None:
         assert Owner.from_label(text) is None
 
 
-def test_an_owner_is_known_gone_only_where_that_is_sure() -> None:
+def test_an_owner_counts_as_ended_only_if_that_is_certain() -> None:
     own = Owner.this_process()
     assert not own.knows_ended(own)
     assert own.knows_ended(replace(own, started="1"))  # the id was used again

@@ -101,7 +101,7 @@ def test_collect_a_sparse_file_costs_nothing(tmp_path: Path) -> None:
     assert files.collect(f"{tmp_path}/file", 10) == ("too_large", 1 << 40, None)
 
 
-def test_clear_takes_everything_but_the_root(tmp_path: Path) -> None:
+def test_clear_removes_everything_but_the_root(tmp_path: Path) -> None:
     root = tmp_path / "root"
     outside = tmp_path / "outside"
     (root / "a/b/c").mkdir(parents=True)

@@ -16,8 +16,7 @@ from judge.cli.main import judge as judge_command
 from judge.core.submission import AnswerForm
 from judge.core.task import Phrasing
 from judge.errors import SuiteError
-from judge.suites.load import load_suite
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 from judge.suites.validate import Severity, validate_suite
 from tests.phrased_suite import write_phrased_suite
 

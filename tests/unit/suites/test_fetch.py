@@ -23,7 +23,7 @@ from judge.errors import SuiteError, UsageError
 from judge.suites import fetch, load_suite
 from judge.suites.fetch import fetch_suite
 from judge.suites.formats import suite_formats
-from judge.suites.locate import PublishedSuite, data_folder, load_sources
+from judge.suites.suite import PublishedSuite, data_folder, load_sources
 from tests.unit.suites.conftest import WriteSuite
 
 

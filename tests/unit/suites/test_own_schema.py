@@ -18,8 +18,8 @@ from judge.core.task import FileKind, Gold, InputFile
 from judge.errors import SuiteError, UsageError
 from judge.suites import load_suite
 from judge.suites.formats import format_of_folder
-from judge.suites.locate import data_folder
 from judge.suites.own_format import suite_document
+from judge.suites.suite import data_folder
 
 Write = Callable[..., Path]
 

@@ -13,7 +13,7 @@ from judge.compare.cells.options import position_of
 from judge.errors import SuiteError, UsageError
 from judge.suites import archive as archive_module
 from judge.suites import load_suite
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from tests.unit.suites.conftest import WriteSuite, task_record
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from judge.inference.chat import ChatRequest
 from judge.tools.client import (
-    MAX_NOISE,
+    MAX_USELESS,
     PROBE_S,
     ListedTool,
     McpClient,
@@ -302,8 +302,8 @@ def test_noise_is_dropped_up_to_a_bound(line: bytes) -> None:
     client, _ = after_start(lambda message: [line, *handshake(message)])
     assert client.call("say", {}, 60).text == "said"
     assert client.facts()["noise"] >= 1
-    client, _ = after_start(lambda message: [line] * (MAX_NOISE + 1))
-    with pytest.raises(ServerError, match="are noise") as caught:
+    client, _ = after_start(lambda message: [line] * (MAX_USELESS + 1))
+    with pytest.raises(ServerError, match="useless lines") as caught:
         client.call("say", {}, 60)
     assert caught.value.kind == "protocol"
 

@@ -263,7 +263,7 @@ def with_folders_and_comment() -> bytes:
 @pytest.mark.parametrize(
     "make", [streamed, wide_headers, with_folders_and_comment, wide_end, lambda: GOOD]
 )
-def test_what_programs_write_is_read(make: Callable[[], bytes]) -> None:
+def test_what_real_programs_write_is_read(make: Callable[[], bytes]) -> None:
     workbook = open_workbook(make())
     [sheet] = workbook.sheet_names
     assert workbook.cells(CellRange(sheet, 1, 1, 1, 1))[1, 1].value == 1

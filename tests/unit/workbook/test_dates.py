@@ -126,7 +126,7 @@ def test_serials_of_other_kinds(
 
 
 @given(st.integers(1, MAX_COLUMN), st.integers(1, MAX_ROW))
-def test_addresses_there_and_back(column: int, row: int) -> None:
+def test_addresses_are_written_and_read(column: int, row: int) -> None:
     assert column_letters(column) == get_column_letter(column)
     assert column_number(column_letters(column).lower()) == column
     assert parse_cell(cell_name(row, column)) == (row, column)

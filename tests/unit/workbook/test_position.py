@@ -194,7 +194,7 @@ def test_no_text_crashes_the_grammar(text: str) -> None:
         max_size=14,
     ).map("".join)
 )
-def test_no_heap_of_position_parts_crashes_the_grammar(text: str) -> None:
+def test_no_combination_of_position_parts_crashes_the_grammar(text: str) -> None:
     try:
         position = parse_position(text)
     except PositionError:

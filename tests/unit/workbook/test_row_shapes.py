@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from judge.errors import WorkbookError
 from judge.workbook.address import WHOLE_SHEET, Window, cell_key, column_letters
-from judge.workbook.number_formats import NumberFormats
+from judge.workbook.number_formats import NumberFormats, read_number_formats
 from judge.workbook.package import Package
 from judge.workbook.sheets import plain_rows, sheet_scan
 from judge.workbook.sheets.sheet_cells import SheetCells
-from judge.workbook.styles.cell_formats import read_number_formats
 from tests.unit.compare.cells.packages import Book
 
 PART = "xl/worksheets/sheet1.xml"

@@ -1,4 +1,4 @@
-"""Backups, clean-up, the log, and golds against which teams agree; on SQLite and PostgreSQL."""
+"""Backups, clean-up, the log, and golds that teams outvote; on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from judge.serve.operations.backup import back_up, restore
 from judge.serve.operations.upkeep import dispute_outvoted, log_entries, sweep
 from judge.serve.queue.checking import changed_revisions
 from judge.serve.queue.leases import claim, enqueue
-from judge.serve.running import tell_service_manager
+from judge.serve.running import notify_service_manager
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, sqlite_url
 from judge.serve.store.folder import DataFolder
@@ -210,11 +210,11 @@ def test_the_service_manager_is_notified(tmp_path: Path, monkeypatch: pytest.Mon
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
-        tell_service_manager("READY=1")
+        notify_service_manager("READY=1")
         assert manager.recv(100) == b"READY=1"
-    tell_service_manager("WATCHDOG=1")  # nobody listens any more
+    notify_service_manager("WATCHDOG=1")  # nobody listens any more
     monkeypatch.delenv("NOTIFY_SOCKET")
-    tell_service_manager("WATCHDOG=1")
+    notify_service_manager("WATCHDOG=1")
 
 
 def test_a_changed_revision_is_listed(house: House) -> None:
