@@ -192,7 +192,7 @@ def _bounded(within: str, stated: str) -> bool:
 
 
 def _lines(arguments: Arguments, workspace: Workspace) -> tuple[list[str], str]:
-    """Returns the strings to search for keywords, and the fault of the published reader."""
+    """Returns the strings to search for keywords, and the id of the published reader's fault."""
     kind, path = str(arguments.get("doc_type")), _path(arguments)
     if kind == "email":
         return _mails(arguments, workspace), "F6"
