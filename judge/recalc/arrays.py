@@ -111,7 +111,7 @@ def is_reference(node: Node) -> bool:
 
 
 def referred(evaluation: Evaluation, node: Node) -> Cells:
-    """The cells that a reference (see :func:`is_reference`) names, or the values of a parameter."""
+    """The cells of a reference (:func:`is_reference`), or the values of a LET or LAMBDA name."""
     if isinstance(node, Parameter):
         return evaluation.named(node.name)
     return evaluation.values.cells(reference_of(evaluation, node))

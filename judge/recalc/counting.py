@@ -176,7 +176,7 @@ def _shown(
 
 
 def _aggregated(evaluation: Evaluation, which: float, values: Sequence[Scalar]) -> Scalar:
-    """Totals some values with the function that a number of SUBTOTAL or AGGREGATE stands for."""
+    """Totals some values with the function that SUBTOTAL or AGGREGATE selects by this number."""
     if which == 3:
         return len(values)
     numbers = numbers_of(values)
