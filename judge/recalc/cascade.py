@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from judge.formulas.functions import RARE
 from judge.formulas.shapes import Call, calls, fallback
@@ -34,7 +32,18 @@ from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.support import Support
 from judge.recalc.trust import PAIR_ENGINES, TrustTable
-from judge.recalc.voting import VOTERS, is_settled, kind, pattern, possible_votes, winner
+from judge.recalc.voting import (
+    VOTERS,
+    Choice,
+    Open,
+    are_alike,
+    chosen_if_office_misreads,
+    is_settled,
+    kind,
+    pattern,
+    possible_votes,
+    winner,
+)
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import DATA_TABLE
 
@@ -72,8 +81,6 @@ _SURE = (
 _UNDISPUTED = "no engine that has a value contradicts it"
 _HEAVIEST = "its record for the calls of the formula is better than that of the others"
 _HEAVIER = "they agree, and by their records for the calls of the formula they are right"
-_READ_OTHERWISE = "LibreOffice reads something that the cell depends on differently from Excel"
-_CONFIRMED = f"{_READ_OTHERWISE}, and another engine confirms its value"
 
 
 class Cascade:
@@ -113,34 +120,6 @@ class Cascade:
         return _Inquiry(self._engines, self._trust, question).all_votes()
 
 
-class _Choice(NamedTuple):
-    """The value that is taken for a cell.
-
-    Attributes:
-        value: the value.
-        engines: the engines that gave it.
-        against: engine -> its value, if the engines disagree and that is worth a note.
-        why: why the value is taken, for people; empty if the engines simply agree.
-    """
-
-    value: CellValue
-    engines: tuple[str, ...]
-    against: Mapping[str, CellValue] | None = None
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A cell whose value depends on a missing answer.
-
-    Attributes:
-        engines: engines that could change the value: not asked yet, out of time, or ended. Empty
-            if only an engine that is not available could change it.
-    """
-
-    engines: frozenset[str]
-
-
 class _Inquiry:
     """The state of one question while engines are asked."""
 
@@ -172,20 +151,20 @@ class _Inquiry:
         self._apart = self._asking
         if self._sure & question.requested and question.narrowed is not None:
             self._apart = Asking(engines, question.narrowed_to(all_sure))
-        self._decided: dict[CellRef, _Choice | _Open | None] = {}
+        self._decided: dict[CellRef, Choice | Open | None] = {}
         self._agreed: dict[CellRef, CellValue] = {}
         """Sure cell on which the pair agrees -> its value, which nothing can change any more."""
         self._votes: dict[CellRef, dict[str, CellValue]] = {}
         self._answered: dict[bool, list[tuple[str, Mapping[CellRef, CellValue]]]] = {}
         self._late: dict[bool, frozenset[str]] = {}
         self._fixed: dict[CellRef, int] = {}
-        self._choices: dict[Hashable, _Choice | None] = {}
+        self._choices: dict[Hashable, Choice | None] = {}
         self._staying: dict[Hashable, bool] = {}
         self._kinds: dict[Hashable, int] = {}
         self._insteads: dict[int, CellValue] = {}
         self._has_tables = DATA_TABLE in question.formulas.values()
         self._undisputed: set[CellRef] = set()
-        self._unanimous: dict[Hashable, _Choice | _Open | None] = {}
+        self._unanimous: dict[Hashable, Choice | Open | None] = {}
 
     def run(self) -> CascadeResult:
         self._ask()
@@ -201,7 +180,7 @@ class _Inquiry:
             self._asking.is_settled
             and self._apart.is_settled
             and not any(
-                isinstance(choice, _Open) and choice.engines for choice in self._decided.values()
+                isinstance(choice, Open) and choice.engines for choice in self._decided.values()
             )
         )
         return self._outcome
@@ -219,8 +198,8 @@ class _Inquiry:
             cell,
             self._question.formulas[cell],
             outcome.values.get(cell),
-            choice.engines if isinstance(choice, _Choice) else (),
-            choice.why if isinstance(choice, _Choice) else outcome.failed[cell],
+            choice.engines if isinstance(choice, Choice) else (),
+            choice.why if isinstance(choice, Choice) else outcome.failed[cell],
             {name: asking.answer_for(name, cell) for name, asking in answers.items()},
             tuple(outcome.notes),
         )
@@ -271,7 +250,7 @@ class _Inquiry:
             needed = {
                 (name, cell in self._sure): self._asked(name, cell)
                 for cell, choice in self._decided.items()
-                if isinstance(choice, _Open)
+                if isinstance(choice, Open)
                 for name in choice.engines
             }
             following = next(
@@ -313,7 +292,7 @@ class _Inquiry:
             choice = self._decide(cell, discounted)
             if cell in requested and cell not in self._agreed:
                 self._decided[cell] = choice
-            if isinstance(choice, _Open):
+            if isinstance(choice, Open):
                 overruled.add(_OPEN if choice.engines else _ABSENT, cell)
             elif choice is not None:
                 for name in self._overruled_in(cell, choice.value):
@@ -408,7 +387,7 @@ class _Inquiry:
     def _settle(self, cell: CellRef) -> None:
         """Records the value of a cell, or why it has none."""
         choice = self._decided[cell]
-        if not isinstance(choice, _Choice):
+        if not isinstance(choice, Choice):
             self._outcome.failed[cell] = self._why_not(cell, choice)
             return
         self._outcome.values[cell] = choice.value
@@ -491,7 +470,7 @@ class _Inquiry:
         rare = RARE | self._question.lambdas
         return not rare.isdisjoint(traits(self._question.formulas[cell]).functions)
 
-    def _decide_quickly(self, cell: CellRef) -> _Choice | _Open | None:
+    def _decide_quickly(self, cell: CellRef) -> Choice | Open | None:
         """Like :meth:`_decide`, but reuses the decision for an earlier cell of the same kind.
 
         Only for cells with the very same value in all engines that answered, since most are like
@@ -511,11 +490,11 @@ class _Inquiry:
         key = number, tuple(votes), kind(first), stands_for_error
         if key in self._unanimous:
             decided = self._unanimous[key]
-            if isinstance(decided, _Choice):
-                return _Choice(votes[decided.engines[0]], decided.engines, None, decided.why)
+            if isinstance(decided, Choice):
+                return Choice(votes[decided.engines[0]], decided.engines, None, decided.why)
             return decided
         decided = self._decide(cell)
-        if not isinstance(decided, _Choice) or (
+        if not isinstance(decided, Choice) or (
             decided.against is None and decided.value is votes[decided.engines[0]]
         ):
             self._unanimous[key] = decided
@@ -544,7 +523,7 @@ class _Inquiry:
 
     def _decide(
         self, cell: CellRef, discounted: AbstractSet[str] = frozenset()
-    ) -> _Choice | _Open | None:
+    ) -> Choice | Open | None:
         """Decides which value a cell gets, from the answers so far.
 
         A choice, or None (no value), does not depend on the answers of missing engines: an engine
@@ -560,8 +539,8 @@ class _Inquiry:
         if len(self._engines) == 1:
             # If there is only one engine, it was requested by name, so its value is taken.
             for name, value in results.items():
-                return _Choice(value, (name,), why="it is the only engine that may answer")
-            return _Open(missing) if missing else None
+                return Choice(value, (name,), why="it is the only engine that may answer")
+            return Open(missing) if missing else None
         votes = results
         if FORMULAS in results:
             votes = {name: vote for name, vote in results.items() if name != FORMULAS}
@@ -572,19 +551,19 @@ class _Inquiry:
         key = self._decision_key(cell, votes, discounted)
         choice = self._chosen_by_key(key, cell, votes, discounted)
         if _OPEN in discounted and self._is_disputed(cell):
-            return _Open(awaited or frozenset(self._engines))
+            return Open(awaited or frozenset(self._engines))
         unanswered = awaited | self._absent
         if _ABSENT in discounted:
-            return _Open(awaited)
+            return Open(awaited)
         if unanswered:
             staying = (key, unanswered)
             if staying not in self._staying:
                 self._staying[staying] = self._stays(cell, choice, votes, unanswered, discounted)
             if not self._staying[staying]:
-                return _Open(awaited)
+                return Open(awaited)
         if choice is None and LIBREOFFICE not in votes and FORMULAS in self._engines:
             # The last engine needs another one that agrees with it.
-            return _Open(awaited) if awaited else self._with_the_last(cell, results, missing)
+            return Open(awaited) if awaited else self._with_the_last(cell, results, missing)
         return choice
 
     def _decision_key(
@@ -608,14 +587,14 @@ class _Inquiry:
         cell: CellRef,
         votes: Mapping[str, CellValue],
         discounted: AbstractSet[str],
-    ) -> _Choice | None:
+    ) -> Choice | None:
         """Like :meth:`_chosen`, but reuses the decision for an earlier cell with the same key."""
         if key in self._choices:
             choice = self._choices[key]
             if choice is None:
                 return None
             against = None if choice.against is None else votes
-            return _Choice(votes[choice.engines[0]], choice.engines, against, choice.why)
+            return Choice(votes[choice.engines[0]], choice.engines, against, choice.why)
         choice = self._chosen(cell, votes, discounted)
         if choice is None or votes.get(choice.engines[0]) is choice.value:
             self._choices[key] = choice
@@ -624,7 +603,7 @@ class _Inquiry:
     def _stays(
         self,
         cell: CellRef,
-        choice: _Choice | None,
+        choice: Choice | None,
         votes: Mapping[str, CellValue],
         awaited: AbstractSet[str],
         discounted: AbstractSet[str],
@@ -647,20 +626,20 @@ class _Inquiry:
         )
         if choice is not None and awaited <= self._absent:
             others = (other for other in others if other is not None)
-        return all(_are_alike(choice, other) for other in others)
+        return all(are_alike(choice, other) for other in others)
 
-    def _agreed_by_pair(self, cell: CellRef, votes: Mapping[str, CellValue]) -> _Choice | None:
+    def _agreed_by_pair(self, cell: CellRef, votes: Mapping[str, CellValue]) -> Choice | None:
         """The value of a sure cell on which the pair agrees; None otherwise."""
         if cell not in self._agreeing or not votes.keys() >= set(PAIR_ENGINES):
             return None
         values = [votes[name] for name in PAIR_ENGINES]
         if any(map(is_doubtful, values)) or not same_value(*values):
             return None
-        return _Choice(values[0], PAIR_ENGINES, why=_SURE)
+        return Choice(values[0], PAIR_ENGINES, why=_SURE)
 
     def _chosen(
         self, cell: CellRef, votes: Mapping[str, CellValue], discounted: AbstractSet[str]
-    ) -> _Choice | None:
+    ) -> Choice | None:
         """The choice if these are the answers of all engines except the last one."""
         agreed = self._agreed_by_pair(cell, votes)
         if agreed is not None:
@@ -668,11 +647,11 @@ class _Inquiry:
         if self._question.formulas[cell] == DATA_TABLE:
             office = votes.get(LIBREOFFICE)
             why = "only LibreOffice computes data tables"
-            return None if office is None else _Choice(office, (LIBREOFFICE,), why=why)
+            return None if office is None else Choice(office, (LIBREOFFICE,), why=why)
         if LIBREOFFICE in votes:
             spilled = self._support.reads_spilled(cell)
             if spilled or self._support.reads_logical(cell):
-                choice = self._chosen_if_office_misreads(votes)
+                choice = chosen_if_office_misreads(votes)
                 if choice is not None or spilled:
                     return choice
         elif cell in self._question.intersecting:
@@ -687,7 +666,7 @@ class _Inquiry:
             and counted.get(LIBREOFFICE) == _NO_CROSSING
             and not any(isinstance(counted.get(name), ErrorValue) for name in PAIR_ENGINES)
         ):
-            return _Choice(_NO_CROSSING, (LIBREOFFICE,), votes, _NOTHING_CROSSES)
+            return Choice(_NO_CROSSING, (LIBREOFFICE,), votes, _NOTHING_CROSSES)
         instead = fallback(self._question.formulas[cell])
         winning = winner(counted, self._called(cell), self._trust, instead)
         if winning is None:
@@ -695,9 +674,9 @@ class _Inquiry:
         others = any(name not in winning.engines for name in votes)
         engines = tuple(winning.engines)
         if not others:
-            return _Choice(winning.value, engines, why=_UNDISPUTED)
+            return Choice(winning.value, engines, why=_UNDISPUTED)
         why = _HEAVIER if len(engines) > 1 else _HEAVIEST
-        return _Choice(winning.value, engines, votes, why)
+        return Choice(winning.value, engines, votes, why)
 
     def _with_names(self, cell: CellRef, votes: Mapping[str, CellValue]) -> Mapping[str, CellValue]:
         """Drops ``#NAME?`` if another engine knows all names of the formula, as Excel does."""
@@ -715,34 +694,17 @@ class _Inquiry:
             intersects=cell in question.intersecting,
         )
 
-    def _chosen_if_office_misreads(self, votes: Mapping[str, CellValue]) -> _Choice | None:
-        """The choice if LibreOffice is known to read something differently from Excel.
-
-        LibreOffice's value is taken only if another engine agrees with it. Failing that, the pair's
-        value is taken if the two agree.
-        """
-        office = votes[LIBREOFFICE]
-        quick = [votes[name] for name in PAIR_ENGINES if name in votes]
-        for vote in quick:
-            likewise = with_logical(office, vote)
-            if same_value(likewise, vote):
-                return _Choice(likewise, (LIBREOFFICE,), why=_CONFIRMED)
-        if len(quick) < len(PAIR_ENGINES) or any(map(is_doubtful, quick)):
-            return None
-        why = f"they agree, and {_READ_OTHERWISE}"
-        return _Choice(quick[0], PAIR_ENGINES, votes, why) if same_value(*quick) else None
-
     def _with_the_last(
         self, cell: CellRef, results: Mapping[str, CellValue], missing: frozenset[str]
-    ) -> _Choice | _Open | None:
+    ) -> Choice | Open | None:
         """Decides with the last engine, ``formulas``, which needs another engine that agrees."""
         if cell in self._question.intersecting:
             return None
         if FORMULAS in missing:
-            return _Open(frozenset((FORMULAS,)))
+            return Open(frozenset((FORMULAS,)))
         for name, vote in results.items():
             if name != FORMULAS and FORMULAS in results and same_value(vote, results[FORMULAS]):
-                return _Choice(vote, (name, FORMULAS), results, _HEAVIER)
+                return Choice(vote, (name, FORMULAS), results, _HEAVIER)
         return None
 
     def _note(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
@@ -753,7 +715,7 @@ class _Inquiry:
                 f"engines disagree in {address(cell)}: {answers}; took {taken}"
             )
 
-    def _why_not(self, cell: CellRef, choice: _Open | None) -> str:
+    def _why_not(self, cell: CellRef, choice: Open | None) -> str:
         valueless = self._support.valueless(cell)
         if valueless:
             return f"its value in Excel is not known: {valueless}"
@@ -792,12 +754,6 @@ class _Inquiry:
 def _in_order(item: tuple[tuple[str, bool], Asking]) -> tuple[int, bool]:
     (name, is_sure), _ = item
     return _IN_ORDER.index(name), is_sure
-
-
-def _are_alike(first: _Choice | None, second: _Choice | None) -> bool:
-    if first is None or second is None:
-        return first is second
-    return same_value(first.value, second.value)
 
 
 def _shown(value: CellValue) -> str:

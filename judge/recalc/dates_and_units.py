@@ -30,6 +30,9 @@ FIRST_DAYS = 60
 """Serial number of the last day of February 1900; up to this day, engines number days differently.
 """
 
+MAX_PLAIN_DAY = 27
+"""Largest day of a month that is never its last one."""
+
 # -- dates -----------------------------------------------------------------------------------------
 
 
@@ -165,6 +168,53 @@ def _refusing_logical_rate(evaluation: Evaluation, arguments: Sequence[Node]) ->
     return _refusing_logical(evaluation, arguments[:1])
 
 
+def _duration(*, modified: bool) -> Function:
+    """DURATION and MDURATION of a bond that is bought on the day of a coupon.
+
+    Then all coupons are whole periods away, so the value does not depend on the way in which days
+    are counted. On other days LibreOffice and IronCalc differ, too, and are asked.
+    """
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) not in (5, 6):
+            raise UnsureError
+        values = [evaluation.scalar(argument) for argument in arguments]
+        numbers = [
+            float(value)
+            for value in values
+            if isinstance(value, (int, float)) and not isinstance(value, bool)
+        ]
+        if len(numbers) < len(values):
+            return _refusing_logical(evaluation, arguments)
+        settlement, maturity, coupon, yield_, frequency, *basis = numbers
+        periods = _whole_periods(settlement, maturity, frequency)
+        if coupon <= 0 or yield_ <= 0 or any(way not in range(5) for way in basis):
+            raise UnsureError
+        growth = 1 + yield_ / frequency
+        paid = [coupon / frequency / growth**number for number in range(1, periods + 1)]
+        paid[-1] += 1 / growth**periods
+        weighted = sum(number * part for number, part in enumerate(paid, start=1))
+        evaluation.converted = True
+        return weighted / sum(paid) / frequency / (growth if modified else 1)
+
+    return call
+
+
+def _whole_periods(settlement: float, maturity: float, frequency: float) -> int:
+    """How many whole periods lie between two days.
+
+    Raises:
+        UnsureError: not only whole periods, or a day at the end of a month.
+    """
+    if frequency not in (1, 2, 4) or not FIRST_DAYS < settlement < maturity <= LAST_SERIAL:
+        raise UnsureError
+    first, last = day_parts(math.floor(settlement)), day_parts(math.floor(maturity))
+    months = 12 * (last[0] - first[0]) + last[1] - first[1]
+    if first[2] != last[2] or first[2] > MAX_PLAIN_DAY or months % (12 // int(frequency)):
+        raise UnsureError
+    return months * int(frequency) // 12
+
+
 def _is_cell(reference: Reference) -> bool:
     _, top, left, bottom, right = reference
     return (top, left) == (bottom, right)
@@ -222,6 +272,8 @@ def _convert(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
     **{f"{prefix}{name}": _refusing_logical for name in ADD_IN for prefix in ("", "_XLFN.")},
     "XNPV": _refusing_logical_rate,
+    "DURATION": _duration(modified=False),
+    "MDURATION": _duration(modified=True),
     "DATEVALUE": of_values(1, 1, _datevalue),
     "TIMEVALUE": of_values(1, 1, _timevalue),
     "DATE": of_values(3, 3, _date),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from judge.formulas.tree import Node
-from judge.recalc.conversions import UnsureError, text_number
+from judge.recalc.conversions import UnsureError, round_half_up, text_number
 from judge.recalc.criteria import Scalar
 from judge.recalc.formats import fixed, formatted
 from judge.recalc.scalars import MAX_TEXT_CHARS, NA, VALUE, Evaluation, Function, of_values
@@ -293,7 +293,78 @@ def _beside_separator(*, before: bool) -> Function:
     return of_values(2, 3, plain)
 
 
+_UNESCAPED = frozenset("-_.")
+_NOT_DOCUMENTED = frozenset("!*'()~")
+
+
+def _encodeurl(evaluation: Evaluation, value: Scalar) -> Scalar:
+    """ENCODEURL: all but letters, digits and ``-_.`` as the hexadecimal numbers of their bytes.
+
+    Raises:
+        UnsureError: the text has a character of which Microsoft's page does not say whether it
+            stays.
+    """
+    text = evaluation.text(value)
+    if not _NOT_DOCUMENTED.isdisjoint(text) or not text.isprintable():
+        raise UnsureError
+    evaluation.converted = True
+    return _limited(
+        "".join(
+            letter
+            if letter.isascii() and (letter.isalnum() or letter in _UNESCAPED)
+            else "".join(f"%{byte:02X}" for byte in letter.encode())
+            for letter in text
+        )
+    )
+
+
+_THAI_DIGITS = ("ศูนย์", "หนึ่ง", "สอง", "สาม", "สี่", "ห้า", "หก", "เจ็ด", "แปด", "เก้า")
+_THAI_PLACES = ("", "สิบ", "ร้อย", "พัน", "หมื่น", "แสน")
+
+
+def _in_thai(number: int) -> str:
+    """A whole number from 1 in Thai words.
+
+    Raises:
+        UnsureError: its last digit is 1 after a 0, which is read in two ways.
+    """
+    millions, rest = divmod(number, 1_000_000)
+    words = [_in_thai(millions), "ล้าน"] if millions else []
+    if number > 10 and rest % 100 == 1:
+        raise UnsureError
+    for place, digit in reversed([*enumerate(map(int, reversed(str(rest))))]):
+        if not digit:
+            continue
+        if place == 1 and digit <= 2:
+            words.append("ยี่" if digit == 2 else "")
+        else:
+            is_eleventh = place == 0 and digit == 1 and rest > 10
+            words.append("เอ็ด" if is_eleventh else _THAI_DIGITS[digit])
+        words.append(_THAI_PLACES[place])
+    return "".join(words)
+
+
+def _bahttext(evaluation: Evaluation, value: Scalar) -> Scalar:
+    """BAHTTEXT: an amount of money in Thai words.
+
+    Raises:
+        UnsureError: amounts of less than a baht, and those that are too large.
+    """
+    number = evaluation.number(value)
+    if isinstance(number, ErrorValue):
+        return number
+    if not (number == 0 or 1 <= abs(number) < 1e12):
+        raise UnsureError
+    evaluation.converted = True
+    baht, satang = divmod(int(round_half_up(abs(number), 2) * 100), 100)
+    words = f"{_in_thai(baht) if baht else _THAI_DIGITS[0]}บาท"
+    words += f"{_in_thai(satang)}สตางค์" if satang else "ถ้วน"
+    return f"ลบ{words}" if number < 0 else words
+
+
 TEXT_FUNCTIONS: dict[str, Function] = {
+    "BAHTTEXT": of_values(1, 1, _bahttext),
+    "_XLFN.ENCODEURL": of_values(1, 1, _encodeurl),
     "TEXT": of_values(2, 2, _text),
     "VALUE": of_values(1, 1, _value),
     "_XLFN.NUMBERVALUE": of_values(1, 3, _numbervalue),

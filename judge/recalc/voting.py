@@ -20,9 +20,10 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
+from typing import NamedTuple
 
 from judge.formulas.shapes import Call
-from judge.recalc.agreement import same_value
+from judge.recalc.agreement import is_doubtful, same_value, with_logical
 from judge.recalc.names import LIBREOFFICE
 from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable
 from judge.workbook.cell import CellValue, ErrorValue
@@ -39,6 +40,63 @@ VOTERS = frozenset((LIBREOFFICE, *PAIR_ENGINES))
 
 Votes = Mapping[str, CellValue]
 """Engine -> the value or error that it gives for a cell."""
+
+
+class Choice(NamedTuple):
+    """The value that is taken for a cell.
+
+    Attributes:
+        value: the value.
+        engines: the engines that gave it.
+        against: engine -> its value, if the engines disagree and that is worth a note.
+        why: why the value is taken, for people; empty if the engines simply agree.
+    """
+
+    value: CellValue
+    engines: tuple[str, ...]
+    against: Mapping[str, CellValue] | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A cell whose value depends on a missing answer.
+
+    Attributes:
+        engines: engines that could change the value: not asked yet, out of time, or ended. Empty
+            if only an engine that is not available could change it.
+    """
+
+    engines: frozenset[str]
+
+
+_READ_OTHERWISE = "LibreOffice reads something that the cell depends on differently from Excel"
+_CONFIRMED = f"{_READ_OTHERWISE}, and another engine confirms its value"
+
+
+def chosen_if_office_misreads(votes: Votes) -> Choice | None:
+    """The choice if LibreOffice is known to read something differently from Excel.
+
+    LibreOffice's value is taken only if another engine agrees with it. Failing that, the pair's
+    value is taken if the two agree.
+    """
+    office = votes[LIBREOFFICE]
+    quick = [votes[name] for name in PAIR_ENGINES if name in votes]
+    for vote in quick:
+        likewise = with_logical(office, vote)
+        if same_value(likewise, vote):
+            return Choice(likewise, (LIBREOFFICE,), why=_CONFIRMED)
+    if len(quick) < len(PAIR_ENGINES) or any(map(is_doubtful, quick)):
+        return None
+    why = f"they agree, and {_READ_OTHERWISE}"
+    return Choice(quick[0], PAIR_ENGINES, votes, why) if same_value(*quick) else None
+
+
+def are_alike(first: Choice | None, second: Choice | None) -> bool:
+    """Whether two choices have the same value, or there is none in either case."""
+    if first is None or second is None:
+        return first is second
+    return same_value(first.value, second.value)
 
 
 @dataclass(slots=True)

@@ -510,3 +510,34 @@ def test_logical_values_in_a_row_or_column_stay_logical(formula: str, value: Sca
     assert computed(Conversion(formula, None, "", data)) == value
     with pytest.raises(UnsureError):  # a blank cell is 0 there, but not in every function
         computed(Conversion(formula.replace(",1)", ")").replace(",3,", ",2,"), None, "", data))
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ("=BAHTTEXT(-21.5)", "ลบยี่สิบเอ็ดบาทห้าสิบสตางค์"),
+        ("=BAHTTEXT(11000010)", "สิบเอ็ดล้านสิบบาทถ้วน"),
+        ("=BAHTTEXT(0)", "ศูนย์บาทถ้วน"),
+        ('=_xlfn.ENCODEURL("a-b_c.d/é&")', "a-b_c.d%2F%C3%A9%26"),
+        ("=DURATION(DATE(2018,7,1),DATE(2019,7,1),8%,9%,1)", 1),
+        ("=DURATION(DATE(2018,7,1),DATE(2019,7,1),8%,9%,TRUE)", VALUE),
+    ],
+)
+def test_functions_that_engines_lack_or_differ_on(formula: str, value: Scalar) -> None:
+    assert computed(Conversion(formula, None, "", {})) == value
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "=BAHTTEXT(101)",  # it is read in two ways
+        "=BAHTTEXT(0.25)",
+        '=_xlfn.ENCODEURL("it\'s")',
+        "=DURATION(DATE(2018,7,2),DATE(2048,1,1),8%,9%,2,1)",
+        "=DURATION(DATE(2018,6,30),DATE(2048,6,30),8%,9%,1)",
+        "=MDURATION(DATE(2018,7,1),DATE(2019,7,1),0.08,0.09,1,7)",
+    ],
+)
+def test_what_is_not_documented_of_them_is_left_to_engines(formula: str) -> None:
+    with pytest.raises(UnsureError):
+        computed(Conversion(formula, None, "", {}))
