@@ -36,7 +36,7 @@ from judge.serve.store import tables as t
 from judge.serve.store.database import Database
 from judge.serve.store.words import JudgingState, Lane, Scope
 from judge.suites import load_suite
-from tests.postgresql import PostgreSQL, new_postgresql_name
+from tests.postgresql import PostgreSQL, new_postgresql_name, opened_database
 from tests.unit.serve.spine.test_queue import in_order, queued, row_of, taken
 from tests.unit.serve.spine.world import (
     ACTOR,
@@ -101,7 +101,7 @@ def _die_before(url: str, act: Callable[[Database], object], step: int) -> None:
             on_step()
 
     try:
-        own = Database(url)
+        own = opened_database(url)
         for name in ("before_cursor_execute", "commit"):
             sa.event.listen(own._engine, name, on_step)
         sys.addaudithook(on_audit)
@@ -220,7 +220,7 @@ def test_migrating(world: World, tmp_path: Path, request: pytest.FixtureRequest)
     if not world.server.database.is_sqlite:
         pattern = str(request.getfixturevalue("postgresql_url"))
         url = pattern.format(name=new_postgresql_name(pattern))
-    database = Database(url)
+    database = opened_database(url)
 
     def check() -> None:
         with database.reading() as connection:
