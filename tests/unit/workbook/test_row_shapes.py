@@ -17,6 +17,8 @@ from judge.workbook.sheets.sheet_cells import SheetCells
 from judge.workbook.styles.cell_formats import read_number_formats
 from tests.unit.compare.cells.packages import Book
 
+pytestmark = pytest.mark.slow
+
 PART = "xl/worksheets/sheet1.xml"
 
 Cell = Callable[[str], str]
