@@ -31,7 +31,7 @@ from judge.errors import JudgeError
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import open_recalculator
 from judge.sandbox import open_sandbox
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from judge.workbook.address import parse_window
 from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.reader import Workbook, filling_cells, open_workbook
@@ -63,7 +63,7 @@ def main() -> None:
     savings: list[Saving] = []
     try:
         for task in load_suite(options.suite).tasks:
-            if sum(not each.problem for each in savings) == options.limit:
+            if sum(not saving.problem for saving in savings) == options.limit:
                 break
             path = task.cases[0].input_path
             saving = Saving(path.name)
@@ -77,7 +77,7 @@ def main() -> None:
         sandbox.close()
     report(savings)
     if options.json:
-        options.json.write_text(json.dumps([vars(each) for each in savings], indent=1))
+        options.json.write_text(json.dumps([vars(saving) for saving in savings], indent=1))
 
 
 def save_one(data: bytes, saving: Saving, recalculator: Recalculator) -> None:
@@ -86,10 +86,10 @@ def save_one(data: bytes, saving: Saving, recalculator: Recalculator) -> None:
     if not edits:
         saving.problem = "not used: no constant that can be changed"
         return
-    saving.edits = [describe(each) for each in edits]
+    saving.edits = [describe(edit) for edit in edits]
     edited = apply_edits(data, edits, recalculator=recalculator)
     after = open_workbook(edited.data)
-    changed = {each.ref for each in edits}
+    changed = {edit.ref for edit in edits}
     stale = dependents(after, changed)
     saving.dependents = len(stale)
     saving.emptied = len(edited.emptied)
@@ -110,7 +110,7 @@ def choose(workbook: Workbook) -> list[SetCell]:
         filled = [parse_window(cell.array_range or "") for cell in filling_cells(workbook, sheet)]
         tried = 0
         for (row, column), cell in workbook.cells(used).items():
-            taken = any(each is not None and each.holds(row, column) for each in [*filled, *merges])
+            taken = any(area is not None and area.holds(row, column) for area in [*filled, *merges])
             if taken or row == used.min_row or tried >= TRIED:
                 continue
             ref = CellRef(sheet, row, column)
@@ -139,7 +139,7 @@ def compare_packages(old: bytes, new: bytes, workbook: Workbook, saving: Saving)
     with zipfile.ZipFile(io.BytesIO(old)) as first, zipfile.ZipFile(io.BytesIO(new)) as second:
         names = first.namelist()
         saving.parts = len(names)
-        if [each for each in names if each in second.namelist()] != second.namelist():
+        if [name for name in names if name in second.namelist()] != second.namelist():
             saving.unexplained.append("parts have a different order, or are new")
         sheets = {workbook.sheet(name).part for name in workbook.sheet_names}
         for name in names:
@@ -181,9 +181,9 @@ def compare_cells(
             continue
         area = CellRange(sheet, 1, 1, used.max_row + 5, used.max_column + 5)
         before, after = old.cells(area), new.cells(area)
-        for place in before.keys() | after.keys():
-            ref = CellRef(sheet, *place)
-            first, second = before.get(place), after.get(place)
+        for position in before.keys() | after.keys():
+            ref = CellRef(sheet, *position)
+            first, second = before.get(position), after.get(position)
             if ref in changed:
                 if first is not None and second is not None and first.style != second.style:
                     saving.unexplained.append(f"{ref} has a different format")
@@ -195,23 +195,23 @@ def compare_cells(
 
 
 def report(savings: list[Saving]) -> None:
-    done = [each for each in savings if not each.problem]
-    parts = sum(each.parts for each in done)
-    same = sum(each.same for each in done)
-    kinds = Counter(kind for each in done for kind in each.differing.values())
+    done = [saving for saving in savings if not saving.problem]
+    parts = sum(saving.parts for saving in done)
+    same = sum(saving.same for saving in done)
+    kinds = Counter(kind for saving in done for kind in saving.differing.values())
     print(f"workbooks: {len(savings)}, saved and compared with the old package: {len(done)}")
     print(f"parts: {parts}, the same byte for byte: {same}, different: {parts - same}")
     print(f"different: worksheets in which cells changed: {kinds['cells']}")
     print(f"           calculation chains: {kinds['entries']}, removed: {kinds['gone']}")
     print(f"           anything else: {kinds['other']}")
-    rest, empty = sum(each.dependents for each in done), sum(each.emptied for each in done)
+    rest, empty = sum(saving.dependents for saving in done), sum(saving.emptied for saving in done)
     print(f"formulas that depend on the changed cells: {rest}, now without a value: {empty}")
     print(f"workbooks with an unexplained difference: {sum(bool(e.unexplained) for e in done)}")
-    for each in savings:
-        for line in each.unexplained[:3]:
-            print(f"  {each.name}: {line}")
-        if each.problem:
-            print(f"  {each.name}: {each.problem}")
+    for saving in savings:
+        for line in saving.unexplained[:3]:
+            print(f"  {saving.name}: {line}")
+        if saving.problem:
+            print(f"  {saving.name}: {saving.problem}")
 
 
 if __name__ == "__main__":

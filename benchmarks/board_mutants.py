@@ -46,11 +46,11 @@ class Mutant:
     def is_noticed(self, board: Board, *, published: bool) -> bool:
         """Whether the board checks the changed property."""
         kinds = NOTICED[self.kind][published]
-        asked = {(each.sheet, each.kind) for each in board.asked}
+        checks = {(check.sheet, check.kind) for check in board.asked}
         if published and self.kind == "function of a pivot table" and self.pivots > 1:
             return False  # a single pair of pivot tables that agrees is enough
         if self.kind != "frozen row" or not published:
-            return any((self.sheet, kind) in asked for kind in kinds)
+            return any((self.sheet, kind) in checks for kind in kinds)
         checked = sorted(board.sheets)
         if not all("view" in board.sheets[number] for number in checked):
             return False
@@ -86,9 +86,9 @@ def _edits(facts: BookFacts, tab: Tab) -> Iterator[tuple[str, str, Edit]]:
             yield "function of a pivot table", link.target, _function
             break
     yield "frozen row", tab.part, _frozen
-    found = filter_of(facts.tree(tab).child("autoFilter"))
+    filter_ = filter_of(facts.tree(tab).child("autoFilter"))
     hidden = [line.first for line in facts.sheet(tab).rows if line.hidden]
-    if found is not None and hidden:
+    if filter_ is not None and hidden:
         yield "row unhidden", tab.part, lambda text: _unhidden(text, hidden[0])
 
 

@@ -30,7 +30,7 @@ import openpyxl
 
 from benchmarks.board_mutants import mutants
 from benchmarks.office_save import save_with_office
-from judge.api.workbooks import Engines
+from judge.api.comparing import Engines
 from judge.compare.boards.board import Board
 from judge.compare.boards.checker import finding_by_board
 from judge.compare.boards.standard import UnusableBoardError
@@ -66,7 +66,7 @@ class Row:
 
 def recorded(data: Path) -> tuple[list[Row], int]:
     """Returns the rows whose workbooks exist, and the number of the other rows."""
-    found, absent = [], 0
+    rows, absent = [], 0
     for line in (data / VERDICTS).read_text().splitlines():
         record = json.loads(line)
         sheet = record["task"].partition("_")[2]
@@ -77,8 +77,8 @@ def recorded(data: Path) -> tuple[list[Row], int]:
             continue
         document = read_yaml(gold.with_name(f"{gold.stem}_check.yaml"), SuiteError)
         source = data / DATASET / "task_sheets" / f"{sheet}.xlsx"
-        found.append(Row(record, gold, source, Board.of(document)))
-    return found, absent
+        rows.append(Row(record, gold, source, Board.of(document)))
+    return rows, absent
 
 
 def judged(
@@ -99,9 +99,9 @@ def judged(
         return None
 
 
-def verdict(found: Finding | None) -> bool | None:
+def verdict(finding: Finding | None) -> bool | None:
     """Returns whether an answer is accepted; None if the board has no effect."""
-    return None if found is None else found.agrees
+    return None if finding is None else finding.agrees
 
 
 @dataclass(frozen=True)
@@ -118,13 +118,13 @@ class Judged:
 def verdicts(rows: list[Row], profile: str) -> Iterator[Judged]:
     """Judges each gold as an answer, and each untouched input."""
     for row in rows:
-        for what, path, told in (
+        for kind, path, recorded in (
             ("gold", row.gold, row.record["self"]),
             ("input", row.input, row.record["input_passes"]),
         ):
             started = time.process_time()
-            given = verdict(judged(row, path, profile))
-            yield Judged(row, what, told, given, time.process_time() - started)
+            accepted = verdict(judged(row, path, profile))
+            yield Judged(row, kind, recorded, accepted, time.process_time() - started)
 
 
 def wrong_mutants(rows: list[Row], profile: str) -> tuple[Counter[str], list[str]]:
@@ -156,15 +156,15 @@ def resaved(rows: list[Row], program: str, compute: Compute) -> None:
             if answer is None:
                 reasons["not saved"].append(row.name)
                 continue
-            found = judged(row, answer, profile, compute)
-            accepted += bool(found and found.agrees)
-            unusable += found is None
-            if found is not None and not found.agrees:
-                kinds = sorted({each["kind"] for each in found.record["differences"]})
-                reasons[", ".join(kinds)].append(f"{row.name}: {found.cause}")
+            finding = judged(row, answer, profile, compute)
+            accepted += bool(finding and finding.agrees)
+            unusable += finding is None
+            if finding is not None and not finding.agrees:
+                kinds = sorted({difference["kind"] for difference in finding.record["differences"]})
+                reasons[", ".join(kinds)].append(f"{row.name}: {finding.cause}")
         print(f"\nsaved by {program}, {profile}: {accepted} of {len(chosen)} accepted", end="")
         print(f", {unusable} boards have no effect" if unusable else "")
-        for kinds_told, lines in sorted(reasons.items(), key=lambda each: -len(each[1])):
+        for kinds_told, lines in sorted(reasons.items(), key=lambda item: -len(item[1])):
             print(f"  {len(lines)} x {kinds_told}")
             for line in lines[:_MAX_SHOWN]:
                 print(f"    {line[:200]}")
@@ -192,18 +192,25 @@ def main() -> None:
                 resaved(rows, program, engines)
         return
     for profile in PROFILES:
-        given = list(verdicts(rows, profile))
-        other = [each for each in given if each.given is not each.recorded]
-        print(f"\n{profile}: {len(given) - len(other)} of {len(given)} recorded verdicts")
-        for each in other:
-            said = {None: "the board has no effect", True: "accepted", False: "refused"}
-            print(f"  {each.row.name}, {each.what}: {said[each.given]}")
+        judged_answers = list(verdicts(rows, profile))
+        other = [answer for answer in judged_answers if answer.given is not answer.recorded]
+        print(
+            f"\n{profile}: {len(judged_answers) - len(other)} of {len(judged_answers)} "
+            "recorded verdicts"
+        )
+        for answer in other:
+            outcome = {None: "the board has no effect", True: "accepted", False: "refused"}
+            print(f"  {answer.row.name}, {answer.what}: {outcome[answer.given]}")
         passed = sorted(
-            {each.row.record["order"] for each in given if each.what == "input" and each.given}
+            {
+                answer.row.record["order"]
+                for answer in judged_answers
+                if answer.what == "input" and answer.given
+            }
         )
         print(f"  untouched inputs accepted in tasks {', '.join(map(str, passed))}")
-        times = [1000 * each.seconds for each in given]
-        worst = max(given, key=lambda each: each.seconds)
+        times = [1000 * answer.seconds for answer in judged_answers]
+        worst = max(judged_answers, key=lambda answer: answer.seconds)
         print(
             f"  processor time for each board: median {statistics.median(times):.1f} ms, worst "
             f"{1000 * worst.seconds:.0f} ms ({worst.row.name})"

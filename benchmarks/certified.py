@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 
 from judge.core.statistics import Estimate, cohens_kappa
@@ -25,7 +26,7 @@ from judge.suites.certified import (
     certified_folder,
     read_certification,
 )
-from judge.suspects.model import Certainty, Suspect, read_suspects
+from judge.suspects.model import About, Certainty, Suspect, read_suspects
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "certified.md"
 BEGIN = "<!-- made by python -m benchmarks.certified --page -->"
@@ -81,6 +82,25 @@ def suspected(tasks: Mapping[str, GradedTask], suspects: Iterable[Suspect]) -> I
         yield f"| {sign} | {certainty} | {numbers} |"
 
 
+def half_of(task: str) -> str:
+    """Returns the half of the suite that a task belongs to, by the SHA-256 of its id: A or B."""
+    return "AB"[int(sha256(task.encode()).hexdigest(), 16) % 2]
+
+
+def listed(tasks: Mapping[str, GradedTask], suspects: Iterable[Suspect]) -> Iterator[str]:
+    """Formats how many tasks of each grade are sure or likely on the list of wrong golds."""
+    doubted = {
+        suspect.task
+        for suspect in suspects
+        if suspect.about is About.GOLD and suspect.certainty is not Certainty.POSSIBLE
+    }
+    yield "| grade | tasks | gold sure or likely to be wrong |"
+    yield "|---|---|---|"
+    for grade in Grade:
+        own = {task for task, graded in tasks.items() if graded["grade"] is grade}
+        yield f"| {grade} | {len(own)} | {len(own & doubted)} |"
+
+
 def unsound(tasks: Iterable[GradedTask]) -> Iterator[str]:
     """Formats a table of the tasks that are not sound."""
     yield "| task | grade | why | correction |"
@@ -121,6 +141,7 @@ def main() -> None:
     parser.add_argument("--suite", type=Path, nargs="+", default=[], help="folders with the tasks")
     parser.add_argument("--page", action="store_true", help="write docs/certified.md")
     parser.add_argument("--suspects", type=Path, nargs="+", default=[], help="of judge verify")
+    parser.add_argument("--half", choices=("A", "B"), help="of the tasks, for --suspects")
     options = parser.parse_args()
     for path in sorted(certified_folder().glob("*.yaml")):
         certification = read_certification(path)
@@ -132,8 +153,15 @@ def main() -> None:
             others = [task.id for task in suite.tasks if task.id not in grades]
             print(f"\n{folder}: {len(grades)} of {len(suite.tasks)} tasks are graded", *others[:20])
         if options.suspects:
-            suspects = [each for path in options.suspects for each in read_suspects(path).suspects]
-            print("\n" + "\n".join(suspected(certification.tasks, suspects)))
+            suspects = [
+                suspect for path in options.suspects for suspect in read_suspects(path).suspects
+            ]
+            tasks = {
+                name: task
+                for name, task in certification.tasks.items()
+                if options.half in {None, half_of(name)}
+            }
+            print("\n" + "\n".join([*suspected(tasks, suspects), "", *listed(tasks, suspects)]))
         if options.page:
             write_page(certification)
 

@@ -29,11 +29,13 @@ def scores(run: Path) -> dict[str, tuple[list[str], float | None, float | None]]
 
 def reasons(suite_format: str) -> dict[str, list[str]]:
     """Reads the reasons for the corrections that ship with the judge, by task."""
-    found: dict[str, list[str]] = {}
-    for each in load_corrections(known_faults_folder()):
-        if each.format == suite_format and each.reason not in found.setdefault(each.task, []):
-            found[each.task].append(each.reason)
-    return found
+    reasons: dict[str, list[str]] = {}
+    for correction in load_corrections(known_faults_folder()):
+        if correction.format == suite_format and correction.reason not in reasons.setdefault(
+            correction.task, []
+        ):
+            reasons[correction.task].append(correction.reason)
+    return reasons
 
 
 def main() -> None:
@@ -51,8 +53,8 @@ def main() -> None:
         if old[0] == new[0]:
             continue
         soft, hard = (f"{_shown(old[at])} to {_shown(new[at])}" for at in (1, 2))
-        said = " ".join(why.get(task, ["no correction of this task"]))
-        print(f"| {task} | {' '.join(old[0])} | {' '.join(new[0])} | {soft} | {hard} | {said} |")
+        reason = " ".join(why.get(task, ["no correction of this task"]))
+        print(f"| {task} | {' '.join(old[0])} | {' '.join(new[0])} | {soft} | {hard} | {reason} |")
 
 
 def _shown(score: object) -> str:

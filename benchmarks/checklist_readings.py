@@ -97,13 +97,13 @@ class Points:
                 self.criteria += 1
 
 
-def print_table(suite: str, found: list[Difference], *, listed: str | None) -> None:
+def print_table(suite: str, entries: list[Difference], *, listed: str | None) -> None:
     """Counts the differences of a suite by fault."""
-    counts: Counter[tuple[str, str]] = Counter((entry.fault, entry.turn) for entry in found)
+    counts: Counter[tuple[str, str]] = Counter((entry.fault, entry.turn) for entry in entries)
     for fault in sorted({fault for fault, _ in counts}, key=_order):
         turns = ", ".join(f"{counts[fault, turn]:,} {turn}" for turn in (RIGHT, WRONG, OPEN))
         print(f"{suite:14}{fault or 'no number':10}{turns}")
-    for entry in found:
+    for entry in entries:
         if entry.fault == listed:
             print("   ", entry.job, entry.item, entry.turn)
 
@@ -188,11 +188,11 @@ def uncached_cells(data: Path) -> Iterator[UncachedCell]:
             if criterion.get("match_type") != "excel_cell_value":
                 continue
             sheet = criterion.get("sheet") or workbook.active_sheet
-            place = parse_cell(criterion["cell"])
-            if sheet not in workbook.sheet_names or place is None:
+            position = parse_cell(criterion["cell"])
+            if sheet not in workbook.sheet_names or position is None:
                 continue
-            area = CellRange(sheet, *place, *place)
-            cell = workbook.cells(area).get(place)
+            area = CellRange(sheet, *position, *position)
+            cell = workbook.cells(area).get(position)
             if cell is not None and cell.formula is not None and not cell.has_cached_value:
                 name = f"{run} {job['task']} {sheet}!{criterion['cell']}"
                 tolerance = float(criterion.get("tolerance") or 0)
@@ -209,15 +209,18 @@ def print_engines(data: Path) -> None:
             recalculator = open_recalculator(sandbox, mode="always", engine=engine)
             values[engine] = [cell.value(recalculator) for cell in cells]
     for engine, computed in values.items():
-        known = sum(isinstance(value, int | float) for value in computed)
+        numbers = sum(isinstance(value, int | float) for value in computed)
         right = sum(cell.is_right(value) for cell, value in zip(cells, computed, strict=True))
         name = "weighted vote" if engine == "auto" else engine
-        print(f"{name:16}{right} right, {known - right} wrong numbers, {len(cells) - known} others")
+        print(
+            f"{name:16}{right} right, {numbers - right} wrong numbers, "
+            f"{len(cells) - numbers} others"
+        )
     for number, cell in enumerate(cells):
         by_engine = {engine: computed[number] for engine, computed in values.items()}
         if any(map(cell.is_right, by_engine.values())):
-            said = ", ".join(f"{engine} {value}" for engine, value in by_engine.items())
-            print(f"right: {cell.name} = {cell.expected:g}: {said}")
+            by_engine_text = ", ".join(f"{engine} {value}" for engine, value in by_engine.items())
+            print(f"right: {cell.name} = {cell.expected:g}: {by_engine_text}")
 
 
 def print_points(points: Mapping[str, Points]) -> None:
@@ -246,11 +249,11 @@ def main() -> int:
     compute = engines()
     unnumbered = 0
     for suite in arguments.suite or sorted(SUITES):
-        found = list(differences(arguments.data, suite, compute))
-        print_table(suite, found, listed=arguments.listed)
+        entries = list(differences(arguments.data, suite, compute))
+        print_table(suite, entries, listed=arguments.listed)
         if suite == "ib-bench":
             print_points(published_points(arguments.data, compute))
-        unnumbered += sum(not entry.fault and entry.turn == WRONG for entry in found)
+        unnumbered += sum(not entry.fault and entry.turn == WRONG for entry in entries)
     print(f"{unnumbered:,} published passes fail under standard without the number of a fault")
     return 1 if unnumbered else 0
 

@@ -19,8 +19,7 @@ from judge.compare.checklists.kinds import judge_item
 from judge.compare.checklists.workspace import REPLY, answer_of_folder
 from judge.core.submission import Answer, AnswerFile, Origin
 from judge.core.task import Gold, Task
-from judge.suites.load import load_suite
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 
 Job = Mapping[str, Any]
 
@@ -54,8 +53,8 @@ def task_of(data: Path, job: Job) -> Task:
 
 def located(data: Path, job: Job, path: str) -> Path:
     """Finds a file that a job names: next to its list of jobs, or else in the data folder."""
-    beside = Path(job.get("beside", data)) / path
-    return (beside if beside.exists() else data / path).resolve()
+    path_beside_jobs = Path(job.get("beside", data)) / path
+    return (path_beside_jobs if path_beside_jobs.exists() else data / path).resolve()
 
 
 def left_files(data: Path, job: Job) -> dict[str, bytes]:
@@ -94,8 +93,8 @@ def answer_of(data: Path, job: Job, task: Task) -> Answer:
         files[REPLY] = json.dumps(response_of(data, job).get("parsed_response")).encode()
     if job["suite"] in {"skillsbench", "waa-v2"}:
         # These outputs are recorded without names: each is the file that its task requires.
-        asked = str(task.context.get("file", "output.xlsx"))
-        files = dict.fromkeys([asked] if files else [], next(iter(files.values()), b""))
+        file_name = str(task.context.get("file", "output.xlsx"))
+        files = dict.fromkeys([file_name] if files else [], next(iter(files.values()), b""))
     if job["suite"] == "opencomputer":
         listed = tuple(AnswerFile(name, content) for name, content in files.items())
         return Answer(Origin.SOLUTION, listed)

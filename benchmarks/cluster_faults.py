@@ -58,9 +58,11 @@ def main() -> int:
         trial.expect(options.expected)
         for name in options.only or ROUNDS:
             for number in range(options.rounds if name == "workers" else 1):
-                held, told = ROUNDS[name](trial)
-                print(f"{name} {number + 1}: {'held' if held else 'FAILED'}: {told}", flush=True)
-                good = good and held
+                passed, summary = ROUNDS[name](trial)
+                print(
+                    f"{name} {number + 1}: {'held' if passed else 'FAILED'}: {summary}", flush=True
+                )
+                good = good and passed
     return 0 if good else 1
 
 
@@ -88,10 +90,12 @@ class Trial:
 
     def start(self, out: Path, *, cluster: str | None = "") -> subprocess.Popen[bytes]:
         """Starts scoring: on its own workers, on those of an address, or on threads."""
-        where = [] if cluster is None else ["--cluster", cluster or f"local:{self.workers}"]
+        cluster_options = (
+            [] if cluster is None else ["--cluster", cluster or f"local:{self.workers}"]
+        )
         arguments = ["score", str(self.solutions), "--dataset", self.suite, "--out", str(out), "-q"]
         return subprocess.Popen(
-            [*COMMAND, *arguments, *where],
+            [*COMMAND, *arguments, *cluster_options],
             stdout=subprocess.DEVNULL,
             stderr=(self.scratch / "errors.txt").open("ab"),
             start_new_session=True,
@@ -104,8 +108,8 @@ class Trial:
             return []
         records = []
         for line in path.read_text(encoding="utf-8").splitlines():
-            each = json.loads(line)
-            records.append((each["task"], each["sample"], each["case"], each["verdict"]))
+            record = json.loads(line)
+            records.append((record["task"], record["sample"], record["case"], record["verdict"]))
         return records
 
     def await_records(self, process: subprocess.Popen[bytes], out: Path, count: int) -> None:
@@ -116,12 +120,12 @@ class Trial:
     def whole(self, out: Path) -> tuple[bool, str]:
         """Returns whether a results directory has the expected records and report."""
         records = self.recorded(out)
-        twice = sum(count > 1 for count in Counter(each[:3] for each in records).values())
-        errors = sum(each[3] == "JE" for each in records)
+        twice = sum(count > 1 for count in Counter(record[:3] for record in records).values())
+        errors = sum(record[3] == "JE" for record in records)
         same = (out / "report.json").read_bytes() == self.report
-        told = f"{len({each[:3] for each in records})} of {self.cases} cases on record, "
-        told += f"{twice} twice, {errors} JE, report {'identical' if same else 'DIFFERENT'}"
-        return same and not twice and not errors and len(records) == self.cases, told
+        summary = f"{len({each[:3] for each in records})} of {self.cases} cases on record, "
+        summary += f"{twice} twice, {errors} JE, report {'identical' if same else 'DIFFERENT'}"
+        return same and not twice and not errors and len(records) == self.cases, summary
 
 
 def killed_workers(trial: Trial) -> tuple[bool, str]:
@@ -140,9 +144,9 @@ def killed_workers(trial: Trial) -> tuple[bool, str]:
             os.kill(trial.chance.choice(workers), signal.SIGKILL)
             killed += 1
     code = process.wait()
-    held, told = trial.whole(out)
-    where = ", ".join(f"{moment:.0%}" for moment in moments)
-    return held and killed == 3, f"{killed} killed at {where}, exit code {code}, {told}"
+    passed, summary = trial.whole(out)
+    moments_text = ", ".join(f"{moment:.0%}" for moment in moments)
+    return passed and killed == 3, f"{killed} killed at {moments_text}, exit code {code}, {summary}"
 
 
 def killed_scheduler(trial: Trial) -> tuple[bool, str]:
@@ -153,10 +157,10 @@ def killed_scheduler(trial: Trial) -> tuple[bool, str]:
     os.kill(host_process(process.pid), signal.SIGKILL)
     code = process.wait()
     before = len(trial.recorded(out))
-    again = trial.start(out).wait()
-    held, told = trial.whole(out)
-    told = f"exit code {code} after {before} cases, then {again}, {told}"
-    return held and code == 11, told
+    second_code = trial.start(out).wait()
+    passed, summary = trial.whole(out)
+    summary = f"exit code {code} after {before} cases, then {second_code}, {summary}"
+    return passed and code == 11, summary
 
 
 def ended_client(number: signal.Signals) -> Callable[[Trial], tuple[bool, str]]:
@@ -174,17 +178,17 @@ def ended_client(number: signal.Signals) -> Callable[[Trial], tuple[bool, str]]:
             process.poll()
             time.sleep(0.05)
             left = alive(family)
-        took = time.monotonic() - began
+        seconds = time.monotonic() - began
         process.wait()
-        told = f"{len(family)} processes, {len(left)} alive after {took:.1f} s"
-        return not left and len(family) > trial.workers, told
+        summary = f"{len(family)} processes, {len(left)} alive after {seconds:.1f} s"
+        return not left and len(family) > trial.workers, summary
 
     return trial_of
 
 
 def processes() -> dict[int, tuple[int, str, str]]:
     """Maps the id of every process, except zombies, to parent, start time and command line."""
-    found = {}
+    processes_by_id = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -194,44 +198,44 @@ def processes() -> dict[int, tuple[int, str, str]]:
         except OSError:
             continue
         if fields[0] != "Z":
-            found[int(entry.name)] = (int(fields[1]), fields[19], line)
-    return found
+            processes_by_id[int(entry.name)] = (int(fields[1]), fields[19], line)
+    return processes_by_id
 
 
 def descendants(pid: int) -> list[int]:
     """Returns all descendants of a process."""
-    known = processes()
+    running = processes()
 
     def below(parent: int) -> Iterator[int]:
-        for each, (above, _, _) in known.items():
+        for child, (above, _, _) in running.items():
             if above == parent:
-                yield each
-                yield from below(each)
+                yield child
+                yield from below(child)
 
     return list(below(pid))
 
 
 def alive(pids: list[int]) -> list[int]:
     """Returns those processes that are still running."""
-    known = processes()
-    return [each for each in pids if each in known]
+    running = processes()
+    return [pid for pid in pids if pid in running]
 
 
 def host_process(client: int) -> int:
     """Finds the client's process in which the scheduler runs."""
-    known = processes()
-    return next(each for each in descendants(client) if HOST in known[each][2])
+    running = processes()
+    return next(pid for pid in descendants(client) if HOST in running[pid][2])
 
 
 def worker_processes(client: int) -> list[int]:
     """Finds the workers of a client: the processes that the scheduler's process has started."""
-    known = processes()
+    running = processes()
     try:
         host = host_process(client)
     except (StopIteration, KeyError):
         return []
-    children = [each for each, (above, _, _) in known.items() if above == host]
-    return [each for each in children if "spawn_main" in known[each][2]]
+    children = [pid for pid, (above, _, _) in running.items() if above == host]
+    return [pid for pid in children if "spawn_main" in running[pid][2]]
 
 
 def joining_worker(trial: Trial) -> tuple[bool, str]:
@@ -245,10 +249,10 @@ def joining_worker(trial: Trial) -> tuple[bool, str]:
         with (folder / name).open("wb") as log:
             process = subprocess.Popen([*COMMAND, "cluster", *arguments], stdout=log)
         started.append(process)
-        while " at " not in (said := (folder / name).read_text()):
+        while " at " not in (output := (folder / name).read_text()):
             assert process.poll() is None
             time.sleep(0.02)
-        return said.split()[-1]
+        return output.split()[-1]
 
     try:
         address = start("scheduler", "scheduler", "--listen", "tls://127.0.0.1:0")
@@ -261,19 +265,19 @@ def joining_worker(trial: Trial) -> tuple[bool, str]:
         joined, second = time.monotonic(), started[-1].pid
         while client.poll() is None and not judging(second):
             time.sleep(0.02)
-        took = time.monotonic() - joined
-        return client.poll() is None and took <= 5.0, f"at work after {took:.1f} s"
+        seconds = time.monotonic() - joined
+        return client.poll() is None and seconds <= 5.0, f"at work after {seconds:.1f} s"
     finally:
-        for each in reversed(started):
-            each.terminate()
-            each.wait()
+        for child in reversed(started):
+            child.terminate()
+            child.wait()
 
 
 def judging(worker: int) -> bool:
     """Returns whether a judged program, forked by a warden, runs below a worker."""
-    known = processes()
-    wardens = {each for each in descendants(worker) if each in known and INSIDE in known[each][2]}
-    return any(known[each][0] in wardens for each in wardens)
+    running = processes()
+    wardens = {pid for pid in descendants(worker) if pid in running and INSIDE in running[pid][2]}
+    return any(running[pid][0] in wardens for pid in wardens)
 
 
 ROUNDS = {

@@ -47,12 +47,12 @@ def two_runs(folder: Path, sessions: int) -> tuple[float, int, list[bytes]]:
     with contextlib.ExitStack() as stack:
         chosen = options("local:2")
         resources = [JudgingResources(chosen, stack) for _ in range(sessions)]
-        scorers = [RunScorer(chosen, one) for one in resources]
+        scorers = [RunScorer(chosen, shared) for shared in resources]
         begun = time.perf_counter()
         with ThreadPoolExecutor(2) as pool:
             runs = [
-                pool.submit(score, scorers[place % sessions], folder / f"{sessions}-{place}")
-                for place in range(2)
+                pool.submit(score, scorers[index % sessions], folder / f"{sessions}-{index}")
+                for index in range(2)
             ]
             reports = [run.result() for run in runs]
         return time.perf_counter() - begun, processes(), reports

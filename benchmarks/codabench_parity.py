@@ -98,10 +98,14 @@ def main() -> None:
             source = answers / "answers.jsonl" if suite == "sample-typed" else answers
             more = [] if suite == "sample-typed" else ["--every-task"]
             wanted = judged(source, suite, folder / "run", *more)
-            got = by_bundle(suite, answers, folder, options.imitation.resolve(), options.image)
-            equal = all(abs(got[name] - wanted[name]) < 1e-9 for name in wanted)
+            from_bundle = by_bundle(
+                suite, answers, folder, options.imitation.resolve(), options.image
+            )
+            equal = all(abs(from_bundle[name] - wanted[name]) < 1e-9 for name in wanted)
             same = same and equal
-            print(f"{suite}: {'equal' if equal else 'DIFFERENT'} {got} {wanted}", flush=True)
+            print(
+                f"{suite}: {'equal' if equal else 'DIFFERENT'} {from_bundle} {wanted}", flush=True
+            )
     sys.exit(0 if same else 1)
 
 

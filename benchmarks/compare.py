@@ -72,20 +72,20 @@ class Outcome:
     @property
     def total_s(self) -> float:
         """The processor seconds of all comparisons."""
-        return sum(each.cpu_s for each in self.costs)
+        return sum(cost.cpu_s for cost in self.costs)
 
     @property
     def worst(self) -> Cost:
         """The most expensive comparison."""
-        return max(self.costs, key=lambda each: each.cpu_s)
+        return max(self.costs, key=lambda cost: cost.cpu_s)
 
 
 def measure(name: str, cases: Sequence[Case], cells: Sequence[int]) -> Outcome:
     """Runs a contender on all cases in a separate process."""
-    asked = json.dumps([(str(path), position, sheet) for path, position, sheet in cases])
+    request = json.dumps([(str(path), position, sheet) for path, position, sheet in cases])
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.contenders", name],
-        input=asked,
+        input=request,
         capture_output=True,
         text=True,
         check=True,
@@ -101,12 +101,12 @@ def measure(name: str, cases: Sequence[Case], cells: Sequence[int]) -> Outcome:
 
 def figures(outcome: Outcome) -> dict[str, Any]:
     """Returns the figures of one contender."""
-    times = sorted(each.cpu_s for each in outcome.costs)
+    times = sorted(cost.cpu_s for cost in outcome.costs)
     return {
         "comparisons": len(times),
-        "accepted": sum(each.accepted for each in outcome.costs),
+        "accepted": sum(cost.accepted for cost in outcome.costs),
         "total_cpu_s": round(outcome.total_s, 3),
-        "total_wall_s": round(sum(each.wall_s for each in outcome.costs), 3),
+        "total_wall_s": round(sum(cost.wall_s for cost in outcome.costs), 3),
         "median_ms": round(statistics.median(times) * 1000, 2),
         "p95_ms": round(times[int(len(times) * 0.95)] * 1000, 2),
         "worst_ms": round(outcome.worst.cpu_s * 1000, 1),
@@ -116,29 +116,29 @@ def figures(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def times_less(theirs: Outcome, mine: Outcome) -> dict[str, float]:
+def times_less(published: Outcome, mine: Outcome) -> dict[str, float]:
     """Computes the factors by which the judge is cheaper."""
     return {
-        "total": theirs.total_s / mine.total_s,
-        "worst": theirs.worst.cpu_s / mine.worst.cpu_s,
-        "memory": theirs.peak_bytes / mine.peak_bytes,
-        "memory_above_idle": (theirs.peak_bytes - theirs.idle_bytes)
+        "total": published.total_s / mine.total_s,
+        "worst": published.worst.cpu_s / mine.worst.cpu_s,
+        "memory": published.peak_bytes / mine.peak_bytes,
+        "memory_above_idle": (published.peak_bytes - published.idle_bytes)
         / max(1, mine.peak_bytes - mine.idle_bytes),
     }
 
 
-def plots(theirs: Outcome, mine: Outcome, folder: Path) -> list[Path]:
+def plots(published: Outcome, mine: Outcome, folder: Path) -> list[Path]:
     """Plots the cost against the size of the range and of the workbook."""
     folder.mkdir(parents=True, exist_ok=True)
     axes: dict[str, tuple[str, Callable[[Any], float]]] = {
-        "compare-range": ("cells in the answer range", lambda each: float(each.cells)),
-        "compare-workbook": ("size of the workbook, kB", lambda each: each.file_bytes / 1000),
+        "compare-range": ("cells in the answer range", lambda cost: float(cost.cells)),
+        "compare-workbook": ("size of the workbook, kB", lambda cost: cost.file_bytes / 1000),
     }
     written = []
     for name, (title, size) in axes.items():
         series = [
-            Series(label, [(max(size(each), 0.5), each.cpu_s * 1000) for each in outcome.costs])
-            for label, outcome in (("published rules, openpyxl", theirs), ("ours", mine))
+            Series(label, [(max(size(cost), 0.5), cost.cpu_s * 1000) for cost in outcome.costs])
+            for label, outcome in (("published rules, openpyxl", published), ("ours", mine))
         ]
         path = folder / f"{name}.svg"
         drawn = scatter("One comparison", title, "processor time, ms", series)
@@ -168,20 +168,20 @@ def main(arguments: list[str] | None = None) -> int:
         turn = measure(name, cases, cells)
         # The cheaper of two turns counts, for all contenders: other programs slow the machine.
         outcomes[name] = _better(outcomes[name], turn) if name in outcomes else turn
-    theirs = outcomes["published"]
-    ratios = {name: times_less(theirs, outcomes[name]) for name in ("ours", "ours_apart")}
+    published = outcomes["published"]
+    ratios = {name: times_less(published, outcomes[name]) for name in ("ours", "ours_apart")}
     reached = {name: ratios["ours"][name] >= goal for name, goal in GOALS.items()}
     report = {name: figures(outcome) for name, outcome in outcomes.items()} | {
         "times_less": {
-            name: {key: round(ratio, 1) for key, ratio in each.items()}
-            for name, each in ratios.items()
+            name: {key: round(ratio, 1) for key, ratio in ratio.items()}
+            for name, ratio in ratios.items()
         },
         "goals": GOALS,
         "reached": reached,
     }
     print(json.dumps(report, indent=2))
     if options.plots is not None:
-        for path in plots(theirs, outcomes["ours_apart"], options.plots):
+        for path in plots(published, outcomes["ours_apart"], options.plots):
             print(f"{path}: written", file=sys.stderr)
     if options.json is not None:
         every = {name: asdict(outcome) for name, outcome in outcomes.items()}
@@ -192,7 +192,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _better(first: Outcome, second: Outcome) -> Outcome:
     """Takes the cheaper of two turns for each comparison, and the higher of the peaks."""
     costs = [
-        min(pair, key=lambda each: each.cpu_s)
+        min(pair, key=lambda cost: cost.cpu_s)
         for pair in zip(first.costs, second.costs, strict=True)
     ]
     return replace(first, costs=costs, peak_bytes=max(first.peak_bytes, second.peak_bytes))

@@ -19,7 +19,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,13 @@ class Table:
 
     searched = cells
 
+    def kept_array(
+        self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
+    ) -> tuple[Cells, bool]:
+        """Computes an array, and keeps none."""
+        del key
+        return compute()
+
     def spend(self, cells: int) -> None:
         """Allows any number of cells."""
 
@@ -106,8 +113,8 @@ def conversions() -> Iterator[Conversion]:
     """Reads every formula of the table."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for entry in yaml.load(CONVERSIONS.read_text(encoding="utf-8"), Loader=loader):
-        places = ((parse_cell(name), value) for name, value in entry.get("data", {}).items())
-        data = {place: _scalar(value) for place, value in places if place is not None}
+        cells = ((parse_cell(name), value) for name, value in entry.get("data", {}).items())
+        data = {position: _scalar(value) for position, value in cells if position is not None}
         for formula, expected, *cell in entry["cases"]:
             source = " ".join([entry["source"], *cell])
             yield Conversion(formula, _scalar(expected), source, data)

@@ -39,7 +39,7 @@ from judge.annotate.edits import content_text, describe, parse_assignment
 from judge.annotate.gold import GoldMaker
 from judge.annotate.strength import Trial
 from judge.annotate.suggest import Progress, Suggestion, suggest
-from judge.annotate.worth import doubt_of, ranked
+from judge.annotate.worth import SAME_EFFECT, doubt_of, ranked
 from judge.compare.cells.render import difference_lines
 from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
@@ -49,8 +49,8 @@ from judge.errors import JudgeError, SuiteError
 from judge.files.yaml_documents import read_yaml
 from judge.grading.batch import Settings
 from judge.grading.case import GradingRules
-from judge.suites.load import load_suite
 from judge.suites.submissions import load_submissions
+from judge.suites.suite import load_suite
 from judge.workbook.reader import open_workbook
 
 WRONG = Path(__file__).with_name("wrong_programs.yaml")
@@ -81,18 +81,19 @@ def main() -> None:
     meter = Meter()
     suite = load_suite(options.suite)
     pairs = [
-        (suite.task(each.task_id), each) for each in load_submissions(options.solutions, suite)
+        (suite.task(submission.task_id), submission)
+        for submission in load_submissions(options.solutions, suite)
     ]
     target = options.out / "corner_cases.jsonl"
-    known = {record["task"] for record in read_records(target)}
-    wanted = set(filter(None, options.ids.split(","))) or {each["task"] for each in readings}
+    recorded = {record["task"] for record in read_records(target)}
+    wanted = set(filter(None, options.ids.split(","))) or {reading["task"] for reading in readings}
     pairs = [pair for pair in pairs if not wanted or pair[0].id in wanted]
     with Annotator.engines(options.sandbox, jobs=options.jobs) as (sandbox, recalculator):
         rules = GradingRules(get_profile("standard"), engines=recalculator.identity)
         settings = Settings(sandbox, recalculator, rules, LIMITS, jobs=options.jobs)
         options.out.mkdir(parents=True, exist_ok=True)
         accepted = pairs if readings else accepted_of(pairs, settings, options.out / "solutions")
-        work = [pair for pair in accepted if pair[0].id not in known][: options.limit]
+        work = [pair for pair in accepted if pair[0].id not in recorded][: options.limit]
         print(f"accepted on all cases: {len(accepted)}; to go: {len(work)}", flush=True)
         maker = GoldMaker(recalculator, sandbox, rules=rules, limits=LIMITS)
         if options.check:
@@ -127,16 +128,17 @@ def check(
         changed = apply_edits(data, edits, recalculator=maker.recalculator).data
         with maker.sandbox.session() as session:
             outcome = run_on_workbook(session, program, changed, LIMITS)
-        said = f"no answer ({outcome.cause})"
+        answer = f"no answer ({outcome.cause})"
         if outcome.answer is not None and outcome.answer.data is not None:
             gold = maker.answer_in(task, task.cases[0].gold_path.read_bytes(), outcome.answer.data)
             values = answer_of(task, open_workbook(gold or b""), maker.recalculator).values
             ref = parse_assignment(f"{reading['cell']}=", "").ref
-            said = content_text(values.get(ref))
-        is_told = said == reading["gives"] != reading["right"]
+            answer = content_text(values.get(ref))
+        is_told = answer == reading["gives"] != reading["right"]
         verdict = "wrong, as the reading says" if is_told else "NOT WHAT THE READING SAYS"
         print(
-            f"{task.id}: {reading['cell']} is {said!r}, {verdict}: {reading['right']!r}", flush=True
+            f"{task.id}: {reading['cell']} is {answer!r}, {verdict}: {reading['right']!r}",
+            flush=True,
         )
 
 
@@ -145,7 +147,11 @@ def report_ranks(
 ) -> None:
     """Prints which suggestion kills each program for the readers' reason, and at which rank."""
     for name in ("first", "second"):
-        own = [each for each in readings if each["reading"] == name and each["task"] in records]
+        own = [
+            reading
+            for reading in readings
+            if reading["reading"] == name and reading["task"] in records
+        ]
         if not own:
             continue
         first_good: list[int] = []
@@ -175,7 +181,12 @@ def print_void(
         if kill["state"] == "contested"
     ]
     shown = [(kill, good) for kill, good in kills if not kill["doubtful"]]
-    for name, listed in (("contested", kills), ("contested and not doubtful", shown)):
+    different = [(kill, good) for kill, good in shown if kill["group"] != SAME_EFFECT]
+    for name, listed in (
+        ("contested", kills),
+        ("contested and not doubtful", shown),
+        ("contested, not doubtful, and of another effect than a better one", different),
+    ):
         void = sum(not good for _, good in listed)
         share = f" ({void / len(listed):.0%})" if listed else ""
         print(f"{name} suggestions: {len(listed)}, void: {void}{share}")
@@ -195,8 +206,8 @@ def search(
 ) -> dict[str, Any]:
     """Returns what `judge annotate suggest --submissions` finds for one accepted program."""
     cases = [
-        CaseData(each.number, each.input_path.read_bytes(), each.gold_path.read_bytes())
-        for each in task.cases
+        CaseData(case.number, case.input_path.read_bytes(), case.gold_path.read_bytes())
+        for case in task.cases
     ]
     started, spent = time.monotonic(), meter.seconds
     last = Progress(0, 0, 0, ())
@@ -205,10 +216,10 @@ def search(
         nonlocal last
         last = progress
 
-    found: list[Suggestion] = []
+    suggestions: list[Suggestion] = []
     problem = ""
     try:
-        found += suggest(
+        suggestions += suggest(
             task,
             cases[0],
             maker,
@@ -223,20 +234,23 @@ def search(
         "task": task.id,
         "seconds": round(time.monotonic() - started, 1),
         "processor_s": round(meter.seconds - spent, 1),
-        "ideas": len(found),
+        "ideas": len(suggestions),
         "problem": problem,
         "rejected": Counter(
-            each.rejected.partition(":")[0][:70] for each in found if each.rejected
+            suggestion.rejected.partition(":")[0][:70]
+            for suggestion in suggestions
+            if suggestion.rejected
         ),
         "kills": [
-            kill_of(each) | {"rank": rank, "group": group, "doubtful": doubt}
-            for rank, (group, each, doubt) in enumerate(
+            kill_of(suggestion) | {"rank": rank, "group": group, "doubtful": doubt}
+            for rank, (group, suggestion, doubt) in enumerate(
                 (
-                    (group, each, doubt_of(each, last.contradictions))
+                    (group, member, doubt_of(member, last.contradictions))
                     for group, members in ranked(
-                        [each for each in found if not each.rejected], last.contradictions
+                        [suggestion for suggestion in suggestions if not suggestion.rejected],
+                        last.contradictions,
                     )
-                    for each in members
+                    for member in members
                 ),
                 start=1,
             )
@@ -244,17 +258,17 @@ def search(
     }
 
 
-def kill_of(each: Suggestion) -> dict[str, Any]:
-    assert each.proposal is not None
+def kill_of(suggestion: Suggestion) -> dict[str, Any]:
+    assert suggestion.proposal is not None
     return {
-        "number": each.number,
-        "state": each.state,
-        "why": each.contested,
-        "mutator": each.idea.mutator,
-        "title": each.idea.title,
-        "edits": [describe(edit) for edit in each.idea.edits[:SHOWN_EDITS]],
-        "sources": list(each.proposal.agreeing),
-        "against": [said_of(trial) for trial in each.kills],
+        "number": suggestion.number,
+        "state": suggestion.state,
+        "why": suggestion.contested,
+        "mutator": suggestion.idea.mutator,
+        "title": suggestion.idea.title,
+        "edits": [describe(edit) for edit in suggestion.idea.edits[:SHOWN_EDITS]],
+        "sources": list(suggestion.proposal.agreeing),
+        "against": [said_of(trial) for trial in suggestion.kills],
     }
 
 
@@ -264,7 +278,7 @@ def said_of(trial: Trial) -> str:
 
 
 def line_of(record: Mapping[str, Any]) -> str:
-    states = Counter(each["state"] for each in record["kills"])
+    states = Counter(kill["state"] for kill in record["kills"])
     return (
         f"{record['task']}: {record['ideas']} ideas in {record['seconds']} s, kills: "
         f"{states['sound']} sound, {states['contested']} contested {record['problem']}"
@@ -274,31 +288,31 @@ def line_of(record: Mapping[str, Any]) -> str:
 def report(records: Sequence[Mapping[str, Any]], *, show: bool) -> None:
     if not records:
         return
-    seconds = [each["seconds"] for each in records]
+    seconds = [record["seconds"] for record in records]
     by_state = {
         state: [e for e in records if any(kill["state"] == state for kill in e["kills"])]
         for state in ("sound", "contested")
     }
-    either = [each for each in records if each["kills"]]
+    either = [record for record in records if record["kills"]]
     print(f"\ntasks: {len(records)}, with a problem: {sum(bool(e['problem']) for e in records)}")
     print(f"seconds for a task: median {statistics.median(seconds)}, worst {max(seconds)}")
-    spent = [each["processor_s"] for each in records]
+    spent = [record["processor_s"] for record in records]
     print(f"processor seconds: median {statistics.median(spent)}, worst {max(spent)}")
-    for state, found in by_state.items():
+    for state, killing in by_state.items():
         kills = [kill for e in records for kill in e["kills"] if kill["state"] == state]
-        print(f"{state} kills: {len(kills)} in {len(found)} tasks")
+        print(f"{state} kills: {len(kills)} in {len(killing)} tasks")
         mutators = Counter(kill["mutator"] for kill in kills)
         print("  ", ", ".join(f"{name} {count}" for name, count in mutators.most_common()))
     print(f"tasks whose accepted program some suggestion kills: {len(either)}")
     if show:
-        for each in either:
-            print(f"\n{each['task']}")
-            for kill in each["kills"]:
+        for record in either:
+            print(f"\n{record['task']}")
+            for kill in record["kills"]:
                 print(f"  {kill['number']}. {kill['state']} {kill['mutator']}: {kill['title']}")
                 print(f"     {'; '.join(kill['edits'])}")
                 print(f"     by {', '.join(kill['sources']) or 'nobody'}; {kill['why']}")
-                for said in kill["against"]:
-                    print(f"     {said}")
+                for answer in kill["against"]:
+                    print(f"     {answer}")
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def opened(
 
 def name_box(elements: Sequence[Element]) -> str:
     """Returns the text in the name box."""
-    texts = [each.text for each in elements if each.role == "text" and each.text]
+    texts = [element.text for element in elements if element.role == "text" and element.text]
     return texts[0] if texts else ""
 
 
@@ -106,16 +106,16 @@ def click_cells(desktop: SandboxDesktop, pick: random.Random) -> int:
     hit = 0
     for _ in range(CLICKS):
         elements = desktop.observe(screenshot=False).elements or ()
-        cells = [each for each in elements if each.role == "table-cell" and each.centre]
+        cells = [element for element in elements if element.role == "table-cell" and element.centre]
         cell = pick.choice(cells)
         assert cell.centre is not None
         x, y = cell.centre
         desktop.perform(Action(call={"action_type": "CLICK", "x": x, "y": y}))
-        where = name_box(desktop.observe(screenshot=False).elements or ())
-        if where.partition(":")[0] == cell.name or within_merged(where, cell.name):
+        address = name_box(desktop.observe(screenshot=False).elements or ())
+        if address.partition(":")[0] == cell.name or within_merged(address, cell.name):
             hit += 1
         else:
-            print(f"    {cell.name} at ({x}, {y}): the cursor is at {where}")
+            print(f"    {cell.name} at ({x}, {y}): the cursor is at {address}")
     return hit
 
 
@@ -129,8 +129,8 @@ def clicks(host: SandboxDesktopHost) -> None:
     """Runs the clicks and the typing."""
     for title, make in WORKBOOKS.items():
         with opened(host, as_bytes(make())) as desktop:
-            found = desktop.observe(screenshot=False).elements or ()
-            cells = sum(each.role == "table-cell" for each in found)
+            elements = desktop.observe(screenshot=False).elements or ()
+            cells = sum(element.role == "table-cell" for element in elements)
             hit = click_cells(desktop, random.Random(20))
             print(f"{title}: {hit} of {CLICKS} cells clicked are selected ({cells} in the tree)")
     with opened(host, as_bytes(plain())) as desktop:
@@ -174,7 +174,7 @@ def episode(host: SandboxDesktopHost, number: int) -> bool:
     """Works on one desktop; returns whether the file has the typed text."""
     with opened(host, as_bytes(plain())) as desktop:
         elements = desktop.observe().elements or ()
-        cell = next(each for each in elements if each.name == "G2")
+        cell = next(element for element in elements if element.name == "G2")
         assert cell.centre is not None
         x, y = cell.centre
         code = f"pyautogui.click({x}, {y})\npyautogui.write('n{number}')\npyautogui.press('enter')"
@@ -243,19 +243,19 @@ def main() -> None:
     parser.add_argument("--clicks", action="store_true")
     parser.add_argument("--start", type=int, metavar="ROUNDS", default=0)
     parser.add_argument("--episodes", type=int, metavar="N", default=0)
-    asked = parser.parse_args()
-    if not (asked.clicks or asked.start or asked.episodes):
+    options = parser.parse_args()
+    if not (options.clicks or options.start or options.episodes):
         parser.error("one of --clicks, --start and --episodes is needed")
-    sandbox: Sandbox = open_sandbox(asked.sandbox, jobs=2)
+    sandbox: Sandbox = open_sandbox(options.sandbox, jobs=2)
     try:
         host = SandboxDesktopHost(sandbox)
         print(f"{sandbox.info.backend}", file=sys.stderr)
-        if asked.clicks:
+        if options.clicks:
             clicks(host)
-        if asked.start:
-            start(host, asked.start)
-        if asked.episodes:
-            episodes(host, asked.episodes)
+        if options.start:
+            start(host, options.start)
+        if options.episodes:
+            episodes(host, options.episodes)
     finally:
         sandbox.close()
 

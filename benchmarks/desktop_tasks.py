@@ -91,10 +91,11 @@ def main() -> int:
             expected = "AC" if is_whole else "WA"
             faults += tried.verdict != expected
             seconds.append(tried.seconds)
-            what = f"{len(chosen[task])} steps" if is_whole else "without the last"
-            said = "" if tried.verdict == expected else f"  (expected {expected}) {tried.cause}"
+            description = f"{len(chosen[task])} steps" if is_whole else "without the last"
+            remark = "" if tried.verdict == expected else f"  (expected {expected}) {tried.cause}"
             print(
-                f"{sandbox:10} {task[:8]} {what:16} {tried.verdict} {tried.seconds:5.1f} s{said}",
+                f"{sandbox:10} {task[:8]} {description:16} {tried.verdict} "
+                f"{tried.seconds:5.1f} s{remark}",
                 flush=True,
             )
     print(

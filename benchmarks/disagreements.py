@@ -38,7 +38,7 @@ class Disagreement:
 
 def disagreements(pairs: Iterable[Pair]) -> list[Disagreement]:
     """Yields the pairs on which the profiles disagree, in order."""
-    return [found for found in map(disagreement, pairs) if found is not None]
+    return [result for result in map(disagreement, pairs) if result is not None]
 
 
 def disagreement(pair: Pair) -> Disagreement | None:
@@ -56,11 +56,11 @@ def _reason(pair: Pair, standard: Comparison, official: Comparison) -> str:
     if any("lacks a sheet" in note for note in official.notes):
         return f"the script searches for a missing sheet: {pair.position!r}"
     if set(standard.ranges) != set(official.ranges):
-        meant = ", ".join(map(range_name, standard.ranges))
+        intended = ", ".join(map(range_name, standard.ranges))
         read = ", ".join(map(range_name, official.ranges)) or "no cell"
         if len(official.ranges) < len(standard.ranges):
-            return f"the script compares less than {pair.position!r} says: {read}, not {meant}"
-        return f"the script compares {read} where {meant} is meant"
+            return f"the script compares less than {pair.position!r} says: {read}, not {intended}"
+        return f"the script compares {read} where {intended} is meant"
     if set(standard.difference_counts) == {DifferenceClass.NOT_CALCULATED}:
         return "the answer is a formula without a value, which the script takes for a blank cell"
     return "values: " + ", ".join(sorted(kind.value for kind in _counts(standard, official)))
@@ -73,15 +73,18 @@ def _counts(standard: Comparison, official: Comparison) -> Iterable[DifferenceCl
 # -- the document ----------------------------------------------------------------------------------
 
 
-def document(found: list[Disagreement], total: int) -> str:
+def document(disagreements: list[Disagreement], total: int) -> str:
     """Formats the list as Markdown."""
-    accepted = sum(each.standard for each in found)
+    accepted = sum(entry.standard for entry in disagreements)
     lines = [
         "# Where `standard` and `official` disagree",
         "",
         f"Of the {total:,} recorded pairs of workbooks of SpreadsheetBench, the two profiles",
-        f"disagree on {len(found)}. `standard` accepts {accepted} that the published script",
-        f"rejects, and rejects {len(found) - accepted} that it accepts. Written by",
+        (
+            f"disagree on {len(disagreements)}. `standard` accepts {accepted} that the published "
+            "script"
+        ),
+        f"rejects, and rejects {len(disagreements) - accepted} that it accepts. Written by",
         "`benchmarks/disagreements.py`, which computes no formulas.",
         "",
     ]
@@ -89,30 +92,30 @@ def document(found: list[Disagreement], total: int) -> str:
         title = "accepts, the script does not" if accepts else "rejects, the script accepts"
         lines += [f"## `standard` {title}", ""]
         lines += _table("task", "pairs", "what they are", "reason")
-        lines += [*_grouped(found, accepts), ""]
+        lines += [*_grouped(disagreements, accepts), ""]
     words = {True: "accepts", False: "rejects"}
     lines += ["## Every pair", "", *_table("task", "gold", "answer", "`standard`", "script")]
     lines += [
         _row(
-            each.pair.task,
-            each.pair.gold.name,
-            each.pair.prediction.name,
-            words[each.standard],
-            words[each.official],
+            entry.pair.task,
+            entry.pair.gold.name,
+            entry.pair.prediction.name,
+            words[entry.standard],
+            words[entry.official],
         )
-        for each in found
+        for entry in disagreements
     ]
     return "\n".join([*lines, ""])
 
 
-def _grouped(found: list[Disagreement], accepts: bool) -> list[str]:
+def _grouped(disagreements: list[Disagreement], accepts: bool) -> list[str]:
     groups: dict[tuple[str, str], list[Disagreement]] = defaultdict(list)
-    for each in found:
-        if each.standard is accepts:
-            groups[each.pair.task, each.reason].append(each)
+    for entry in disagreements:
+        if entry.standard is accepts:
+            groups[entry.pair.task, entry.reason].append(entry)
     rows = []
     for (task, reason), members in sorted(groups.items()):
-        kinds = Counter(each.pair.kind for each in members)
+        kinds = Counter(entry.pair.kind for entry in members)
         named = ", ".join(f"{count} of {kind}" for kind, count in sorted(kinds.items()))
         rows.append(_row(task, str(len(members)), named, reason))
     return rows

@@ -60,9 +60,9 @@ def charted(*, chart: bool) -> bytes:
     for number in range(1, 9):
         book.worksheets[0].append([number * number])
     if chart:
-        made = BarChart()
-        made.add_data(Reference(book.worksheets[0], min_col=1, min_row=1, max_row=8))
-        book.worksheets[0].add_chart(made, "C2")
+        bar_chart = BarChart()
+        bar_chart.add_data(Reference(book.worksheets[0], min_col=1, min_row=1, max_row=8))
+        book.worksheets[0].add_chart(bar_chart, "C2")
     data = io.BytesIO()
     book.save(data)
     return data.getvalue()
@@ -81,22 +81,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for task in tasks[: options.count]:
             data = task.question.inputs[0].path.read_bytes()
             area = area_of(data)
-            first, said, taken = drawn(sandbox, data, area)
+            first, text, taken = drawn(sandbox, data, area)
             second, _, _ = drawn(sandbox, data, area)
             alike = first is not None and first == second
             same += alike
             seconds.append(taken)
             digest = "none" if first is None else hashlib.sha256(first).hexdigest()[:12]
-            print(f"{task.id} | {said!a} | {digest} | {'same' if alike else 'NOT'} | {taken:.2f}")
+            print(f"{task.id} | {text!a} | {digest} | {'same' if alike else 'NOT'} | {taken:.2f}")
         area = "Sheet!A1:M30"
         pictures = [drawn(sandbox, charted(chart=chart), area)[0] for chart in (True, False)]
         appears = None not in pictures and pictures[0] != pictures[1]
-        _, said, taken = drawn(sandbox, charted(chart=False), "Sheet!A1:C1000000")
+        _, text, taken = drawn(sandbox, charted(chart=False), "Sheet!A1:C1000000")
     count = len(seconds)
     print(
         f"{same} of {count} the same twice; median seconds of a call (with the start of "
         f"LibreOffice) {statistics.median(seconds):.2f}; the chart appears: {appears}; "
-        f"a million rows: {said!a} after {taken:.3f} s"
+        f"a million rows: {text!a} after {taken:.3f} s"
     )
     sys.exit(same != count or not appears)
 

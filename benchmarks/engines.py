@@ -32,7 +32,7 @@ from judge.recalc.names import FORMULAS
 from judge.recalc.policy import DEFAULT_TIMEOUT_S, Recalculator
 from judge.recalc.select import available_engines, make_engines
 from judge.sandbox import open_sandbox
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from judge.workbook.address import parse_window
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.reader import open_workbook
@@ -96,7 +96,7 @@ def stored_cases(run: Path, suite: Path) -> Iterator[StoredCase]:
         digest = facts.get("output_sha256") if isinstance(facts, dict) else None
         yield StoredCase(
             task=task,
-            case=next(each for each in task.cases if each.number == number),
+            case=next(case for case in task.cases if case.number == number),
             output=store.get_workbook(str(digest)) if digest else None,
             verdict=Verdict(str(record["verdict"])),
         )
@@ -112,19 +112,19 @@ def judged(stored: StoredCase, recalculator: Recalculator, rules: GradingRules) 
 
 def differing(judgement: Judgement) -> dict[str, DifferenceRecord]:
     """Maps sheet and cell to the difference there."""
-    found = judgement.comparison.get("differences", ())
-    return {f"{each['sheet']}!{each['cell']}": each for each in found}
+    differences = judgement.comparison.get("differences", ())
+    return {f"{difference['sheet']}!{difference['cell']}": difference for difference in differences}
 
 
 def explained(
-    stored: StoredCase, engine: str, alone: Recalculator, one: Judgement, cascade: Judgement
+    stored: StoredCase, engine: str, alone: Recalculator, single: Judgement, cascade: Judgement
 ) -> Difference:
     """Finds the cell that makes the difference, and the single engine's value there."""
-    won = one.verdict is Verdict.AC
-    bad = differing(cascade if won else one)
-    good = differing(one if won else cascade)
-    name = next((place for place in bad if place not in good), "")
-    formula, why = "", one.cause or cascade.cause
+    won = single.verdict is Verdict.AC
+    bad = differing(cascade if won else single)
+    good = differing(single if won else cascade)
+    name = next((cell_name for cell_name in bad if cell_name not in good), "")
+    formula, why = "", single.cause or cascade.cause
     if name and stored.output is not None:
         sheet, _, cell = name.rpartition("!")
         formula = _formula(stored.output, sheet, cell)
@@ -137,8 +137,8 @@ def explained(
 
 def _formula(output: bytes, sheet: str, cell: str) -> str:
     with contextlib.suppress(WorkbookError):
-        found = open_workbook(output).formula_cells(_area(sheet, cell))
-        return next((each.formula or "" for each in found), "")
+        formula_cells = open_workbook(output).formula_cells(_area(sheet, cell))
+        return next((cell.formula or "" for cell in formula_cells), "")
     return ""
 
 
@@ -185,8 +185,8 @@ def standing(verdicts: Mapping[tuple[str, int], Verdict]) -> Standing:
     for (task, _), verdict in verdicts.items():
         accepted[task].append(verdict is Verdict.AC)
     return Standing(
-        soft=round(100 * fmean(fmean(each) for each in accepted.values()), 2),
-        hard=round(100 * fmean(all(each) for each in accepted.values()), 2),
+        soft=round(100 * fmean(fmean(cases) for cases in accepted.values()), 2),
+        hard=round(100 * fmean(all(cases) for cases in accepted.values()), 2),
         verdicts=dict(Counter(verdict.value for verdict in verdicts.values())),
     )
 
@@ -196,22 +196,22 @@ def measure(
 ) -> tuple[dict[str, Standing], list[Difference]]:
     """Judges every case with every way of calculating, the cascade first."""
     verdicts: dict[str, dict[tuple[str, int], Verdict]] = {name: {} for name in recalculators}
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for stored in cases:
-        place = (stored.task.id, stored.case.number)
+        key = (stored.task.id, stored.case.number)
         cascade = judged(stored, recalculators[CASCADE], rules)
         for name, recalculator in recalculators.items():
-            one = cascade if name == CASCADE else judged(stored, recalculator, rules)
-            verdicts[name][place] = one.verdict if one is not None else stored.verdict
-            if one is None or cascade is None:
+            judgement = cascade if name == CASCADE else judged(stored, recalculator, rules)
+            verdicts[name][key] = judgement.verdict if judgement is not None else stored.verdict
+            if judgement is None or cascade is None:
                 continue
-            if (one.verdict is Verdict.AC) != (cascade.verdict is Verdict.AC):
-                found.append(explained(stored, name, recalculator, one, cascade))
-        print(f"{place[0]} case {place[1]}", file=sys.stderr, flush=True)
-    return {name: standing(each) for name, each in verdicts.items()}, found
+            if (judgement.verdict is Verdict.AC) != (cascade.verdict is Verdict.AC):
+                differences.append(explained(stored, name, recalculator, judgement, cascade))
+        print(f"{key[0]} case {key[1]}", file=sys.stderr, flush=True)
+    return {name: standing(by_case) for name, by_case in verdicts.items()}, differences
 
 
-def markdown(standings: Mapping[str, Standing], found: Iterable[Difference]) -> str:
+def markdown(standings: Mapping[str, Standing], differences: Iterable[Difference]) -> str:
     """Formats both tables."""
     lines = ["| computed by | soft % | hard % | verdicts |", "|---|---|---|---|"]
     for name, row in standings.items():
@@ -223,10 +223,12 @@ def markdown(standings: Mapping[str, Standing], found: Iterable[Difference]) -> 
         "|---|---|---|---|---|---|",
     ]
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for each in found:
-        outcome = "won" if each.won else "lost"
-        calls = ", ".join(each.functions)
-        groups[each.task, each.engine, outcome, _short(each.why), calls].append(each.case)
+    for difference in differences:
+        outcome = "won" if difference.won else "lost"
+        calls = ", ".join(difference.functions)
+        groups[difference.task, difference.engine, outcome, _short(difference.why), calls].append(
+            difference.case
+        )
     for (task, engine, outcome, why, calls), numbers in groups.items():
         cases = ", ".join(map(str, numbers))
         lines.append(f"| {task} | {cases} | {engine} | {outcome} | {why} | {calls} |")
@@ -257,15 +259,17 @@ def main() -> None:
             recalculators[engine.name] = Recalculator([engine], timeout_s=limit_s)
         recalculators["nothing"] = Recalculator([], mode="never")
         cases = list(stored_cases(arguments.run, suite))
-        standings, found = measure(cases, recalculators, rules)
-    table = markdown(standings, (each for each in found if each.engine != "nothing"))
+        standings, differences = measure(cases, recalculators, rules)
+    table = markdown(
+        standings, (difference for difference in differences if difference.engine != "nothing")
+    )
     print(table)
     if arguments.markdown:
         arguments.markdown.write_text(table, encoding="utf-8")
     if arguments.json:
         report = {
             "standings": {name: asdict(row) for name, row in standings.items()},
-            "differences": [asdict(each) for each in found],
+            "differences": [asdict(difference) for difference in differences],
         }
         arguments.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
 

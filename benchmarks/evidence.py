@@ -19,7 +19,7 @@ from judge.formulas.references import references
 from judge.formulas.shapes import Call, fallback
 from judge.formulas.traits import traits
 from judge.recalc.agreement import SURE_ERRORS, same_value
-from judge.recalc.cascade import CellVotes
+from judge.recalc.asking import CellVotes
 from judge.recalc.trust import PAIR, PAIR_ENGINES
 from judge.recalc.voting import is_error
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
@@ -72,21 +72,23 @@ def samples_of(
         accepts: returns whether a value of a cell is Excel's.
     """
     right = {
-        ref: {engine: accepts(ref, vote) for engine, vote in said.typed.items()}
-        for ref, said in answers.items()
+        ref: {engine: accepts(ref, vote) for engine, vote in cell_votes.typed.items()}
+        for ref, cell_votes in answers.items()
         if ref in gold.expected
     }
     counts: dict[tuple[str, tuple[Call, ...], str, bool], list[int]] = defaultdict(lambda: [0, 0])
     for ref, good in right.items():
         formula = gold.cells[ref].formula or ""
-        said = traits(formula)
-        if ref in gold.volatile or said.unprefixed:
+        formula_traits = traits(formula)
+        if ref in gold.volatile or formula_traits.unprefixed:
             continue
         clean = _clean(gold, ref, formula, right) if "[" not in formula else set(good)
         kind = _NUMBER.sub("#", formula)
         votes = answers[ref].votes
         outcomes = {engine: good[engine] for engine in clean & good.keys()}
-        plain = not (said.array_sensitive or said.opaque or gold.cells[ref].array_range)
+        plain = not (
+            formula_traits.array_sensitive or formula_traits.opaque or gold.cells[ref].array_range
+        )
         agreed = pair_word(*(votes.get(engine) for engine in PAIR_ENGINES))
         if plain and agreed is not None and clean.issuperset(PAIR_ENGINES):
             outcomes[PAIR] = good[PAIR_ENGINES[0]]
@@ -105,8 +107,8 @@ def samples_of(
 def _at_most(right: int, total: int) -> tuple[int, int]:
     """Scales down to few cells with the same share; a mistake among many cells is never lost."""
     cells = min(total, MAX_ALIKE)
-    some = round(right / total * cells)
-    return (cells - 1 if right < total and some == cells > 1 else some), cells
+    scaled = round(right / total * cells)
+    return (cells - 1 if right < total and scaled == cells > 1 else scaled), cells
 
 
 def pair_word(first: CellValue, second: CellValue) -> CellValue:
@@ -146,10 +148,10 @@ def tally(samples: Iterable[Sample]) -> tuple[Counts, Counts]:
     A wrong formula that calls several functions only counts against the call that fails most often
     elsewhere: a mistake in EOMONTH is not a mistake of IF.
     """
-    known = list(samples)
+    all_samples = list(samples)
     failures: Counter[tuple[str, str]] = Counter()
     measured: Counter[tuple[str, str]] = Counter()
-    for sample in known:
+    for sample in all_samples:
         for call in sample.calls:
             measured[sample.engine, call.shape] += sample.total
             failures[sample.engine, call.shape] += sample.total - sample.right
@@ -165,7 +167,7 @@ def tally(samples: Iterable[Sample]) -> tuple[Counts, Counts]:
                 counts[2] += right
                 counts[3] += right + wrong
 
-    for sample in known:
+    for sample in all_samples:
         if sample.right:
             for call in sample.calls:
                 add(sample, call, sample.right, 0)

@@ -60,17 +60,17 @@ class Phase:
     _rung: Rung = field(default_factory=Rung)
     _answers: dict[str, list[int]] = field(default_factory=dict)
 
-    def submit(self, solved: int, guesses: dict[str, int], told: bool | None = None) -> _Shown:
+    def submit(self, solved: int, guesses: dict[str, int], bit: bool | None = None) -> _Shown:
         """Judges a submission: solved tasks, guesses, and a bit that a program reveals."""
         if self.used >= self.quota:
             raise OutOfSubmissionsError
         self.used += 1
         hits = {task for task, guess in guesses.items() if self._accepted(task, guess)}
-        score = (solved + len(hits) + (told is True)) / self.tasks
+        score = (solved + len(hits) + (bit is True)) / self.tasks
         if self.level == "none":
             return _Shown()
         if self.level in {"tasks", "verdicts"}:
-            return _Shown(tasks=frozenset(hits), bit=told)
+            return _Shown(tasks=frozenset(hits), bit=bit)
         if self.level == "score, rounded":
             return _Shown(score=rounded(score))
         before = self._rung
@@ -102,12 +102,12 @@ class Contestant:
         self.found: dict[str, int] = {}
         self._best: float | None = None
 
-    def any_hit(self, guesses: dict[str, int], told: bool | None = None) -> frozenset[str] | bool:
+    def any_hit(self, guesses: dict[str, int], bit: bool | None = None) -> frozenset[str] | bool:
         """Returns the tasks with right guesses if the level shows them, or else if any exist."""
         phase, tasks = self.phase, self.phase.tasks
         if phase.level in {"none", "tasks", "verdicts"}:
-            shown = phase.submit(0, guesses, told)
-            return shown.tasks if told is None else bool(shown.bit)
+            shown = phase.submit(0, guesses, bit)
+            return shown.tasks if bit is None else bool(shown.bit)
         if phase.level == "score, rounded":
             # Solve so many tasks that the score is one task below a step.
             base = next(
@@ -115,7 +115,7 @@ class Contestant:
                 for count in range(self.solved)
                 if rounded((count + 1) / tasks) > rounded(count / tasks)
             )
-            return phase.submit(base, guesses, told).score != rounded(base / tasks)
+            return phase.submit(base, guesses, bit).score != rounded(base / tasks)
         if self._best is None:
             self._best = phase.submit(0, {}).score or 0.0
         base = next(
@@ -123,7 +123,7 @@ class Contestant:
         )
         if base > self.solved:
             return False  # no solved task is left to raise the score
-        shown = phase.submit(base, guesses, told)
+        shown = phase.submit(base, guesses, bit)
         self._best = shown.score
         return shown.moved
 
@@ -152,7 +152,7 @@ class Contestant:
 
     def recover_input(self, bits: Iterable[bool]) -> list[bool]:
         """Recovers bits of a hidden input, which a program reveals by solving its task or not."""
-        return [bool(self.any_hit({}, told=bit)) for bit in bits]
+        return [bool(self.any_hit({}, bit=bit)) for bit in bits]
 
 
 def _attempt(phase: Phase, solved: int, act: Callable[[Contestant], None]) -> Contestant:
@@ -176,7 +176,7 @@ def _input(level: str, tasks: int, solved: int, quota: int) -> str:
     draw = random.Random(0)
     secret = [draw.random() < 0.5 for _ in range(INPUT_BITS)]
     phase, read = Phase(level, {}, tasks, quota), list[bool]()
-    _attempt(phase, solved, lambda one: read.extend(one.recover_input(secret)))
+    _attempt(phase, solved, lambda attack: read.extend(attack.recover_input(secret)))
     right = 0 if level == "none" else sum(a == b for a, b in zip(read, secret, strict=False))
     return f"{right:3} of {INPUT_BITS} bits of an input with {phase.used:3} submissions"
 
@@ -200,8 +200,8 @@ def main() -> None:
     for level in LEVELS:
         for quota in (options.submissions, options.patience):
             numbers = _numbers(level, golds, tasks, options.solved, quota)
-            told = _input(level, tasks, options.solved, quota)
-            print(f"{level:26} quota {quota:5}: {numbers}; {told}")
+            result = _input(level, tasks, options.solved, quota)
+            print(f"{level:26} quota {quota:5}: {numbers}; {result}")
     print(
         f"at most {ladder_bits(options.submissions, tasks):.0f} bits by the ladder in "
         f"{options.submissions} submissions, {gold_bits():.1f} bits about one gold by the budget"

@@ -62,8 +62,8 @@ class Check(NamedTuple):
 
 def checks() -> dict[str, Check]:
     """Reads the comparisons and their results, by function."""
-    found = yaml.safe_load(CHECKS.read_text(encoding="utf-8"))
-    return {str(name): Check(**check) for name, check in found.items()}
+    checks = yaml.safe_load(CHECKS.read_text(encoding="utf-8"))
+    return {str(name): Check(**check) for name, check in checks.items()}
 
 
 def page(table: TrustTable) -> str:
@@ -100,10 +100,10 @@ def _count(record: Record) -> str:
 
 
 def _faults(table: TrustTable, name: str) -> str:
-    found = sorted(_wrong_shapes(table.shapes, name))[:SHOWN_FAULTS]
+    wrong = sorted(_wrong_shapes(table.shapes, name))[:SHOWN_FAULTS]
     return "; ".join(
         f"{engine}: `{shape.replace(OF_ARRAYS, '')}` {_count(record)}"
-        for _, shape, engine, record in found
+        for _, shape, engine, record in wrong
     )
 
 

@@ -14,7 +14,7 @@ from judge.compare.published.spreadsheetbench import ScriptError, official_agree
 from judge.errors import JudgeError
 from judge.formulas.traits import traits
 from judge.recalc.rewrite import without_values
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import FormulaIndex, dependencies
 from judge.workbook.reader import Workbook, open_workbook, sheet_formulas
@@ -92,8 +92,8 @@ def read_gold(name: str, workbook: Workbook, answer: tuple[CellRange, ...]) -> G
     index = FormulaIndex(workbook.sheet_names, lambda sheet: formulas[sheet], work=sys.maxsize)
     cells = {
         CellRef(sheet, cell.row, cell.column): cell
-        for sheet, found in formulas.items()
-        for cell in found
+        for sheet, cells in formulas.items()
+        for cell in cells
         if cell.has_cached_value and cell.formula != "=TABLE()"
     }
     if not cells:
@@ -115,13 +115,13 @@ def read_gold(name: str, workbook: Workbook, answer: tuple[CellRange, ...]) -> G
 def _volatile(cells: dict[CellRef, Cell], index: FormulaIndex) -> frozenset[CellRef]:
     if not any(traits(cell.formula or "").volatile for cell in index.every()):
         return frozenset()
-    found = set()
+    dependent = set()
     for ref, cell in cells.items():
         below = dependencies([(ref.sheet, cell)], index)
         # If a formula reads cells that its text does not name, it may depend on any formula.
         if below.volatile:
-            found.add(ref)
-    return frozenset(found)
+            dependent.add(ref)
+    return frozenset(dependent)
 
 
 def _holds(area: CellRange, ref: CellRef) -> bool:

@@ -74,29 +74,29 @@ def main() -> None:
     suite = load_suite(arguments.suite)
     image = build_verifier_image(lambda line: print(line, file=sys.stderr))
     with tempfile.TemporaryDirectory(prefix="judge-verifiers-") as name:
-        place = Path(name)
-        made = export_harbor(suite, HarborImages(image), place / "tasks")
-        print(f"exported: {made.tasks} tasks, {made.cases} cases")
+        folder = Path(name)
+        export = export_harbor(suite, HarborImages(image), folder / "tasks")
+        print(f"exported: {export.tasks} tasks, {export.cases} cases")
         if arguments.harbor is not None:
-            command = [str(arguments.harbor), "-c", LOADER, str(place / "tasks")]
+            command = [str(arguments.harbor), "-c", LOADER, str(folder / "tasks")]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             print(f"taken by Harbor's loader: {done.stdout.strip()}")
         chosen = suite.select(None, arguments.limit)
-        expected = dict(fill(chosen, arguments.solutions, place))
+        expected = dict(fill(chosen, arguments.solutions, folder))
         print(f"trials: {sum(len(tasks) for tasks in expected.values())}, {image}")
-        run_container(image, place)
+        run_container(image, folder)
         for kind, verdicts in expected.items():
-            compare(kind, verdicts, place / "found" / kind)
+            compare(kind, verdicts, folder / "found" / kind)
 
 
-def fill(suite: Suite, solutions: Path | None, place: Path) -> Iterator[tuple[str, Verdicts]]:
+def fill(suite: Suite, solutions: Path | None, folder: Path) -> Iterator[tuple[str, Verdicts]]:
     """Writes the answers of each kind, and returns their expected verdicts."""
     ids = [task.id for task in suite.tasks]
     for task in suite.tasks:
-        exported = place / "tasks" / folder_name(task.id)
+        exported = folder / "tasks" / folder_name(task.id)
         golds = exported / "solution/golds"
-        shutil.copytree(golds, place / "answers/golds" / exported.name)
-        untouched = place / "answers/untouched" / exported.name
+        shutil.copytree(golds, folder / "answers/golds" / exported.name)
+        untouched = folder / "answers/untouched" / exported.name
         untouched.mkdir(parents=True)
         for case in task.cases:
             name = re.sub(r"^\d+_", f"{case.number}_", min(golds.iterdir()).name)
@@ -111,83 +111,89 @@ def fill(suite: Suite, solutions: Path | None, place: Path) -> Iterator[tuple[st
     yield "golds", golden
     yield "untouched", unchanged
     if solutions is not None:
-        yield "solutions", judged(suite, solutions, ids, place)
+        yield "solutions", judged(suite, solutions, ids, folder)
 
 
-def judged(suite: Suite, solutions: Path, ids: list[str], place: Path) -> Verdicts:
+def judged(suite: Suite, solutions: Path, ids: list[str], target: Path) -> Verdicts:
     """Judges solutions with `judge score`, and writes their workbooks as answers."""
-    run = place / "run"
-    known = [each["id"] for each in map(json.loads, solutions.read_text().splitlines())]
-    answered = tuple(task_id for task_id in ids if task_id in {str(each) for each in known})
+    run = target / "run"
+    solved_ids = [record["id"] for record in map(json.loads, solutions.read_text().splitlines())]
+    answered = tuple(
+        task_id for task_id in ids if task_id in {str(solved_id) for solved_id in solved_ids}
+    )
     options = ScoreOptions(dataset=str(suite.root), out=run, ids=answered, jobs=2)
     (scored,) = score(solutions, options)
     verdicts: Verdicts = {}
     with RunDirectory(run) as store:
-        for each in scored.results:
-            compared = each.verdict in COMPARED
-            said = each.verdict if compared else Verdict.NO
-            verdicts.setdefault(each.task_id, {})[each.case] = said.value
-            folder = place / "answers/solutions" / folder_name(each.task_id)
+        for result in scored.results:
+            compared = result.verdict in COMPARED
+            verdict = result.verdict if compared else Verdict.NO
+            verdicts.setdefault(result.task_id, {})[result.case] = verdict.value
+            folder = target / "answers/solutions" / folder_name(result.task_id)
             folder.mkdir(parents=True, exist_ok=True)
-            digest = each.run.get("output_sha256")
+            digest = result.run.get("output_sha256")
             data = None if digest is None else store.get_workbook(digest)
             if data is not None and compared:
-                (folder / f"{each.case}_{each.task_id}_output.xlsx").write_bytes(data)
+                (folder / f"{result.case}_{result.task_id}_output.xlsx").write_bytes(data)
     return verdicts
 
 
-def run_container(image: str, place: Path) -> None:
-    (place / "found").mkdir()
-    (place / "driver.sh").write_text(DRIVER)
+def run_container(image: str, folder: Path) -> None:
+    (folder / "found").mkdir()
+    (folder / "driver.sh").write_text(DRIVER)
     mounts = [
-        *("-v", f"{place / 'tasks'}:/tasks:ro", "-v", f"{place / 'answers'}:/answers:ro"),
-        *("-v", f"{place / 'found'}:/found", "-v", f"{place / 'driver.sh'}:/driver.sh:ro"),
+        *("-v", f"{folder / 'tasks'}:/tasks:ro", "-v", f"{folder / 'answers'}:/answers:ro"),
+        *("-v", f"{folder / 'found'}:/found", "-v", f"{folder / 'driver.sh'}:/driver.sh:ro"),
     ]
-    place.chmod(0o755)
+    folder.chmod(0o755)
     command = ["docker", "run", "--rm", *SEAL, *mounts, image, "bash", "/driver.sh"]
     print(shlex.join(["docker", "run", "--rm", *SEAL, image]))
     subprocess.run(command, check=True)
 
 
-def compare(kind: str, expected: Mapping[str, Mapping[int, str]], found: Path) -> None:
+def compare(kind: str, expected: Mapping[str, Mapping[int, str]], answers: Path) -> None:
     """Prints the verdicts of the verifiers, and where they differ from the expected ones."""
     rewards: list[float] = []
     seconds: list[float] = []
     differing: list[str] = []
     for task_id, verdicts in expected.items():
-        folder = found / folder_name(task_id)
+        folder = answers / folder_name(task_id)
         begun, ended = map(float, (folder / "times").read_text().split())
         seconds.append(ended - begun)
         reward = read(folder / "reward.json")
         if reward is None:
-            said = (folder / "test-stdout.txt").read_text().strip()[-300:]
-            differing.append(f"{task_id}: no reward ({said})")
+            output = (folder / "test-stdout.txt").read_text().strip()[-300:]
+            differing.append(f"{task_id}: no reward ({output})")
             continue
         rewards.append(reward["reward"])
         lines = (folder / "judge/cases.jsonl").read_text().splitlines()
-        said_of = {each["case"]: each["verdict"] for each in map(json.loads, lines)}
+        said_of = {record["case"]: record["verdict"] for record in map(json.loads, lines)}
         if kind == "solutions":
             differing += different(task_id, verdicts, said_of)
         else:
-            accepted = {case: "AC" if each == "AC" else "WA" for case, each in said_of.items()}
+            accepted = {
+                case: "AC" if verdict == "AC" else "WA" for case, verdict in said_of.items()
+            }
             differing += different(task_id, verdicts, accepted)
-        right = [float(Verdict(each) is Verdict.AC) for each in said_of.values()]
+        right = [float(Verdict(verdict) is Verdict.AC) for verdict in said_of.values()]
         if abs(reward["soft"] - statistics.fmean(right)) > 1e-9:
             differing.append(f"{task_id}: soft is {reward['soft']}, of {said_of}")
     mean = statistics.fmean(rewards) if rewards else float("nan")
     print(
         f"{kind}: {len(rewards)} rewards of {len(expected)}, mean {100 * mean:.2f}, "
-        f"{sum(each == 1 for each in rewards)} are 1; not as expected: {len(differing)}; "
+        f"{sum(reward == 1 for reward in rewards)} are 1; not as expected: {len(differing)}; "
         f"seconds of a trial: {statistics.median(seconds):.2f} (median), {max(seconds):.1f} (most)"
     )
     for line in differing:
         print(f"  {line}")
 
 
-def different(task_id: str, expected: Mapping[int, str], found: Mapping[int, str]) -> Iterator[str]:
+def different(
+    task_id: str, expected: Mapping[int, str], actual: Mapping[int, str]
+) -> Iterator[str]:
     for case, verdict in expected.items():
-        if found.get(case) != verdict:
-            yield f"{task_id} case {case}: {found.get(case)} in place of {verdict}"
+        if actual.get(case) != verdict:
+            yield f"{task_id} case {case}: {actual.get(case)} in place of {verdict}"
 
 
 def read(path: Path) -> dict[str, Any] | None:

@@ -37,14 +37,14 @@ def measured(name: str) -> dict[str, object]:
         verdicts = [judge(data, rules, "spider2v", profile) for profile in ("official", "standard")]
         spent.append(time.process_time())
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        said = {
+        result = {
             "facts_s": round(spent[1] - spent[0], 2),
             "verdicts_s": round(spent[2] - spent[1], 2),
             "memory_mb": grown // 1024,
             "official": verdicts[0],
             "standard": verdicts[1],
         }
-        os.write(writing, json.dumps(said).encode())
+        os.write(writing, json.dumps(result).encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
@@ -56,15 +56,15 @@ def measured(name: str) -> dict[str, object]:
 def main() -> None:
     """Prints a line for each package, and the worst figures."""
     names = sys.argv[1:] or [*SMALL, *LARGE]
-    found = {}
+    results = {}
     for name in names:
-        found[name] = measured(name)
-        print(f"{name}: {json.dumps(found[name])}", flush=True)
-    ended = [name for name, said in found.items() if "ended" in said]
-    print(f"{len(found)} packages, {len(ended)} without a verdict")
+        results[name] = measured(name)
+        print(f"{name}: {json.dumps(results[name])}", flush=True)
+    ended = [name for name, facts in results.items() if "ended" in facts]
+    print(f"{len(results)} packages, {len(ended)} without a verdict")
     for figure in ("facts_s", "verdicts_s", "memory_mb"):
-        worst = max(found, key=lambda name: float(str(found[name].get(figure, 0))))
-        print(f"worst {figure}: {found[worst].get(figure)} ({worst})")
+        worst = max(results, key=lambda name: float(str(results[name].get(figure, 0))))
+        print(f"worst {figure}: {results[worst].get(figure)} ({worst})")
 
 
 if __name__ == "__main__":

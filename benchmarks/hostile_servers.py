@@ -1,4 +1,4 @@
-"""Runs misbehaving MCP servers: how long they take, whose fault is reported, what they leave.
+"""Runs misbehaving MCP servers; reports how long they take, whose fault it is, what they leave.
 
     python -m benchmarks.hostile_servers [--sandbox bubblewrap] [--call-s 3] [MODE ...]
 
@@ -39,14 +39,14 @@ OWN = f"of-run-{os.getpid()}"
 def modes() -> list[str]:
     """Returns all modes of the server, in the order of its source text."""
     text = SERVER.read_text(encoding="utf-8")
-    found = re.findall(r'MODE == "(\w+)"', text)
+    modes = re.findall(r'MODE == "(\w+)"', text)
     for several in re.findall(r"MODE in \{([^}]*)\}", text):
-        found += re.findall(r'"(\w+)"', several)
+        modes += re.findall(r'"(\w+)"', several)
     for table in ("RAW", "GREETINGS"):
         listed = re.search(rf"^{table} = \{{(.*?)^\}}", text, re.MULTILINE | re.DOTALL)
         assert listed is not None
-        found += re.findall(r'^    "(\w+)": ', listed[1], re.MULTILINE)
-    return list(dict.fromkeys(["polite", *found]))
+        modes += re.findall(r'^    "(\w+)": ', listed[1], re.MULTILINE)
+    return list(dict.fromkeys(["polite", *modes]))
 
 
 def build(kind: str) -> None:
@@ -78,24 +78,24 @@ def episode(
     offered = ServerTools(listed.server, tools, "", "", listed.record)
     errors, texts, faults, seconds = [], [], [], []
     files = {f"{HOME}/in/book.xlsx": b"input"}
-    made = EpisodeTools(
+    episode = EpisodeTools(
         ToolSet(f"mcp:{NAME}", ("submit",), (offered,)),
         sandbox, files, f"{HOME}/in/book.xlsx", OUTPUT, SharedCalculator("auto"),
         call_s=call_s, start_s=start_s,
     )  # fmt: skip
-    with contextlib.closing(made):
-        made.start()
+    with contextlib.closing(episode):
+        episode.start()
         for _ in range(2):
-            if made.dead:
+            if episode.dead:
                 break
             at = time.monotonic()
-            outcome = made.call(next(iter(tools)), {"text": "hello"})
+            outcome = episode.call(next(iter(tools)), {"text": "hello"})
             seconds.append(time.monotonic() - at)
             errors.append(outcome.error)
             texts.append(outcome.text)
             faults.append(outcome.fault)
-            made.workbook()
-        collected = made.collect()
+            episode.workbook()
+        collected = episode.collect()
     return {
         "listed": len(listed.tools),
         "problem": listed.problem,
@@ -103,7 +103,7 @@ def episode(
         "errors": errors,
         "texts": texts,
         "faults": faults,
-        "dead": made.dead,
+        "dead": episode.dead,
         "calls_s": seconds,
         "output": collected.problem or "a file",
         "seconds": time.monotonic() - began,

@@ -183,8 +183,8 @@ def main() -> None:
         for name, measure in kinds.items():
             taken[name].append(measure())
     server.terminate()
-    wall = {name: statistics.median(each.wall_s for each in all_) for name, all_ in taken.items()}
-    cpu = {name: statistics.median(each.cpu_s for each in all_) for name, all_ in taken.items()}
+    wall = {name: statistics.median(time_.wall_s for time_ in all_) for name, all_ in taken.items()}
+    cpu = {name: statistics.median(time_.cpu_s for time_ in all_) for name, all_ in taken.items()}
     result = {
         "tasks": len(plan.assignments),
         "concurrency": arguments.concurrency,

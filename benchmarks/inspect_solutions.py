@@ -56,28 +56,28 @@ def mock_model(samples: Iterable[Sample], submissions: dict[str, Submission]) ->
 
 def verdicts_of_log(log: EvalLog) -> dict[tuple[str, int], str]:
     """Reads the verdict on each case."""
-    found = {}
+    verdicts = {}
     for sample in log.samples or []:
         assert sample.scores is not None
         metadata = sample.scores["judge_verdict"].metadata
         assert metadata is not None
         for number, verdict in enumerate(metadata["verdicts"], start=1):
-            found[str(sample.id), number] = verdict
-    return found
+            verdicts[str(sample.id), number] = verdict
+    return verdicts
 
 
 def print_scores(log: EvalLog) -> None:
     """Reads soft and hard score, with means and standard errors."""
     assert log.results is not None
     for score in log.results.scores:
-        figures = {name: round(100 * each.value, 2) for name, each in score.metrics.items()}
+        figures = {name: round(100 * metric.value, 2) for name, metric in score.metrics.items()}
         unscored = score.unscored_samples
         print(f"  {score.name}: {score.scored_samples} scored, {unscored} not, {figures}")
 
 
 def verdicts_of_run(results: Iterable[CaseResult]) -> dict[tuple[str, int], str]:
     """Returns the same figures for a scored run."""
-    return {(each.task_id, each.case): str(each.verdict) for each in results}
+    return {(result.task_id, result.case): str(result.verdict) for result in results}
 
 
 def text_of(log: Path) -> str:
@@ -100,32 +100,32 @@ def values_of(workbook: Path) -> set[str]:
     return {value for value in cells if len(value) >= LONG_ENOUGH}
 
 
-def told_golds(text: str, suite: Suite, said: str) -> tuple[int, list[str]]:
+def told_golds(text: str, suite: Suite, transcript: str) -> tuple[int, list[str]]:
     """Searches a log for values and bytes of golds.
 
     Args:
         text: the content of the log.
         suite: the suite.
-        said: prompts and replies, which are not secret.
+        transcript: prompts and replies, which are not secret.
 
     Returns:
         How many values were searched for, and those that were found, with their tasks.
     """
-    words, found, searched = set(re.findall(r"[^\s\"\\]+", text)), [], 0
+    words, leaked, searched = set(re.findall(r"[^\s\"\\]+", text)), [], 0
     for task in suite.tasks:
         for case in task.cases:
             data = case.gold_path.read_bytes()
             middle = base64.b64encode(data)[: len(data) // 2][-200:].decode()
             if middle in text:
-                found.append(f"{task.id}/{case.number}: bytes of the gold")
+                leaked.append(f"{task.id}/{case.number}: bytes of the gold")
             own = values_of(case.gold_path) - values_of(case.input_path)
             for value in own:
-                if value in said:
+                if value in transcript:
                     continue
                 searched += 1
                 if value in (text if " " in value else words):
-                    found.append(f"{task.id}/{case.number}: {value[:60]}")
-    return searched, found
+                    leaked.append(f"{task.id}/{case.number}: {value[:60]}")
+    return searched, leaked
 
 
 def main() -> None:
@@ -136,9 +136,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     out = arguments.out or Path(tempfile.mkdtemp(prefix="inspect-solutions-"))
-    whole = judge.load_suite(arguments.suite)
-    submissions = {each.task_id: each for each in load_submissions(arguments.solutions, whole)}
-    suite = whole.select(list(submissions))
+    loaded = judge.load_suite(arguments.suite)
+    submissions = {
+        submission.task_id: submission
+        for submission in load_submissions(arguments.solutions, loaded)
+    }
+    suite = loaded.select(list(submissions))
 
     started = time.monotonic()
     task = spreadsheetbench(suite=str(arguments.suite), ids=list(submissions))
@@ -157,23 +160,27 @@ def main() -> None:
     (scored,) = judge.score(arguments.solutions, options)
     overall = scored.report["overall"]
     print(f"judge score: {time.monotonic() - started:.1f} s, {overall}")
-    mine, theirs = verdicts_of_log(log), verdicts_of_run(scored.results)
+    mine, of_judge = verdicts_of_log(log), verdicts_of_run(scored.results)
     differing = [
-        f"{key}: {mine.get(key)} {theirs[key]}" for key in theirs if mine.get(key) != theirs[key]
+        f"{key}: {mine.get(key)} {of_judge[key]}"
+        for key in of_judge
+        if mine.get(key) != of_judge[key]
     ]
-    print(f"{len(theirs)} cases, {len(differing)} differ {differing[:5]}")
+    print(f"{len(of_judge)} cases, {len(differing)} differ {differing[:5]}")
 
     path = Path(log.location)
-    said = "\n".join(message.text for sample in log.samples or [] for message in sample.messages)
-    searched, found = told_golds(text_of(path), suite, said)
-    print(f"golds in the log: {len(found)} of {searched} values {found[:5]}")
+    transcript = "\n".join(
+        message.text for sample in log.samples or [] for message in sample.messages
+    )
+    searched, leaked = told_golds(text_of(path), suite, transcript)
+    print(f"golds in the log: {len(leaked)} of {searched} values {leaked[:5]}")
 
-    again = inspect_ai.score(log, judge_verdict(profile="official"), action="overwrite")
+    rescored = inspect_ai.score(log, judge_verdict(profile="official"), action="overwrite")
     print("inspect score, profile official:")
-    print_scores(again)
+    print_scores(rescored)
 
     with RunDirectory(out / "imported") as store:
-        done = import_inspect_log(path, whole, str(arguments.suite), store)
+        done = import_inspect_log(path, loaded, str(arguments.suite), store)
     print(f"{done.submissions} submissions imported")
     judge.score(out / "imported", judge.ScoreOptions())
     pair = judge.compare_runs(out / "imported", out / "scored").pairs[0]

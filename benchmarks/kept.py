@@ -34,7 +34,7 @@ from judge.core.verdict import Verdict
 from judge.errors import JudgeError
 from judge.grading.store import RunDirectory
 from judge.report.load import load_run
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from judge.workbook.reader import Workbook, open_workbook
 
 
@@ -107,8 +107,8 @@ def of_golds(suite: Path) -> None:
     seconds = 0.0
     for task, case, before, gold, plan in _pairs(suite):
         key = task.id, case.number
-        again = open_workbook(gold.data)
-        own.add(key, find_losses(before, gold, again, plan.gold_ranges))
+        saved_again = open_workbook(gold.data)
+        own.add(key, find_losses(before, gold, saved_again, plan.gold_ranges))
         touched[task.id] += _untouched(plan, gold, gold, before) > 0
         try:
             output = open_workbook(_resaved(before.data))
@@ -129,11 +129,11 @@ def of_run(suite: Path, run: Path) -> None:
     """Judges the stored outputs of a run."""
     loaded = load_run(run, str(suite))
     verdicts = {
-        (each.task_id, number): result
-        for each in loaded.submissions
-        for number, result in each.results.items()
+        (submission.task_id, number): result
+        for submission in loaded.submissions
+        for number, result in submission.results.items()
     }
-    lost, touched, asked = Tally(), set[tuple[str, int]](), Counter[str]()
+    lost, touched, formula_counts = Tally(), set[tuple[str, int]](), Counter[str]()
     listed: list[str] = []
     with RunDirectory(loaded.path) as store:
         for task, case, before, gold, _ in _pairs(suite):
@@ -160,18 +160,20 @@ def of_run(suite: Path, run: Path) -> None:
                 continue
             lost.add(key, scope.kept)
             listed += [
-                f"  {task.id}/{case.number} {result.verdict}: {each.kind}: {each}"
-                for each in scope.kept.losses
+                f"  {task.id}/{case.number} {result.verdict}: {loss.kind}: {loss}"
+                for loss in scope.kept.losses
             ]
             if _untouched(plan, gold, output, before):
                 touched.add(key)
             if (formula := scope.formula) is not None and formula.gold_formulas:
-                asked["asked"] += 1
-                asked["constants"] += formula.is_missing
-                asked["accepted constants"] += formula.is_missing and result.verdict is Verdict.AC
+                formula_counts["asked"] += 1
+                formula_counts["constants"] += formula.is_missing
+                formula_counts["accepted constants"] += (
+                    formula.is_missing and result.verdict is Verdict.AC
+                )
                 if formula.is_missing:
                     listed.append(f"  {task.id}/{case.number} {result.verdict}: {formula}")
-    accepted = {key for key, each in verdicts.items() if each.verdict is Verdict.AC}
+    accepted = {key for key, result in verdicts.items() if result.verdict is Verdict.AC}
     print(f"outputs with losses: {lost}; {len(lost.found & accepted)} of them accepted")
     print(
         f"outputs that --untouched rejects: {len(touched)} of {lost.cases} cases, "
@@ -179,8 +181,9 @@ def of_run(suite: Path, run: Path) -> None:
         f"{len(touched & lost.found)} of the {len(lost.found)} with losses"
     )
     print(
-        f"constants where a formula is requested: {asked['constants']} of {asked['asked']} cases, "
-        f"{asked['accepted constants']} of them accepted"
+        f"constants where a formula is requested: {formula_counts['constants']} of "
+        f"{formula_counts['asked']} cases, "
+        f"{formula_counts['accepted constants']} of them accepted"
     )
     print("\n".join(listed))
 

@@ -12,8 +12,8 @@ COLOURS = ("#1f6f43", "#c0504d", "#30578c", "#9a9a9a", "#b58a2e")
 
 def lines(title: str, x_title: str, y_title: str, series: Sequence[Series]) -> str:
     """Draws lines through points; both axes begin at zero."""
-    x_step, x_top = _scale([x for each in series for x, _ in each.points])
-    y_step, y_top = _scale([y for each in series for _, y in each.points])
+    x_step, x_top = _scale([x for line in series for x, _ in line.points])
+    y_step, y_top = _scale([y for line in series for _, y in line.points])
 
     def at(x: float, y: float) -> tuple[float, float]:
         return (
@@ -34,15 +34,15 @@ def lines(title: str, x_title: str, y_title: str, series: Sequence[Series]) -> s
         _, y = at(0, value)
         parts += [_rule(LEFT, y, WIDTH - RIGHT, y)]
         parts += [written(LEFT - 6, y + 4, f"{value:g}", anchor="end")]
-    for number, (each, colour) in enumerate(zip(series, COLOURS, strict=False)):
-        places = [at(*point) for point in each.points]
-        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-        dots = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in places) if len(places) < 50 else ""
+    for number, (line, colour) in enumerate(zip(series, COLOURS, strict=False)):
+        points = [at(*point) for point in line.points]
+        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        dots = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points) if len(points) < 50 else ""
         parts.append(f'<path d="M{path}" stroke="{colour}" stroke-width="2" fill="none"/>')
         parts.append(
             f'<path d="{dots}" stroke="{colour}" stroke-width="7" stroke-linecap="round"/>'
         )
-        parts += _legend(number, each.label, colour)
+        parts += _legend(number, line.label, colour)
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -54,16 +54,16 @@ def bars(title: str, shares: Mapping[str, Mapping[str, float]]) -> str:
         parts += _legend(number, name, COLOURS[number], width=130)
     height = (HEIGHT - BOTTOM - TOP) / len(shares)
     for row, (label, values) in enumerate(shares.items()):
-        y, x, whole = TOP + 8 + row * height, float(LEFT + 40), sum(values.values())
+        y, x, total = TOP + 8 + row * height, float(LEFT + 40), sum(values.values())
         parts.append(written(x - 8, y + height / 2, label, anchor="end"))
         for number, name in enumerate(names):
-            width = values[name] / whole * (WIDTH - RIGHT - LEFT - 40)
+            width = values[name] / total * (WIDTH - RIGHT - LEFT - 40)
             parts.append(
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height - 12:.1f}" '
                 f'fill="{COLOURS[number]}"/>'
             )
             if width > 40:
-                share = f"{values[name] / whole:.0%}"
+                share = f"{values[name] / total:.0%}"
                 parts.append(written(x + width / 2, y + height / 2, share, anchor="middle"))
             x += width
     return "\n".join([*parts, "</svg>", ""])
@@ -91,7 +91,7 @@ def _scale(values: Sequence[float]) -> tuple[float, float]:
     """Returns the distance of ticks, and the end of an axis that contains the values."""
     highest = max(values) or 1.0
     power = 10.0 ** math.floor(math.log10(highest))
-    step = next(each * power / 5 for each in (1, 2.5, 5, 10) if each * power >= highest)
+    step = next(factor * power / 5 for factor in (1, 2.5, 5, 10) if factor * power >= highest)
     return step, step * math.ceil(highest / step)
 
 

@@ -148,7 +148,7 @@ def score(out: Path, source: Path, compared: int, jobs: int) -> dict[str, object
 
 def report(out: Path) -> dict[str, object]:
     """Writes every format of `judge report`."""
-    took: dict[str, object] = {}
+    seconds: dict[str, object] = {}
     for form in ("json", "markdown", "html"):
         started = time.perf_counter()
         target = out.parent / f"report.{form}"
@@ -157,14 +157,14 @@ def report(out: Path) -> dict[str, object]:
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        took[form] = {
+        seconds[form] = {
             "exit": done.returncode,
             "s": round(time.perf_counter() - started, 1),
             "peak_mb_at_most": round(max(before, peak) / 1e3),
             "mb": round(target.stat().st_size / 1e6, 1) if target.exists() else None,
             "said": done.stderr.strip()[-300:] if done.returncode else "",
         }
-    return took
+    return seconds
 
 
 STEPS: dict[str, Callable[[argparse.Namespace, Path], dict[str, object]]] = {
@@ -187,11 +187,11 @@ def main() -> None:
         folder = arguments.out or Path(temporary)
         if arguments.step:
             started, cpu = time.perf_counter(), time.process_time()
-            found = STEPS[arguments.step](arguments, folder)
-            found["wall_s"] = round(time.perf_counter() - started, 1)
-            found["cpu_s"] = round(time.process_time() - cpu, 1)
-            found["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
-            print(json.dumps(found))
+            figures = STEPS[arguments.step](arguments, folder)
+            figures["wall_s"] = round(time.perf_counter() - started, 1)
+            figures["cpu_s"] = round(time.process_time() - cpu, 1)
+            figures["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
+            print(json.dumps(figures))
             return
         folder.mkdir(parents=True, exist_ok=True)
         write_solutions(folder / "solutions.jsonl", judge.load_suite("sample"), arguments.cases)

@@ -47,24 +47,24 @@ _BATCH = 25
 
 def save_with_office(workbooks: Sequence[bytes]) -> list[bytes | None]:
     """Saves workbooks again; None for workbooks that LibreOffice cannot save."""
-    found: list[bytes | None] = []
+    saved: list[bytes | None] = []
     with contextlib.closing(open_sandbox("auto")) as sandbox:
         channel = sandbox.service(_PROGRAM, root="office", memory_bytes=3 * 1024**3)
         with contextlib.closing(channel):
             for first in range(0, len(workbooks), _BATCH):
-                found.extend(_batch(channel.call, workbooks[first : first + _BATCH]))
-    return found
+                saved.extend(_batch(channel.call, workbooks[first : first + _BATCH]))
+    return saved
 
 
 def _batch(call: object, workbooks: Sequence[bytes]) -> list[bytes | None]:
     assert callable(call)
     request = io.BytesIO()
     with zipfile.ZipFile(request, "w") as archive:
-        for place, data in enumerate(workbooks):
-            archive.writestr(f"{place:04d}.xlsx", data)
+        for index, data in enumerate(workbooks):
+            archive.writestr(f"{index:04d}.xlsx", data)
     with zipfile.ZipFile(io.BytesIO(call(request.getvalue(), 600.0))) as archive:
         names = set(archive.namelist())
         return [
-            archive.read(name) if (name := f"{place:04d}.xlsx") in names else None
-            for place in range(len(workbooks))
+            archive.read(name) if (name := f"{index:04d}.xlsx") in names else None
+            for index in range(len(workbooks))
         ]

@@ -64,11 +64,11 @@ def ours(data: bytes) -> Reading:
     from judge.workbook.cell import CellRange, ErrorValue  # noqa: PLC0415
     from judge.workbook.reader import open_workbook  # noqa: PLC0415
 
-    found: dict[str, dict[str, str]] = {}
+    sheets: dict[str, dict[str, str]] = {}
     try:
         workbook = open_workbook(data)
         for sheet in workbook.sheet_names:
-            cells = found[sheet] = {}
+            cells = sheets[sheet] = {}
             for (row, column), cell in workbook.cells(CellRange(sheet, 1, 1, 50, 50)).items():
                 if cell.formula is not None:
                     cells[cell_name(row, column)] = f"formula {cell.formula}"
@@ -81,7 +81,7 @@ def ours(data: bytes) -> Reading:
         return UNREADABLE
     except Exception as error:  # noqa: BLE001 - a fault of an older version
         return f"a crash: {type(error).__name__}"
-    return found
+    return sheets
 
 
 def openpyxls(data: bytes | None) -> Reading:
@@ -90,13 +90,13 @@ def openpyxls(data: bytes | None) -> Reading:
 
     if data is None:
         return UNREADABLE
-    found: dict[str, dict[str, str]] = {}
+    sheets: dict[str, dict[str, str]] = {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             workbook = openpyxl.load_workbook(io.BytesIO(data))
         for sheet in workbook.worksheets:
-            cells = found[sheet.title] = {}
+            cells = sheets[sheet.title] = {}
             # Only existing rows: openpyxl would create cells in a million rows above the last one.
             for row in sorted({row for row, _ in sheet._cells if row > 0}):  # noqa: SLF001
                 for cell in next(sheet.iter_rows(min_row=row, max_row=row)):
@@ -110,7 +110,7 @@ def openpyxls(data: bytes | None) -> Reading:
                         cells[cell.coordinate] = said(cell.value)
     except Exception:  # noqa: BLE001 - it raises whatever its parser raises
         return UNREADABLE
-    return found
+    return sheets
 
 
 def _formula(value: Any) -> str:
@@ -121,21 +121,21 @@ def _formula(value: Any) -> str:
     return f"error {text[1:]}" if text.startswith("=#") else f"formula {text}"
 
 
-def record(before: Path | None, known: Collection[str] = ()) -> dict[str, dict[str, Reading]]:
+def record(before: Path | None, recorded: Collection[str] = ()) -> dict[str, dict[str, Reading]]:
     """Reads every form with every program, except those already recorded."""
     from benchmarks.office_save import save_with_office  # noqa: PLC0415
     from tests.unit.workbook.package_forms import FORMS  # noqa: PLC0415
 
-    made = {name: build() for name, build in FORMS.items() if name not in known}
-    saved = dict(zip(made, save_with_office(list(made.values())), strict=True))
+    packages = {name: build() for name, build in FORMS.items() if name not in recorded}
+    saved = dict(zip(packages, save_with_office(list(packages.values())), strict=True))
     if not any(saved.values()):
         raise SystemExit("LibreOffice saved nothing: is it there? (judge sandbox build --office)")
     readings: dict[str, dict[str, Reading]] = {
         name: {"libreoffice": openpyxls(unescaped(saved[name])), "openpyxl": openpyxls(data)}
-        for name, data in made.items()
+        for name, data in packages.items()
     }
     if before is not None:
-        for name, reading in read_by(before, made).items():
+        for name, reading in read_by(before, packages).items():
             readings[name]["before"] = reading
     return readings
 
@@ -163,13 +163,13 @@ _ESCAPE = re.compile("_x((?!00[01](?![9aAdD])|[dD][89a-fA-F]|[fF]{3}[eEfF])[0-9A
 """Decodes an escaped character that XML can contain."""
 
 
-def read_by(tree: Path, made: Mapping[str, bytes]) -> dict[str, Reading]:
+def read_by(tree: Path, packages: Mapping[str, bytes]) -> dict[str, Reading]:
     """Reads a workbook with the reader of another version."""
     program = _READ.format(here=str(Path(__file__).resolve()))
-    told = json.dumps({name: base64.b64encode(data).decode() for name, data in made.items()})
+    request = json.dumps({name: base64.b64encode(data).decode() for name, data in packages.items()})
     done = subprocess.run(
         [sys.executable, "-c", program],
-        input=told, capture_output=True, text=True, check=True, cwd=tree,
+        input=request, capture_output=True, text=True, check=True, cwd=tree,
     )  # fmt: skip
     answer: dict[str, Reading] = json.loads(done.stdout)
     return answer
@@ -183,13 +183,13 @@ def main() -> None:
     parser.add_argument("--new", action="store_true")
     options = parser.parse_args()
     if options.record:
-        known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-        readings = record(options.before, known if options.new else ())
+        recorded = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+        readings = record(options.before, recorded if options.new else ())
         for name, reading in readings.items():
-            if "before" not in reading and "before" in known.get(name, {}):
-                reading["before"] = known[name]["before"]
+            if "before" not in reading and "before" in recorded.get(name, {}):
+                reading["before"] = recorded[name]["before"]
         if options.new:
-            readings |= known
+            readings |= recorded
         RECORD.write_text(json.dumps(readings, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     PAGE.write_text(page(json.loads(RECORD.read_text())))
 
@@ -253,7 +253,9 @@ def table(readings: Mapping[str, Mapping[str, Reading]]) -> str:
         now = ours(FORMS[name]())
         columns = [reading[who] for who in ("libreoffice", "openpyxl", "before")]
         lines.append(
-            "| " + " | ".join([name, *(shown(each, plain) for each in (*columns, now))]) + " |"
+            "| "
+            + " | ".join([name, *(shown(reading, plain) for reading in (*columns, now))])
+            + " |"
         )
     return "\n".join(lines)
 
@@ -262,19 +264,19 @@ def shown(reading: Reading, plain: Reading) -> str:
     """Returns what a reading has in addition to the reading of the plain workbook."""
     if isinstance(reading, str) or isinstance(plain, str):
         return str(reading)
-    found = []
+    changes = []
     for sheet in plain.keys() | reading.keys():
         expected, cells = plain.get(sheet), reading.get(sheet)
         if cells is None or expected is None:
-            found.append(f"{'no' if cells is None else 'a'} sheet {sheet}")
+            changes.append(f"{'no' if cells is None else 'a'} sheet {sheet}")
             if cells is None:
                 continue
         for cell in (expected or {}).keys() | cells.keys():
             if (expected or {}).get(cell) != cells.get(cell):
-                where = cell if sheet == "Data" else f"{sheet}!{cell}"
-                found.append(f"{where} {cells.get(cell, 'blank').partition(' ')[2] or 'blank'}")
-    found.sort()
-    text = ", ".join(found[:3]) + (" …" if len(found) > 3 else "")
+                address = cell if sheet == "Data" else f"{sheet}!{cell}"
+                changes.append(f"{address} {cells.get(cell, 'blank').partition(' ')[2] or 'blank'}")
+    changes.sort()
+    text = ", ".join(changes[:3]) + (" …" if len(changes) > 3 else "")
     return (text.replace("|", "\\|").replace("\n", "↵").replace("\r", "↤") or "as plain")[:80]
 
 

@@ -196,31 +196,31 @@ class JudgeTimes:
             "comparison": self._sum("comparison_s"),
         }
         phases["rest"] = self.seconds * jobs - sum(phases.values())
-        found: dict[str, Any] = {
+        figures: dict[str, Any] = {
             "s_per_case": round(self.seconds / count, 4),
             "cases_per_s": round(count / self.seconds, 3),
-            "accepted": sum(each["verdict"] == "AC" for each in self.cases),
+            "accepted": sum(case["verdict"] == "AC" for case in self.cases),
             "phase_s_summed_over_workers": {k: round(v, 2) for k, v in phases.items()},
         }
-        found["processor_s"] = "not counted: a group of a process or a container cannot be read"
+        figures["processor_s"] = "not counted: a group of a process or a container cannot be read"
         if self.counted:
-            found["processor_s"] = {
+            figures["processor_s"] = {
                 "all": round(self.cpu, 2),
                 "own": round(own, 2),
                 "all_but_own": round(self.cpu - own, 2),
                 "all_but_own_over_own": round((self.cpu - own) / own, 3) if own else 0.0,
             }
-        return found
+        return figures
 
     def _sum(self, name: str) -> float:
-        return sum(float(each[name]) for each in self.cases)
+        return sum(float(case[name]) for case in self.cases)
 
     def recalculations(self) -> dict[tuple[str, int], float]:
         """The seconds of recalculation of each case that needed an engine."""
         return {
-            (each["task"], each["case"]): each["recalculation_s"]
-            for each in self.cases
-            if each["engines"]
+            (case["task"], case["case"]): case["recalculation_s"]
+            for case in self.cases
+            if case["engines"]
         }
 
 
@@ -239,11 +239,12 @@ def main() -> None:
     arguments = parser.parse_args()
     suite = load_suite(arguments.suite)
     pairs = [
-        (suite.task(each.task_id), each) for each in load_submissions(arguments.solutions, suite)
+        (suite.task(submission.task_id), submission)
+        for submission in load_submissions(arguments.solutions, suite)
     ]
     pairs = pairs[: arguments.limit]
-    with tempfile.TemporaryDirectory() as places:
-        figures = measure(suite, pairs, arguments, Path(places))
+    with tempfile.TemporaryDirectory() as scratch:
+        figures = measure(suite, pairs, arguments, Path(scratch))
     print(json.dumps(figures, indent=2))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
@@ -253,13 +254,13 @@ def measure(
     suite: Suite,
     pairs: list[tuple[Task, Submission]],
     arguments: argparse.Namespace,
-    places: Path,
+    scratch: Path,
 ) -> dict[str, Any]:
     """Lets all ways grade the same tasks in turns."""
     clones = {"ours": Path(__file__).parent.parent}
     if arguments.against:
         clones["against"] = arguments.against
-    judges = {name: JudgeTimes(_cache(places / name)) for name in clones}
+    judges = {name: JudgeTimes(_cache(scratch / name)) for name in clones}
     plain = PlainTimes()
     tools = PlainTools.find() if arguments.plain_jobs else None
     plain_s, ratios = 0.0, []
@@ -273,22 +274,22 @@ def measure(
             plain_s += seconds
             ratios.append(seconds / taken["ours"])
         count = len(judges["ours"].cases)
-        said = [f"{name} {times.seconds / count:.3f}" for name, times in judges.items()]
+        summaries = [f"{name} {times.seconds / count:.3f}" for name, times in judges.items()]
         print(
-            f"{count} cases, s a case: {', '.join(said)}, plain {plain_s / count:.3f}",
+            f"{count} cases, s a case: {', '.join(summaries)}, plain {plain_s / count:.3f}",
             file=sys.stderr,
         )
     count = len(judges["ours"].cases)
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "suite": suite.name,
         "cases": count,
         "jobs": arguments.jobs,
         "plain_jobs": arguments.plain_jobs,
         **{name: times.as_json(arguments.jobs) for name, times in judges.items()},
     }
-    ours = judges["ours"]
+    own = judges["ours"]
     if tools is not None:
-        found["plain"] = {
+        figures["plain"] = {
             "s_per_case": round(plain_s / count, 4),
             "cases_per_s": round(count / plain_s, 3),
             "accepted": plain.accepted,
@@ -299,18 +300,18 @@ def measure(
             },
             "processor_s": round(plain.cpu, 2),
         }
-        found["times_as_fast"] = {n: round(plain_s / t.seconds, 2) for n, t in judges.items()}
-        found["times_as_fast_by_turn"] = {
+        figures["times_as_fast"] = {n: round(plain_s / t.seconds, 2) for n, t in judges.items()}
+        figures["times_as_fast_by_turn"] = {
             "min": round(min(ratios), 2),
             "median": round(statistics.median(ratios), 2),
             "max": round(max(ratios), 2),
         }
-    found["recalculation_ms"] = recalculation_figures(judges, plain.recalculations)
+    figures["recalculation_ms"] = recalculation_figures(judges, plain.recalculations)
     if "against" in judges:
         against = judges["against"]
-        found["ours_over_against"] = round(against.seconds / ours.seconds, 2)
-        found["verdicts_changed"] = changed_verdicts(against, ours)
-    return found
+        figures["ours_over_against"] = round(against.seconds / own.seconds, 2)
+        figures["verdicts_changed"] = changed_verdicts(against, own)
+    return figures
 
 
 def _cache(folder: Path) -> Path:
@@ -324,28 +325,28 @@ def recalculation_figures(
     judges: Mapping[str, JudgeTimes], plain: Mapping[tuple[str, int], float]
 ) -> dict[str, Any]:
     """Computes median and 95th percentile of a case's recalculation, over cases that needed any."""
-    times = {name: each.recalculations() for name, each in judges.items()}
+    times = {name: times_of_judge.recalculations() for name, times_of_judge in judges.items()}
     common = set(times["ours"]).intersection(*times.values())
     times["plain"] = dict(plain)
-    found: dict[str, Any] = {"cases": len(common)}
+    figures: dict[str, Any] = {"cases": len(common)}
     for name, by_case in times.items():
         values = [by_case[key] * 1000 for key in common if key in by_case]
         if len(values) > 1:
-            found[name] = {
+            figures[name] = {
                 "median": round(statistics.median(values), 1),
                 "p95": round(statistics.quantiles(values, n=20)[-1], 1),
             }
-    return found
+    return figures
 
 
 def changed_verdicts(before: JudgeTimes, after: JudgeTimes) -> list[str]:
     """Counts the cases with different verdicts of the two judges."""
-    known = {(each["task"], each["case"]): each["verdict"] for each in before.cases}
+    earlier = {(case["task"], case["case"]): case["verdict"] for case in before.cases}
     return [
-        f"{each['task']} case {each['case']}: {known.get((each['task'], each['case']))}, "
-        f"now {each['verdict']}"
-        for each in after.cases
-        if known.get((each["task"], each["case"])) != each["verdict"]
+        f"{case['task']} case {case['case']}: {earlier.get((case['task'], case['case']))}, "
+        f"now {case['verdict']}"
+        for case in after.cases
+        if earlier.get((case["task"], case["case"])) != case["verdict"]
     ]
 
 
@@ -388,15 +389,15 @@ def measure_judge(
             )
     if done.returncode:
         sys.exit(f"the judge of {clone} failed:\n{done.stderr}")
-    said = json.loads(done.stdout.splitlines()[-1])
-    if not Path(said["judge"]).is_relative_to(clone.resolve()):
-        sys.exit(f"{clone} was to be measured, and {said['judge']} was")
-    times.seconds += said["seconds"]
-    times.cpu += (spent.seconds or 0.0) + (said["containers_s"] or 0.0)
-    counted = spent.seconds is not None and said["containers_s"] is not None
+    result = json.loads(done.stdout.splitlines()[-1])
+    if not Path(result["judge"]).is_relative_to(clone.resolve()):
+        sys.exit(f"{clone} was to be measured, and {result['judge']} was")
+    times.seconds += result["seconds"]
+    times.cpu += (spent.seconds or 0.0) + (result["containers_s"] or 0.0)
+    counted = spent.seconds is not None and result["containers_s"] is not None
     times.counted = times.counted and counted
-    times.cases += said["cases"]
-    return float(said["seconds"])
+    times.cases += result["cases"]
+    return float(result["seconds"])
 
 
 def measure_plain(
@@ -404,16 +405,16 @@ def measure_plain(
 ) -> float:
     """Measures the plain way on a batch, in seconds."""
     homes: queue.SimpleQueue[Path] = queue.SimpleQueue()
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as scratch:
         for number in range(jobs):
-            home = Path(place) / f"home-{number}"
+            home = Path(scratch) / f"home-{number}"
             home.mkdir()
             homes.put(home)
 
         def one(item: tuple[Task, Submission, TestCase]) -> tuple[float, float, float, bool]:
             home = homes.get()
             try:
-                with tempfile.TemporaryDirectory(dir=place) as folder:
+                with tempfile.TemporaryDirectory(dir=scratch) as folder:
                     return plain_case(*item, tools, Path(folder), home)
             finally:
                 homes.put(home)

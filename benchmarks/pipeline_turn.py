@@ -39,24 +39,24 @@ def main() -> None:
         seconds = time.perf_counter() - started
     cases = [
         {
-            "task": each.task_id,
-            "case": each.case,
-            "verdict": each.verdict.value,
-            "own_s": each.run.get("cpu_s") or 0.0,
-            "wall_s": each.run.get("wall_s") or 0.0,
-            "recalculation_s": each.timings_s.get("recalculation", 0.0),
-            "comparison_s": each.timings_s.get("comparison", 0.0),
-            "engines": list(each.comparison.get("engines", ())),
+            "task": result.task_id,
+            "case": result.case,
+            "verdict": result.verdict.value,
+            "own_s": result.run.get("cpu_s") or 0.0,
+            "wall_s": result.run.get("wall_s") or 0.0,
+            "recalculation_s": result.timings_s.get("recalculation", 0.0),
+            "comparison_s": result.timings_s.get("comparison", 0.0),
+            "engines": list(result.comparison.get("engines", ())),
         }
-        for each in run.results
+        for result in run.results
     ]
-    found = {
+    figures = {
         "judge": api.__file__,
         "seconds": seconds,
         "containers_s": None if containers.missed else containers.seconds,
         "cases": cases,
     }
-    print(json.dumps(found))
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

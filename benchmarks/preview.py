@@ -79,7 +79,7 @@ class State:
         self.process.append((used.ru_utime + used.ru_stime, used.ru_maxrss * 1024))
 
     def of_workbook(self, number: int) -> tuple[float, float]:
-        return _median([each[number] for each in self.workbooks])
+        return _median([figures[number] for figures in self.workbooks])
 
     def of_process(self) -> tuple[float, float]:
         return _median(self.process)

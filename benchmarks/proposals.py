@@ -40,7 +40,7 @@ def main() -> None:
         if pair in seen:
             continue
         seen.add(pair)
-        rules = [each.rules[0] for each in propose([(question, gold)]).listed]
+        rules = [proposal.rules[0] for proposal in propose([(question, gold)]).listed]
         published, proposed = _types(task.checker.options["rules"]), _types(rules)
         counts["pairs"] += 1
         counts["published types"] += len(published)

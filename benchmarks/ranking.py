@@ -28,10 +28,10 @@ def main() -> None:
     options = parser.parse_args()
     entries = _entries(options.entries, options.tasks)
     tasks = list(entries[0].soft)
-    one, two = entries[0], entries[-1]
+    first, two = entries[0], entries[-1]
 
     def pair() -> object:
-        return compare_pair("one", "two", tasks, one, two, DEFAULT_METHOD)
+        return compare_pair("one", "two", tasks, first, two, DEFAULT_METHOD)
 
     base = _seconds(pair, options.rounds)
     print(f"{options.tasks} tasks; one pair as compare-runs compares it: {base:.3f} s")
@@ -43,8 +43,8 @@ def main() -> None:
 def _entries(count: int, tasks: int) -> list[TaskMeans]:
     draw = random.Random(20_240_624)
     entries = []
-    for place in range(count):
-        skill = 0.2 + 0.6 * place / count
+    for index in range(count):
+        skill = 0.2 + 0.6 * index / count
         soft = {
             str(task): 1.0 if draw.random() < skill else draw.choice([0.0, 1 / 3, 2 / 3])
             for task in range(tasks)

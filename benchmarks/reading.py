@@ -41,7 +41,7 @@ def measured(data: bytes) -> dict[str, float]:
     from judge.workbook.address import Window  # noqa: PLC0415 - maybe of another version
     from judge.workbook.reader import open_workbook  # noqa: PLC0415
 
-    found = {}
+    times = {}
     for name, corners in RANGES.items():
         best = float("inf")
         for _ in range(REPEATS):
@@ -49,8 +49,8 @@ def measured(data: bytes) -> dict[str, float]:
             started = time.process_time()
             sheet.values(Window(*corners))
             best = min(best, time.process_time() - started)
-        found[name] = round(best * 1000, 1)
-    return found
+        times[name] = round(best * 1000, 1)
+    return times
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ def main() -> None:
         )
         times.append(json.loads(done.stdout))
     for name in RANGES:
-        print(f"{name:24}", *(f"{each[name]:8.1f} ms" for each in times))
+        print(f"{name:24}", *(f"{tree_times[name]:8.1f} ms" for tree_times in times))
 
 
 if __name__ == "__main__":

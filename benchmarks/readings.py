@@ -33,8 +33,8 @@ def rows(path: Path) -> Iterator[Row]:
 
 def cases_of(row: Row) -> list[CaseId]:
     """Returns the cases of a row: ``all`` or their numbers."""
-    named = CASES if row["case"] == "all" else [each.strip() for each in row["case"].split(",")]
-    return [(row["task"], each) for each in named]
+    named = CASES if row["case"] == "all" else [case.strip() for case in row["case"].split(",")]
+    return [(row["task"], case) for case in named]
 
 
 def print_precision(table: Iterable[Row]) -> None:
@@ -49,8 +49,8 @@ def print_precision(table: Iterable[Row]) -> None:
             faulty[key] += row["decision"] in {"confirmed", "another fault"}
     print("| sign | certainty | read | confirmed | confirmed, or another fault |")
     print("|---|---|---|---|---|")
-    order = [each.value for each in Certainty]
-    for key in sorted(read, key=lambda each: (order.index(each[1]), each[0])):
+    order = [certainty.value for certainty in Certainty]
+    for key in sorted(read, key=lambda item: (order.index(item[1]), item[0])):
         share = f"{confirmed[key]} ({confirmed[key] / read[key]:.0%})"
         print(f"| {key[0]} | {key[1]} | {read[key]} | {share} | {faulty[key]} |")
 
@@ -64,26 +64,28 @@ def print_recall(table: Iterable[Row], suspects: Iterable[Suspect]) -> None:
         if row["finding"] in FAULTS:
             faults.update(dict.fromkeys(cases_of(row), row["finding"]))
     listed: dict[str, set[CaseId]] = {}
-    for each in suspects:
-        numbers = CASES if each.case is None else (str(each.case),)
-        for level in ("any certainty", f"{each.certainty.value}"):
-            listed.setdefault(level, set()).update((each.task, number) for number in numbers)
-        if each.certainty is not Certainty.POSSIBLE:
-            listed.setdefault(f"sure or likely, {each.about.heading}", set()).update(
-                (each.task, number) for number in numbers
+    for suspect in suspects:
+        numbers = CASES if suspect.case is None else (str(suspect.case),)
+        for level in ("any certainty", f"{suspect.certainty.value}"):
+            listed.setdefault(level, set()).update((suspect.task, number) for number in numbers)
+        if suspect.certainty is not Certainty.POSSIBLE:
+            listed.setdefault(f"sure or likely, {suspect.about.heading}", set()).update(
+                (suspect.task, number) for number in numbers
             )
-        if each.sign != "manual-rule":
+        if suspect.sign != "manual-rule":
             listed.setdefault("any sign but manual-rule", set()).update(
-                (each.task, number) for number in numbers
+                (suspect.task, number) for number in numbers
             )
     print(f"{len(tasks)} random tasks were read.\n")
     print("| finding | cases | tasks | list | cases listed | tasks listed |")
     print("|---|---|---|---|---|---|")
     for finding in (*sorted(FAULTS), "both"):
-        cases = {case for case, what in faults.items() if finding in (what, "both")}
+        cases = {
+            case for case, finding_of_case in faults.items() if finding in (finding_of_case, "both")
+        }
         of_tasks = {task for task, _ in cases}
-        for level, found in sorted(listed.items()):
-            hit = cases & found
+        for level, listed_cases in sorted(listed.items()):
+            hit = cases & listed_cases
             hit_tasks = {task for task, _ in hit}
             print(
                 f"| {finding} | {len(cases)} | {len(of_tasks)} | {level} "
@@ -102,24 +104,29 @@ def print_random_precision(table: Iterable[Row], suspects: Iterable[Suspect]) ->
     tasks = {row["task"] for row in read}
     findings = {(case, row["finding"]) for row in read for case in cases_of(row)}
     counts: dict[tuple[str, str, str], Counter[str]] = {}
-    for each in suspects:
-        if each.task not in tasks:
+    for suspect in suspects:
+        if suspect.task not in tasks:
             continue
-        numbers = CASES if each.case is None else (str(each.case),)
-        told = {
-            what for number in numbers for case, what in findings if case == (each.task, number)
+        numbers = CASES if suspect.case is None else (str(suspect.case),)
+        reader_findings = {
+            finding
+            for number in numbers
+            for case, finding in findings
+            if case == (suspect.task, number)
         }
-        fault = "faulty" if each.about is About.GOLD else "says nothing"
+        fault = "faulty" if suspect.about is About.GOLD else "says nothing"
         result = (
-            fault if fault in told else ("another reading" if "another reading" in told else "none")
+            fault
+            if fault in reader_findings
+            else ("another reading" if "another reading" in reader_findings else "none")
         )
-        for sign in (each.sign, "all signs"):
-            key = (each.about.heading, each.certainty.value, sign)
+        for sign in (suspect.sign, "all signs"):
+            key = (suspect.about.heading, suspect.certainty.value, sign)
             counts.setdefault(key, Counter())[result] += 1
     print("\n| list | certainty | sign | suspects | right | another reading |")
     print("|---|---|---|---|---|---|")
-    order = [each.value for each in Certainty]
-    for key in sorted(counts, key=lambda each: (each[0], order.index(each[1]), each[2])):
+    order = [certainty.value for certainty in Certainty]
+    for key in sorted(counts, key=lambda item: (item[0], order.index(item[1]), item[2])):
         total = counts[key].total()
         right = counts[key]["faulty"] + counts[key]["says nothing"]
         other = counts[key]["another reading"]

@@ -107,8 +107,8 @@ def spread_ms(seconds: Sequence[float]) -> dict[str, float]:
     }
 
 
-def _share(part: int, whole: int) -> float:
-    return round(part / whole, 5) if whole else 0.0
+def _share(part: int, total: int) -> float:
+    return round(part / total, 5) if total else 0.0
 
 
 def _shown(value: CellValue) -> str:
@@ -149,15 +149,15 @@ def cascade_vote(
 
 
 def measure_golds(
-    known: Sequence[Gold], engines: Sequence[Engine], timeout_s: float, slow_every: int
+    golds_: Sequence[Gold], engines: Sequence[Engine], timeout_s: float, slow_every: int
 ) -> dict[str, Standing]:
     """Measures each engine alone on all golds (the slow one on some)."""
     standings = {engine.name: Standing() for engine in engines}
     stale = stale_golds()
-    for number, gold in enumerate(known):
-        asked = [e for e in engines if e.name != FORMULAS or number % slow_every == 0]
+    for number, gold in enumerate(golds_):
+        timed = [e for e in engines if e.name != FORMULAS or number % slow_every == 0]
         kept = kept_cells(gold, stale)
-        for engine in asked:
+        for engine in timed:
             standing = standings[engine.name]
             standing.add(gold, kept, vote(engine, gold, timeout_s, standing))
         _progress(f"{gold.name}: {len(gold.cells)} cells")
@@ -170,7 +170,7 @@ def kept_cells(gold: Gold, stale: dict[str, str]) -> list[CellRef]:
 
 
 def measure_cascade(
-    known: Sequence[Gold], recalculator: Recalculator, converter: Converter | None, every: int
+    golds_: Sequence[Gold], recalculator: Recalculator, converter: Converter | None, every: int
 ) -> tuple[Standing, list[float]]:
     """Measures the cascade on all golds, and in between the plain way on one gold out of several.
 
@@ -178,7 +178,7 @@ def measure_cascade(
     """
     standing, converting = Standing(), []
     stale = stale_golds()
-    for number, gold in enumerate(known):
+    for number, gold in enumerate(golds_):
         standing.add(gold, kept_cells(gold, stale), cascade_vote(recalculator, gold, standing))
         if converter is not None and number % every == 0:
             converting.append(converter.convert(gold.stripped))
@@ -192,12 +192,12 @@ def measure_battery(
     answers = []
     for probe in probes():
         workbook = probe.workbook()
-        said: dict[str, CellValue] = {}
+        values: dict[str, CellValue] = {}
         for engine in engines:
             with contextlib.suppress(RecalcError):
                 result = engine.compute(workbook, [PLACE_RANGE], timeout_s=timeout_s)
-                said[engine.name] = result.values.get(PLACE)
-        answers.append((probe, said))
+                values[engine.name] = result.values.get(PLACE)
+        answers.append((probe, values))
     return answers
 
 
@@ -205,27 +205,29 @@ def battery_by_cascade(
     answers: list[tuple[Probe, dict[str, CellValue]]], recalculator: Recalculator
 ) -> None:
     """Adds the answers of the cascade to those of the battery."""
-    for probe, said in answers:
+    for probe, values in answers:
         workbook = open_workbook(probe.workbook())
         computed = recalculator.fill(workbook, [PLACE_RANGE], origin=Origin.SOLUTION)
         value = computed.values.get(PLACE)
-        said[CASCADE] = value
+        values[CASCADE] = value
 
 
 def battery_json(answers: list[tuple[Probe, dict[str, CellValue]]]) -> dict[str, Any]:
     """Lists every probe with its answers, and the counts."""
-    names = sorted({name for _, said in answers for name in said})
+    names = sorted({name for _, values in answers for name in values})
     rows = [
         {
             "page": probe.page,
             "formula": probe.formula,
             "documented": _shown(probe.expected),
-            "right": [name for name in names if probe.accepts(said.get(name))],
+            "right": [name for name in names if probe.accepts(values.get(name))],
             "wrong": {
-                name: _shown(said.get(name)) for name in names if not probe.accepts(said.get(name))
+                name: _shown(values.get(name))
+                for name in names
+                if not probe.accepts(values.get(name))
             },
         }
-        for probe, said in answers
+        for probe, values in answers
     ]
     counts = {name: sum(name in row["right"] for row in rows) for name in names}
     return {"probes": len(rows), "right": counts, "rows": rows}
@@ -244,26 +246,26 @@ def main() -> None:
         for engine in engines:
             stack.callback(engine.close)
         versions = {engine.name: engine.version for engine in engines}
-        known = list(golds(arguments.suite, arguments.limit)) if arguments.suite else []
+        golds_ = list(golds(arguments.suite, arguments.limit)) if arguments.suite else []
         if arguments.cascade_only:
             standings: dict[str, Standing] = {}
-            answers: list[tuple[Probe, dict[str, CellValue]]] = [(each, {}) for each in probes()]
+            answers: list[tuple[Probe, dict[str, CellValue]]] = [(probe, {}) for probe in probes()]
             recalculator = Recalculator(engines)
         else:
-            standings = measure_golds(known, engines, arguments.timeout, arguments.slow_every)
+            standings = measure_golds(golds_, engines, arguments.timeout, arguments.slow_every)
             answers = measure_battery(engines, arguments.timeout)
             recalculator = Recalculator(engines)
         converter = None
         if arguments.convert and sandbox.has_root("office"):
             converter = stack.enter_context(contextlib.closing(Converter(sandbox)))
-        every = max(1, len(known) // max(1, arguments.convert))
-        standings[CASCADE], converting = measure_cascade(known, recalculator, converter, every)
+        every = max(1, len(golds_) // max(1, arguments.convert))
+        standings[CASCADE], converting = measure_cascade(golds_, recalculator, converter, every)
         battery_by_cascade(answers, recalculator)
     report = {
         "versions": versions,
-        "golds": len(known),
-        "volatile_cells": sum(len(gold.volatile) for gold in known),
-        "volatile_golds": sorted(gold.name for gold in known if gold.volatile),
+        "golds": len(golds_),
+        "volatile_cells": sum(len(gold.volatile) for gold in golds_),
+        "volatile_golds": sorted(gold.name for gold in golds_ if gold.volatile),
         "stale_golds": stale_golds(),
         "standings": {name: standing.as_json() for name, standing in standings.items()},
         "conversion_ms": spread_ms(converting),

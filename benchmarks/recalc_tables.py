@@ -49,15 +49,15 @@ def misses(report: Mapping[str, Any], name: str = CASCADE) -> list[str]:
 
 def battery(report: Mapping[str, Any]) -> list[str]:
     """Lists every probe with the engines' answers that differ from Microsoft's documentation."""
-    known = report["battery"]
-    names = sorted(known["right"], key=lambda name: (name != CASCADE, -known["right"][name]))
+    measured = report["battery"]
+    names = sorted(measured["right"], key=lambda name: (name != CASCADE, -measured["right"][name]))
     lines = [
         "# Function battery",
         "",
         (
-            f"{known['probes']} formulas, each in its own workbook, with the result that the named "
-            "page of Microsoft's function reference gives. A column is empty if the engine gave "
-            "that result; otherwise it shows the engine's result (None: no value)."
+            f"{measured['probes']} formulas, each in its own workbook, with the result that the "
+            "named page of Microsoft's function reference gives. A column is empty if the engine "
+            "gave that result; otherwise it shows the engine's result (None: no value)."
         ),
         "",
         "```",
@@ -67,17 +67,17 @@ def battery(report: Mapping[str, Any]) -> list[str]:
         "",
         "| | " + " | ".join(names) + " |",
         "|---" * (len(names) + 1) + "|",
-        "| right | " + " | ".join(str(known["right"][name]) for name in names) + " |",
+        "| right | " + " | ".join(str(measured["right"][name]) for name in names) + " |",
         "| version | " + " | ".join(report["versions"].get(name, "") for name in names) + " |",
     ]
     page = ""
-    for row in known["rows"]:
+    for row in measured["rows"]:
         if row["page"] != page:
             page = row["page"]
             lines += ["", f"## {page}", "", _line(["formula", "documented", *names])]
             lines.append("|---" * (len(names) + 2) + "|")
-        said = [row["wrong"].get(name, "") for name in names]
-        lines.append(_line([f"`{_plain(row['formula'])}`", _plain(row["documented"]), *said]))
+        results = [row["wrong"].get(name, "") for name in names]
+        lines.append(_line([f"`{_plain(row['formula'])}`", _plain(row["documented"]), *results]))
     return lines
 
 

@@ -224,7 +224,9 @@ def main() -> None:
         kept_in = arguments.answers or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         sandbox = stack.enter_context(contextlib.closing(open_sandbox(arguments.sandbox)))
         names = [name for name in available_engines(sandbox) if name != FORMULAS]
-        engines = [RememberedEngine(each, kept_in) for each in make_engines(sandbox, tuple(names))]
+        engines = [
+            RememberedEngine(engine, kept_in) for engine in make_engines(sandbox, tuple(names))
+        ]
         for engine in engines:
             stack.callback(engine.close)
         versions = {engine.name: engine.version for engine in engines}
@@ -276,8 +278,8 @@ def _without_folds(
 def _sizes(alone: Counts) -> dict[str, dict[str, int]]:
     """Counts the sources and cells of each corpus."""
     sizes: dict[str, dict[str, int]] = defaultdict(lambda: {"sources": 0, "cells": 0})
-    for (source, what), cells in sorted(alone.items()):
-        if what == "cells":
+    for (source, outcome), cells in sorted(alone.items()):
+        if outcome == "cells":
             size = sizes[source.partition("/")[0]]
             size["sources"] += 1
             size["cells"] += cells
@@ -321,7 +323,7 @@ def rows_of(sources: Mapping[str, int]) -> dict[str, list[str]]:
 def print_report(report: Mapping[str, Counts], alone: Counts, engines: Sequence[str]) -> None:
     """Formats the shares of right cells by corpus and folder, and the other cells of each way."""
     plain = report["plain"]
-    sources = {source: cells for (source, what), cells in plain.items() if what == "cells"}
+    sources = {source: cells for (source, outcome), cells in plain.items() if outcome == "cells"}
     ways = [*engines, "any"]
     print("| | cells |", " | ".join([*(f"{way} (wrong, open)" for way in report), *ways]), "|")
     print("|---|" + "---|" * (len(report) + len(ways) + 1))

@@ -57,13 +57,13 @@ class RememberedEngine:
         dialect: Dialect = PLAIN,
     ) -> EngineResult:
         """Returns the engine's stored or new answer; see :class:`judge.recalc.contract.Engine`."""
-        asked = (
+        key_parts = (
             (self.name, self.version, services_digest()),
             hashlib.sha256(workbook).hexdigest(),
             tuple(ranges),
             (sorted(dialect.names.items()), dialect.date_1904),
         )
-        path = self._folder / hashlib.sha256(repr(asked).encode()).hexdigest()
+        path = self._folder / hashlib.sha256(repr(key_parts).encode()).hexdigest()
         if path.exists():
             answer = pickle.loads(path.read_bytes())
             if isinstance(answer, str):

@@ -34,17 +34,17 @@ NO_CHROMIUM = (
 
 def enlarged(run: LoadedRun, tasks: int) -> LoadedRun:
     """Makes the run with its submissions repeated as further samples."""
-    found = []
+    repeated = []
     for number in range(tasks):
-        round_, place = divmod(number, len(run.submissions))
-        each = run.submissions[place]
-        sample = each.sample + 1000 * round_
+        round_, index = divmod(number, len(run.submissions))
+        submission = run.submissions[index]
+        sample = submission.sample + 1000 * round_
         results, automatic = (
             {case: replace(result, sample=sample) for case, result in results.items()}
-            for results in (each.results, each.automatic)
+            for results in (submission.results, submission.automatic)
         )
-        found.append(replace(each, sample=sample, results=results, automatic=automatic))
-    return replace(run, submissions=tuple(found))
+        repeated.append(replace(submission, sample=sample, results=results, automatic=automatic))
+    return replace(run, submissions=tuple(repeated))
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="file in which the report is kept")
     arguments = parser.parse_args()
     run = enlarged(load_run(arguments.run), arguments.tasks)
-    cases = sum(len(each.cases) for each in run.submissions)
+    cases = sum(len(submission.cases) for submission in run.submissions)
     started = time.perf_counter()
     data = build_report_data(run, inspect_files(run))
     data_s = time.perf_counter() - started

@@ -146,8 +146,8 @@ def share_of(answer: Path, checklist: Path, profile: str) -> float:
         "lenient_names": False,
         "sandbox": None,
     }
-    found = compare_by_checklist(answer, checklist, (), options)
-    return found.record["checklist"]["share_of_all"]
+    outcome = compare_by_checklist(answer, checklist, (), options)
+    return outcome.record["checklist"]["share_of_all"]
 
 
 def main() -> int:
@@ -155,13 +155,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("python", type=Path)
     parser.add_argument("--workspaces", type=int, default=20)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch)
-        ours = place(home / "ours", rewardkit_files(CHECKLIST))
-        theirs = place(home / "theirs", BY_HAND)
-        same_items = read_rewardkit(ours).options == CHECKLIST
-        read = read_rewardkit(theirs)
+        exported = place(home / "ours", rewardkit_files(CHECKLIST))
+        by_hand = place(home / "theirs", BY_HAND)
+        same_items = read_rewardkit(exported).options == CHECKLIST
+        read = read_rewardkit(by_hand)
         lists = {"ours": CHECKLIST, "theirs": read.options}
         for name, options in lists.items():
             (home / f"{name}.json").write_text(json.dumps(options), encoding="utf-8")
@@ -169,13 +169,13 @@ def main() -> int:
         values = set()
         answers = [
             place(home / f"answer {number}", workspace(number))
-            for number in range(1, asked.workspaces + 1)
+            for number in range(1, arguments.workspaces + 1)
         ]
         for name, tests, key, profile in (
-            ("ours", ours, "total", "standard"),
-            ("theirs", theirs, "reward", "official"),
+            ("ours", exported, "total", "standard"),
+            ("theirs", by_hand, "reward", "official"),
         ):
-            rewards = rewards_of(asked.python, tests, answers, home / "reward.json")
+            rewards = rewards_of(arguments.python, tests, answers, home / "reward.json")
             for answer, named in zip(answers, rewards, strict=True):
                 share = share_of(answer, home / f"{name}.json", profile)
                 values.add(round(named[key], 4))
@@ -184,11 +184,11 @@ def main() -> int:
                 agreeing[name] += agrees
                 if not agrees:
                     print(f"{name}, {answer.name}: rewardkit {named[key]}, judge {share}")
-    print(f"written by the judge: {agreeing['ours']} of {asked.workspaces} rewards agree")
-    print(f"written by hand: {agreeing['theirs']} of {asked.workspaces} rewards agree")
+    print(f"written by the judge: {agreeing['ours']} of {arguments.workspaces} rewards agree")
+    print(f"written by hand: {agreeing['theirs']} of {arguments.workspaces} rewards agree")
     print(f"{len(values)} different rewards; items read again: {'same' if same_items else 'other'}")
     print(f"{len(read.options['items'])} criteria read, {len(read.notes)} notes")
-    return 0 if same_items and set(agreeing.values()) == {asked.workspaces} else 1
+    return 0 if same_items and set(agreeing.values()) == {arguments.workspaces} else 1
 
 
 if __name__ == "__main__":

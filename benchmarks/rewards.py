@@ -40,7 +40,11 @@ class Took:
 
 def replies(suite: Suite, path: Path) -> list[judge.Submission]:
     """Reads the submissions of a file, except those made to run into a limit."""
-    return [each for each in load_submissions(path, suite) if not SLOW & set(each.expected or ())]
+    return [
+        submission
+        for submission in load_submissions(path, suite)
+        if not SLOW & set(submission.expected or ())
+    ]
 
 
 def expected(path: Path, suite: Suite, chosen: list[judge.Submission]) -> dict[str, float]:
@@ -55,14 +59,14 @@ def expected(path: Path, suite: Suite, chosen: list[judge.Submission]) -> dict[s
             cases.setdefault(key, []).append(
                 (int(str(case["case"])), Verdict(str(case["verdict"])))
             )
-    wanted = {f"{each.task_id}/{each.sample}" for each in chosen}
-    found = {}
+    wanted = {f"{submission.task_id}/{submission.sample}" for submission in chosen}
+    by_key = {}
     for key, verdicts in cases.items():
         codes = [verdict for _, verdict in sorted(verdicts)]
         soft = score_verdicts("", 0, codes, [float(code is Verdict.AC) for code in codes]).soft
         if key in wanted and soft is not None:
-            found[key] = soft
-    return found
+            by_key[key] = soft
+    return by_key
 
 
 def main() -> None:
@@ -75,35 +79,35 @@ def main() -> None:
     suite = judge.load_suite(arguments.dataset)
     path = arguments.solutions or suite.root / "submissions.jsonl"
     chosen = replies(suite, path)
-    known = expected(path, suite, chosen)
+    expected_rewards = expected(path, suite, chosen)
     options = judge.JudgingOptions(jobs=arguments.jobs, sandbox="bubblewrap")
     differing: set[str] = set()
     with judge.Rewards(suite, "soft", options) as rewards:
 
-        def one(each: judge.Submission) -> Took:
+        def one(submission: judge.Submission) -> Took:
             started = time.perf_counter()
-            judged = rewards.judge(each.task_id, each)
+            judged = rewards.judge(submission.task_id, submission)
             reward = reward_of(judged, "soft")
             took_s = time.perf_counter() - started
-            if reward != known.get(f"{each.task_id}/{each.sample}"):
-                differing.add(f"{each.task_id}/{each.sample}")
+            if reward != expected_rewards.get(f"{submission.task_id}/{submission.sample}"):
+                differing.add(f"{submission.task_id}/{submission.sample}")
             run_s = sum(case.timings_s.get("run", 0.0) for case in judged.cases)
             return Took(took_s / len(judged.cases), run_s / len(judged.cases))
 
         with ThreadPoolExecutor(arguments.jobs) as threads:
             list(threads.map(one, chosen))  # engines start with the first formula
             started = time.perf_counter()
-            took = list(threads.map(one, islice(cycle(chosen), arguments.rewards)))
+            timings = list(threads.map(one, islice(cycle(chosen), arguments.rewards)))
             wall_s = time.perf_counter() - started
-    ran = [each for each in took if each.run_s]
+    ran = [timing for timing in timings if timing.run_s]
     print(
-        f"{len(took)} rewards of {len(chosen)} replies, {arguments.jobs} at a time, "
-        f"{wall_s:.0f} s: {len(took) / wall_s:.1f} rewards a second"
+        f"{len(timings)} rewards of {len(chosen)} replies, {arguments.jobs} at a time, "
+        f"{wall_s:.0f} s: {len(timings) / wall_s:.1f} rewards a second"
     )
     for name, values in (
-        ("a reward", [each.all_s for each in ran]),
-        ("the program's own time", [each.run_s for each in ran]),
-        ("beside it", [each.all_s - each.run_s for each in ran]),
+        ("a reward", [timing.all_s for timing in ran]),
+        ("the program's own time", [timing.run_s for timing in ran]),
+        ("beside it", [timing.all_s - timing.run_s for timing in ran]),
     ):
         print(
             f"  {name}: median {statistics.median(values) * 1e3:.0f} ms a case, 95th percentile "

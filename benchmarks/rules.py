@@ -44,7 +44,7 @@ def main() -> None:
     """Prints the median and the worst time of each way."""
     root = Path(sys.argv[1]) / "spider2v_calc"
     lines = (root / "published_verdicts.jsonl").read_text().splitlines()
-    records = [each for each in map(json.loads, lines) if each["kind"] != "header"]
+    records = [record for record in map(json.loads, lines) if record["kind"] != "header"]
     ways: dict[str, Callable[[dict[str, Any], Path], object]] = {
         "official": _official,
         "standard": _standard,
@@ -70,13 +70,13 @@ def _print_times(ways: _Ways, records: list[dict[str, Any]], root: Path) -> None
             started = time.process_time()
             way(record, root)
             taken[name].append(1000 * (time.process_time() - started))
-    for name, each in taken.items():
-        median, worst = statistics.median(each), max(each)
-        print(f"{name:20} {len(each)} calls: median {median:.1f} ms, worst {worst:.0f} ms")
+    for name, times in taken.items():
+        median, worst = statistics.median(times), max(times)
+        print(f"{name:20} {len(times)} calls: median {median:.1f} ms, worst {worst:.0f} ms")
 
 
 def _print_memory(ways: _Ways, records: list[dict[str, Any]], root: Path) -> None:
-    largest = sorted(records, key=lambda each: -(root / each["result_path"]).stat().st_size)
+    largest = sorted(records, key=lambda record: -(root / record["result_path"]).stat().st_size)
     for name, way in ways.items():
         peak = max(_peak_mb(way, record, root) for record in largest[:LARGEST])
         print(f"{name:20} memory at most {peak:.1f} MB")
@@ -94,18 +94,18 @@ def _peak_mb(way: Callable[[dict[str, Any], Path], object], record: Any, root: P
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
-        said = pipe.read()
+        output = pipe.read()
     _, status = os.waitpid(child, 0)
-    if not said:
+    if not output:
         sys.exit(f"a call ended with {os.waitstatus_to_exitcode(status)}")
-    return float(said)
+    return float(output)
 
 
 def _opened(record: dict[str, Any], root: Path) -> tuple[Book, Book, RuleOptions]:
     answer = Book(open_workbook(root / record["result_path"]), Side.ANSWER)
     gold = Book(open_workbook(root / record["expected_path"]), Side.GOLD)
-    given = {"rules": record["rules"], "evaluator": record["evaluator"]}
-    return answer, gold, RuleOptions.of(given)
+    document = {"rules": record["rules"], "evaluator": record["evaluator"]}
+    return answer, gold, RuleOptions.of(document)
 
 
 def _official(record: dict[str, Any], root: Path) -> object:

@@ -113,13 +113,13 @@ class PlainSession(Closable):
             env=environment,
             cwd=root,
         )
-        found = output.is_file()
-        if found:
+        exists = output.is_file()
+        if exists:
             output.read_bytes()
             output.unlink()
         return PlainResult(
             RunStatus.OK if done.returncode == 0 else RunStatus.EXITED,
-            OutputStatus.COLLECTED if found else OutputStatus.MISSING,
+            OutputStatus.COLLECTED if exists else OutputStatus.MISSING,
             time.perf_counter() - started,
         )
 
@@ -157,8 +157,8 @@ def contestants(names: Sequence[str], jobs: int) -> Iterator[dict[str, Contestan
             opened[name] = CONTESTANTS[name](jobs)
         yield opened
     finally:
-        for each in opened.values():
-            each.close()
+        for contestant in opened.values():
+            contestant.close()
 
 
 def latency(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -215,10 +215,12 @@ def throughput(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measures cases per second on real solutions; the contestants take turns."""
     suite = load_suite(arguments.suite)
     work = []
-    for each in load_submissions(arguments.solutions, suite)[: arguments.limit]:
-        inputs = [case.input_path.read_bytes() for case in suite.task(each.task_id).cases]
+    for submission in load_submissions(arguments.solutions, suite)[: arguments.limit]:
+        inputs = [case.input_path.read_bytes() for case in suite.task(submission.task_id).cases]
         requests = [
-            RunRequest(each.code or "", {each.input_path: content}, each.output_path)
+            RunRequest(
+                submission.code or "", {submission.input_path: content}, submission.output_path
+            )
             for content in inputs
         ]
         work.append(requests)
@@ -237,9 +239,9 @@ def throughput(arguments: argparse.Namespace) -> dict[str, Any]:
                 results = run_all(contestant, part, arguments.jobs)
                 seconds[name].append(time.perf_counter() - started)
                 outcomes[name] += [
-                    (each.status.value, each.output_status.value) for each in results
+                    (result.status.value, result.output_status.value) for result in results
                 ]
-                inner[name] += sum(each.wall_s for each in results)
+                inner[name] += sum(result.wall_s for result in results)
                 time.sleep(0.5)
     plain = seconds.get("subprocess")
     return {
@@ -352,18 +354,18 @@ def footprint() -> dict[str, Any]:
 
 def docker_disk() -> dict[str, int]:
     """Counts layers and containers' folders on the daemon's disk, if that is on this machine."""
-    asked = subprocess.run(
+    docker_info = subprocess.run(
         ["docker", "info", "--format", "{{.DockerRootDir}}"],
         capture_output=True,
         text=True,
         check=False,
     )
-    root = Path(asked.stdout.strip() or "/nowhere")
-    found = {}
+    root = Path(docker_info.stdout.strip() or "/nowhere")
+    counts = {}
     for name, folder in (("docker_layers", "overlay2"), ("docker_folders", "containers")):
         with contextlib.suppress(OSError):
-            found[name] = sum(1 for _ in (root / folder).iterdir())
-    return found
+            counts[name] = sum(1 for _ in (root / folder).iterdir())
+    return counts
 
 
 def main() -> None:

@@ -71,7 +71,10 @@ def main() -> None:
     missed = {name: counts["wrong"] + counts["not calculated"] for name, counts in by_file.items()}
     for name in sorted(missed, key=lambda name: -missed[name])[: options.shown]:
         if missed[name]:
-            print(f"{name}: " + ", ".join(f"{by_file[name][each]} {each}" for each in OUTCOMES))
+            print(
+                f"{name}: "
+                + ", ".join(f"{by_file[name][outcome]} {outcome}" for outcome in OUTCOMES)
+            )
     total = sum(by_file.values(), Counter[str]())
     cells = total.total()
     print(f"{len(by_file)} workbooks, {cells} cells: {total['right'] / max(cells, 1):.2%} right")

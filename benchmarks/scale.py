@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--plots", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    counts = [int(each) for each in options.workers.split(",")]
+    counts = [int(count) for count in options.workers.split(",")]
     cores = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix="judge-scale-") as scratch:
         folder = Path(scratch)
@@ -92,14 +92,14 @@ def main() -> None:
         many = copied(options.suite, options.solutions, options.copies, folder / "many.jsonl")
         plan = [Round("threads", cores), *(Round(f"local:{n}", n) for n in counts)]
         plan.append(Round("threads again", cores))
-        rounds = [measure(options.suite, many, each, folder) for each in plan]
+        rounds = [measure(options.suite, many, planned, folder) for planned in plan]
     show(rounds)
     if options.json is not None:
-        found = [{**asdict(each), "report": len(each.report)} for each in rounds]
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+        figures = [{**asdict(round_), "report": len(round_.report)} for round_ in rounds]
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
     if options.plots is not None:
         draw(rounds, options.plots)
-    if len({each.report for each in rounds}) != 1:
+    if len({round_.report for round_ in rounds}) != 1:
         sys.exit("the reports differ")
 
 
@@ -108,30 +108,30 @@ def copied(suite: str, solutions: Path, copies: int, out: Path) -> Path:
     loaded = load_suite(suite)
     samples: dict[str, int] = {}
     with out.open("w", encoding="utf-8") as file:
-        for each in load_submissions(solutions, loaded):
-            if each.expected and not set(each.expected) <= COMPARED:
+        for submission in load_submissions(solutions, loaded):
+            if submission.expected and not set(submission.expected) <= COMPARED:
                 continue
             for _ in range(copies):
-                sample = samples[each.task_id] = samples.get(each.task_id, -1) + 1
+                sample = samples[submission.task_id] = samples.get(submission.task_id, -1) + 1
                 record = {
-                    "id": each.task_id,
+                    "id": submission.task_id,
                     "sample": sample,
-                    "solution": f"```python\n{each.code}\n```",
-                    "input_path": each.input_path,
-                    "output_path": each.output_path,
+                    "solution": f"```python\n{submission.code}\n```",
+                    "input_path": submission.input_path,
+                    "output_path": submission.output_path,
                 }
                 file.write(json.dumps(record) + "\n")
     return out
 
 
-def measure(suite: str, solutions: Path, found: Round, folder: Path) -> Round:
+def measure(suite: str, solutions: Path, round_: Round, folder: Path) -> Round:
     """Runs one command."""
-    out = folder / found.name.replace(":", "-").replace(" ", "-")
+    out = folder / round_.name.replace(":", "-").replace(" ", "-")
     arguments = ["score", str(solutions), "--dataset", suite, "--out", str(out), "--quiet"]
-    if found.name.startswith("local:"):
-        arguments += ["--cluster", found.name]
+    if round_.name.startswith("local:"):
+        arguments += ["--cluster", round_.name]
     else:
-        arguments += ["--jobs", str(found.workers)]
+        arguments += ["--jobs", str(round_.workers)]
     group, started = Group(), time.monotonic()
     command = [*group.entering(), *COMMAND, *arguments]
     client = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -139,20 +139,22 @@ def measure(suite: str, solutions: Path, found: Round, folder: Path) -> Round:
     while client.poll() is None:
         used = _own_s(client.pid)
         first = first or (used if _lines(out / "cases.jsonl") else {})
-        found.own_s = {name: each - first.get(name, each) for name, each in used.items()}
-        found.memory.append((_lines(out / "cases.jsonl"), _resident_bytes(client.pid)))
+        round_.own_s = {name: seconds - first.get(name, seconds) for name, seconds in used.items()}
+        round_.memory.append((_lines(out / "cases.jsonl"), _resident_bytes(client.pid)))
         time.sleep(0.5)
-    found.wall_s = time.monotonic() - started
-    found.cpu_s = group.end()
+    round_.wall_s = time.monotonic() - started
+    round_.cpu_s = group.end()
     records = [json.loads(line) for line in (out / "cases.jsonl").read_text().splitlines()]
-    found.cases = len(records)
-    found.phases = {
-        name: sum(each["timings_s"].get(name, 0.0) for each in records) for name in PHASES
+    round_.cases = len(records)
+    round_.phases = {
+        name: sum(record["timings_s"].get(name, 0.0) for record in records) for name in PHASES
     }
-    found.report = (out / "report.json").read_bytes()
-    found.memory = [each for each in found.memory if each[0] and each[1]]
-    print(f"{found.name}: {found.cases} cases, {found.wall_s:.1f} s, {found.cpu_s:.1f} s of CPU")
-    return found
+    round_.report = (out / "report.json").read_bytes()
+    round_.memory = [sample for sample in round_.memory if sample[0] and sample[1]]
+    print(
+        f"{round_.name}: {round_.cases} cases, {round_.wall_s:.1f} s, {round_.cpu_s:.1f} s of CPU"
+    )
+    return round_
 
 
 class Group:
@@ -220,46 +222,50 @@ def _resident_bytes(pid: int) -> int:
 
 def show(rounds: Sequence[Round]) -> None:
     """Prints a table."""
-    threads = [each for each in rounds if each.name.startswith("threads")]
-    usual = sum(each.cpu_s for each in threads) / len(threads)
+    threads = [round_ for round_ in rounds if round_.name.startswith("threads")]
+    usual = sum(round_.cpu_s for round_ in threads) / len(threads)
     titles = ("", "cases/s", "processor s", "against threads", "client, MB", "ms a case in it")
     print(f"| {' | '.join((*titles, 'ms a case in the scheduler'))} |")
     print("|---|---|---|---|---|---|---|")
-    for each in rounds:
-        memory = each.memory[-1][1] / 1e6 if each.memory else 0.0
-        extra = each.cpu_s / usual - 1
-        own = [1000 * each.own_s.get(name, 0.0) / each.cases for name in ("client", "scheduler")]
+    for round_ in rounds:
+        memory = round_.memory[-1][1] / 1e6 if round_.memory else 0.0
+        extra = round_.cpu_s / usual - 1
+        own = [
+            1000 * round_.own_s.get(name, 0.0) / round_.cases for name in ("client", "scheduler")
+        ]
         print(
-            f"| {each.name} | {each.rate:.2f} | {each.cpu_s:.1f} | {extra:+.1%} | {memory:.0f} "
-            f"| {own[0]:.1f} | {own[1]:.1f} |"
+            f"| {round_.name} | {round_.rate:.2f} | {round_.cpu_s:.1f} | {extra:+.1%} "
+            f"| {memory:.0f} | {own[0]:.1f} | {own[1]:.1f} |"
         )
 
 
 def draw(rounds: Sequence[Round], folder: Path) -> None:
     """Writes the plots."""
-    clusters = [each for each in rounds if each.name.startswith("local:")]
-    threads = next(each for each in rounds if each.name == "threads")
-    measured = Series("local:N", [(each.workers, each.rate) for each in clusters])
-    beside = Series("threads", [(threads.workers, threads.rate)])
+    clusters = [round_ for round_ in rounds if round_.name.startswith("local:")]
+    threads = next(round_ for round_ in rounds if round_.name == "threads")
+    measured = Series("local:N", [(round_.workers, round_.rate) for round_ in clusters])
+    baseline = Series("threads", [(threads.workers, threads.rate)])
     plots = {
-        "scale-rate": lines("Cases per second", "workers", "cases/s", [measured, beside]),
+        "scale-rate": lines("Cases per second", "workers", "cases/s", [measured, baseline]),
         "scale-memory": lines(
             "Memory of the client",
             "cases on record",
             "MB",
             [
-                Series(each.name, [(cases, size / 1e6) for cases, size in each.memory])
-                for each in (threads, clusters[-1])
+                Series(round_.name, [(cases, size / 1e6) for cases, size in round_.memory])
+                for round_ in (threads, clusters[-1])
             ],
         ),
         "scale-phases": bars(
             "Where the time of the workers goes",
             {
-                each.name: {
-                    **each.phases,
-                    "all else": max(0.0, each.workers * each.wall_s - sum(each.phases.values())),
+                round_.name: {
+                    **round_.phases,
+                    "all else": max(
+                        0.0, round_.workers * round_.wall_s - sum(round_.phases.values())
+                    ),
                 }
-                for each in (threads, *clusters)
+                for round_ in (threads, *clusters)
             },
         ),
     }

@@ -44,8 +44,8 @@ class _Axis:
 
 def scatter(title: str, x_title: str, y_title: str, series: Sequence[Series]) -> str:
     """Returns the plot as an SVG document."""
-    xs = [x for each in series for x, _ in each.points]
-    ys = [y for each in series for _, y in each.points]
+    xs = [x for series_ in series for x, _ in series_.points]
+    ys = [y for series_ in series for _, y in series_.points]
     x_axis = _Axis.over(xs, LEFT, WIDTH - RIGHT)
     y_axis = _Axis.over(ys, HEIGHT - BOTTOM, TOP)
     parts = [
@@ -59,27 +59,27 @@ def scatter(title: str, x_title: str, y_title: str, series: Sequence[Series]) ->
         written(16, (TOP + HEIGHT - BOTTOM) / 2, y_title, anchor="middle", turned=True),
         *_grid(x_axis, y_axis),
     ]
-    for number, (each, colour) in enumerate(zip(series, COLOURS, strict=False)):
+    for number, (series_, colour) in enumerate(zip(series, COLOURS, strict=False)):
         # A single path of dots, instead of a circle for each point, keeps the document small.
-        dots = "".join(f"M{x_axis.at(x):.1f} {y_axis.at(y):.1f}h0" for x, y in each.points)
+        dots = "".join(f"M{x_axis.at(x):.1f} {y_axis.at(y):.1f}h0" for x, y in series_.points)
         parts.append(
             f'<path d="{dots}" stroke="{colour}" stroke-opacity="0.6" stroke-width="4" '
             'stroke-linecap="round" fill="none"/>'
         )
         x = LEFT + 220 + 240 * number
         parts.append(f'<circle cx="{x}" cy="20" r="5" fill="{colour}"/>')
-        parts.append(written(x + 10, 24, each.label))
+        parts.append(written(x + 10, 24, series_.label))
     return "\n".join([*parts, "</svg>", ""])
 
 
 def _grid(x_axis: _Axis, y_axis: _Axis) -> Iterator[str]:
     line = '<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="#dddddd"/>'
-    for place, label in x_axis.ticks():
-        yield line.format(place, TOP, place, HEIGHT - BOTTOM)
-        yield written(place, HEIGHT - BOTTOM + 18, label, anchor="middle")
-    for place, label in y_axis.ticks():
-        yield line.format(LEFT, place, WIDTH - RIGHT, place)
-        yield written(LEFT - 6, place + 4, label, anchor="end")
+    for position, label in x_axis.ticks():
+        yield line.format(position, TOP, position, HEIGHT - BOTTOM)
+        yield written(position, HEIGHT - BOTTOM + 18, label, anchor="middle")
+    for position, label in y_axis.ticks():
+        yield line.format(LEFT, position, WIDTH - RIGHT, position)
+        yield written(LEFT - 6, position + 4, label, anchor="end")
 
 
 def written(

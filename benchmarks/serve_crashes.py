@@ -94,7 +94,7 @@ def killed(kind: str, kills: int, seed: int) -> tuple[dict[str, Any], list[str],
 
 def kill(rig: Rig, name: str) -> bool:
     """Kills a part and starts it again; returns whether a judging was running."""
-    held = bool(rig.held("dispatcher"))
+    was_judging = bool(rig.held("dispatcher"))
     if name in {"database", "all"} and rig.postgresql is not None:
         rig.postgresql.kill()
     for part in ("server", "dispatcher"):
@@ -107,7 +107,7 @@ def kill(rig: Rig, name: str) -> bool:
     for part in ("server", "dispatcher"):
         if name in {part, "all"}:
             rig.parts[part].start_again()
-    return held
+    return was_judging
 
 
 def calm(kind: str, number: int) -> tuple[dict[str, Any], list[str]]:
@@ -115,8 +115,8 @@ def calm(kind: str, number: int) -> tuple[dict[str, Any], list[str]]:
     with rig_of(kind) as rig:
         rig.start("dispatcher", "server")
         rig.prepare()
-        for place in range(number):
-            rig.hand_in(place)
+        for number_ in range(number):
+            rig.hand_in(number_)
         rig.wait_until_judged()
         return rig.results(), rig.documents()
 

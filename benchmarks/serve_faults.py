@@ -48,8 +48,8 @@ def busy(kind: str, data: Path | None = None, *names: str, **environment: Any) -
     with rig_of(kind, data) as rig:
         rig.start("dispatcher", "server", *names, **environment)
         rig.prepare()
-        for place in range(SUBMISSIONS):
-            rig.hand_in(place)
+        for number in range(SUBMISSIONS):
+            rig.hand_in(number)
         rig.wait_for("a judging under way", lambda: bool(rig.held()))
         yield rig
 
@@ -66,9 +66,9 @@ def file_system(size: int) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def filled(place: Path) -> Iterator[None]:
+def filled(folder: Path) -> Iterator[None]:
     """Fills the disk for a while."""
-    ballast = place / "ballast"
+    ballast = folder / "ballast"
     with ballast.open("wb", buffering=0) as file:
         with contextlib.suppress(OSError):
             while True:
@@ -97,23 +97,23 @@ def answer_of(rig: Rig, method: str = "GET", path: str = "/v1/status") -> int:
 
 
 def stopped(kind: str) -> dict[str, Any]:
-    """A dispatcher is stopped for longer than its lease, then continues: it is fenced off."""
+    """A dispatcher is stopped for longer than its lease, then continues: it can record nothing."""
     with busy(kind) as rig:
         first, begun = rig.parts["dispatcher"], time.monotonic()
         first.process.send_signal(signal.SIGSTOP)
-        held = {row["lease"] for row in rig.held("dispatcher")}
+        leases = {row["lease"] for row in rig.held("dispatcher")}
         rig.start("second")
         rig.wait_for(
             "the loss of the leases",
-            lambda: not held & {row["lease"] for row in rig.held("dispatcher")},
+            lambda: not leases & {row["lease"] for row in rig.held("dispatcher")},
         )
         seconds = time.monotonic() - begun
-        rest = SUBMISSIONS - len(held)
+        rest = SUBMISSIONS - len(leases)
         rig.wait_for("work of the other one", lambda: rig.count("done") >= rest)
         first.process.send_signal(signal.SIGCONT)
         rig.wait_until_judged()
         return {
-            "leases held": len(held),
+            "leases held": len(leases),
             "lost after s": round(seconds),
             "leases lost": rig.lost_leases(),
             **rig.results(),
@@ -132,7 +132,7 @@ def clocks(kind: str) -> dict[str, Any]:
         rig.start("server", "dispatcher", dispatcher=at("+1d"), server=at("+0d"))
         rig.prepare()
         rig.hand_in(0)
-        for place, offset in enumerate(("-1d", "+0d", "+1d", "-1d"), 1):
+        for number, offset in enumerate(("-1d", "+0d", "+1d", "-1d"), 1):
             rig.wait_for("a judging under way", lambda: bool(rig.held()))
             part = rig.parts["dispatcher"]
             part.kill()
@@ -142,18 +142,18 @@ def clocks(kind: str) -> dict[str, Any]:
             server.end()
             server.environment = at("-1d" if offset == "+1d" else "+1d")
             server.start_again()
-            rig.hand_in(place)
+            rig.hand_in(number)
         rig.start("second", second=at("+1h"))
-        for place in range(5, 8):
-            rig.hand_in(place)
+        for number in range(5, 8):
+            rig.hand_in(number)
         rig.wait_until_judged()
         return {"leases lost": rig.lost_leases(), **rig.results()}
 
 
 def disk(kind: str) -> dict[str, Any]:
     """The disk of the data folder is full; with SQLite, the database is on the same disk."""
-    with file_system(600 * MIB) as place, busy(kind, place / "data") as rig:
-        with filled(place):
+    with file_system(600 * MIB) as folder, busy(kind, folder / "data") as rig:
+        with filled(folder):
             time.sleep(6)
             seen = [answer_of(rig, "POST", "/v1/submissions?phase=nowhere") for _ in range(3)]
             lives = all(part.lives for part in rig.parts.values())
@@ -165,12 +165,12 @@ def database_disk(kind: str) -> dict[str, Any]:
     """The disk of PostgreSQL is full."""
     if kind == "sqlite":
         return {"skipped": "SQLite is in the data folder"}
-    with file_system(400 * MIB) as place:
-        os.environ["JUDGE_RIG_POSTGRESQL"] = str(place)
+    with file_system(400 * MIB) as folder:
+        os.environ["JUDGE_RIG_POSTGRESQL"] = str(folder)
         try:
             with busy(kind) as rig:
                 assert rig.postgresql is not None
-                with filled(place):
+                with filled(folder):
                     time.sleep(10)
                     seen = [
                         answer_of(rig, "POST", "/v1/submissions?phase=nowhere") for _ in range(3)
@@ -186,10 +186,10 @@ def database_disk(kind: str) -> dict[str, Any]:
 
 def temporary(kind: str) -> dict[str, Any]:
     """The disk of temporary files is full."""
-    with file_system(100 * MIB) as place:
-        own = {"TMPDIR": str(place)}
+    with file_system(100 * MIB) as folder:
+        own = {"TMPDIR": str(folder)}
         with busy(kind, None, dispatcher=own, server=own) as rig:
-            with filled(place):
+            with filled(folder):
                 time.sleep(8)
             rig.wait_until_judged()
             return rig.results()
@@ -197,12 +197,12 @@ def temporary(kind: str) -> dict[str, Any]:
 
 def readonly(kind: str) -> dict[str, Any]:
     """The file system of the data folder is read-only for a while."""
-    with file_system(600 * MIB) as place, busy(kind, place / "data") as rig:
+    with file_system(600 * MIB) as folder, busy(kind, folder / "data") as rig:
         # A file system with files open for writing cannot become read-only, so end their processes.
         for part in rig.parts.values():
             part.kill()
         rig.server.database.close()
-        subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
         refused: list[int | str] = []
         for part in rig.parts.values():
             try:
@@ -211,7 +211,7 @@ def readonly(kind: str) -> dict[str, Any]:
                 refused.append(part.process.wait())
             else:
                 refused.append("started")
-        subprocess.run(["mount", "-o", "remount,rw", str(place)], check=True)
+        subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=True)
         for part in rig.parts.values():
             if not part.lives:
                 part.start_again()
@@ -277,12 +277,12 @@ def revision(kind: str) -> dict[str, Any]:
         gold = next(rig.server.folder.suite(row["folder"]).rglob("1_1001_answer.xlsx"))
         content = gold.read_bytes()
         states, reasons = [], []
-        for place in (1, 2):
-            if place == 1:
+        for number in (1, 2):
+            if number == 1:
                 gold.write_bytes(content + b"x")
             else:
                 gold.unlink()
-            rig.hand_in(place)
+            rig.hand_in(number)
             rig.wait_until_judged()
             with rig.server.database.reading() as connection:
                 last = all_rows(connection, sa.select(t.judging).order_by(t.judging.c.id))[-1]
@@ -334,8 +334,8 @@ def main() -> None:
             seen = SCENARIOS[name](kind)
             good = holds(name, seen)
             right = right and good
-            took = round(time.monotonic() - begun)
-            print(f"{name}, {kind}, {took} s: {'right' if good else 'WRONG'} {json.dumps(seen)}")
+            seconds = round(time.monotonic() - begun)
+            print(f"{name}, {kind}, {seconds} s: {'right' if good else 'WRONG'} {json.dumps(seen)}")
             sys.stdout.flush()
     sys.exit(0 if right else 1)
 

@@ -88,10 +88,10 @@ def milliseconds(seconds: float) -> float:
 def processor(kind: str) -> dict[str, Any]:
     """Measures processor time for submissions of one task, and of more than 100 cases."""
     lines = quick_lines()
-    one = [[lines[place % len(lines)]] for place in range(40)]
+    submissions = [[lines[index % len(lines)]] for index in range(40)]
     large = [lines[:36] for _ in range(2)]
     return {
-        "one task": _beyond(kind, one),
+        "one task": _beyond(kind, submissions),
         "108 cases": _beyond(kind, large),
     }
 
@@ -99,7 +99,7 @@ def processor(kind: str) -> dict[str, Any]:
 def _beyond(kind: str, submissions: list[list[dict[str, Any]]]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        lines = [line for one in submissions for line in one]
+        lines = [line for submission in submissions for line in submission]
         alone = _score(written(folder / "all.jsonl", _as_samples(lines)), folder / "all")
         alone -= _score(written(folder / "few.jsonl", lines[:1]), folder / "few")
         with rig_of(kind) as rig:
@@ -123,12 +123,12 @@ def _beyond(kind: str, submissions: list[list[dict[str, Any]]]) -> dict[str, Any
 def _as_samples(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Makes the same lines as samples of their tasks, as a single file requires."""
     counts: dict[str, int] = {}
-    made = []
+    samples = []
     for line in lines:
         task = str(line["id"])
-        made.append({**line, "sample": counts.get(task, 0)})
+        samples.append({**line, "sample": counts.get(task, 0)})
         counts[task] = counts.get(task, 0) + 1
-    return made
+    return samples
 
 
 def _score(path: Path, out: Path) -> float:
@@ -144,13 +144,13 @@ def _hand_in(
     rig: Rig, folder: Path, submissions: Sequence[Sequence[dict[str, Any]]], word: str
 ) -> None:
     with httpx.Client(base_url=rig.url, timeout=120) as client:
-        for place, lines in enumerate(submissions):
+        for index, lines in enumerate(submissions):
             body = written(folder / "one.jsonl", _as_samples(lines)).read_bytes()
             while True:
                 answer = client.post(
                     "/v1/submissions",
-                    params={"phase": "open", "note": f"{word} {place}"},
-                    headers=_headers(rig.tokens[place % len(rig.tokens)]),
+                    params={"phase": "open", "note": f"{word} {index}"},
+                    headers=_headers(rig.tokens[index % len(rig.tokens)]),
                     content=body,
                 )
                 if answer.status_code != 429:
@@ -214,8 +214,8 @@ def busy(kind: str, queued: int = 500, clients: int = 50) -> dict[str, Any]:
         ended = threading.Event()
         polls: list[int] = []
         threads = [
-            threading.Thread(target=_poll, args=(rig.url, *addresses[-1 - place], ended, polls))
-            for place in range(clients)
+            threading.Thread(target=_poll, args=(rig.url, *addresses[-1 - index], ended, polls))
+            for index in range(clients)
         ]
         for thread in threads:
             thread.start()
@@ -263,8 +263,8 @@ def _reads(rig: Rig) -> float:
 def _accounts(rig: Rig, number: int, word: str = "many") -> list[str]:
     tokens = []
     with rig.server.database.writing(ACTOR) as transaction:
-        for place in range(number):
-            account = create_account(transaction, f"{word}-{place}")
+        for index in range(number):
+            account = create_account(transaction, f"{word}-{index}")
             for part in range(4):  # 4 waiting requests and 30 submissions a minute per token
                 scopes = [Scope.SUBMIT, Scope.READ]
                 tokens.append(create_token(transaction, account, f"t{part}", scopes)[1])
@@ -283,21 +283,21 @@ def _posts(
     """Measures the seconds of each `POST`, in sequence with a pause or 20 at a time; and errors."""
     with httpx.Client(base_url=rig.url, timeout=120) as client:
 
-        def post(place: int) -> tuple[float, int, str, str]:
-            token = tokens[place % len(tokens)]
+        def post(index: int) -> tuple[float, int, str, str]:
+            token = tokens[index % len(tokens)]
             began = time.perf_counter()
             answer = client.post(
                 "/v1/submissions", params={"phase": "open"}, headers=_headers(token), content=body
             )
-            took = time.perf_counter() - began
+            seconds = time.perf_counter() - began
             time.sleep(pause_s)
-            return took, answer.status_code, answer.headers.get("location", ""), token
+            return seconds, answer.status_code, answer.headers.get("location", ""), token
 
         with ThreadPoolExecutor(20 if pause_s == 0 else 1) as pool:
             answers = list(pool.map(post, range(number)))
     if addresses is not None:
         addresses += [(location, token) for _, status, location, token in answers if status == 202]
-    return [took for took, *_ in answers], sum(status != 202 for _, status, *_ in answers)
+    return [seconds for seconds, *_ in answers], sum(status != 202 for _, status, *_ in answers)
 
 
 def _poll(url: str, address: str, token: str, ended: threading.Event, seen: list[int]) -> None:
@@ -355,7 +355,7 @@ def _without_dispatcher(rig: Rig) -> None:
 
 def _ids(rig: Rig, number: int, word: str = "queue") -> list[str]:
     with rig.server.database.writing(ACTOR) as transaction:
-        return [create_account(transaction, f"{word}-{place}") for place in range(number)]
+        return [create_account(transaction, f"{word}-{index}") for index in range(number)]
 
 
 def _set(rig: Rig, accounts: Sequence[str], **values: int) -> None:
@@ -407,7 +407,7 @@ def _claims(rig: Rig, accounts: Sequence[str], queued: int) -> float:
     _set(rig, accounts, concurrency=10_000)
     for _ in range(0, queued - rig.count("queued"), 500):
         missing = min(500, queued - rig.count("queued"))
-        _queue(rig, [accounts[place % len(accounts)] for place in range(missing)])
+        _queue(rig, [accounts[index % len(accounts)] for index in range(missing)])
     if rig.postgresql is not None:
         with rig.server.database.writing(ACTOR) as transaction:
             transaction.connection.exec_driver_sql("ANALYZE")
@@ -452,7 +452,7 @@ def _heard(rig: Rig, way: str) -> float:
     _queue(rig, [str(team)], cases=1)
     taken = _claim(rig)
     assert taken is not None
-    heard: list[float] = []
+    notice_times: list[float] = []
     ready = threading.Event()
     path = f"/v1/submissions/{taken.judging['submission']}"
 
@@ -460,14 +460,14 @@ def _heard(rig: Rig, way: str) -> float:
         tag = client.get(path).headers["etag"]
         ready.set()
         client.get(path, params={"wait": "30"}, headers={"If-None-Match": tag})
-        heard.append(time.monotonic())
+        notice_times.append(time.monotonic())
 
     def stream(client: httpx.Client) -> None:
         with client.stream("GET", f"{path}/events") as answer:
             for line in answer.iter_lines():
                 ready.set()
                 if "done" in line or line.startswith("event: end"):
-                    heard.append(time.monotonic())
+                    notice_times.append(time.monotonic())
                     return
 
     def listen() -> None:
@@ -495,7 +495,7 @@ def _heard(rig: Rig, way: str) -> float:
         finish(transaction, taken, rows, report_sha256="0" * 64, scores={"soft": 1.0, "hard": 1.0})
     committed = time.monotonic()
     thread.join()
-    return heard[0] - committed
+    return notice_times[0] - committed
 
 
 # -- memory ---------------------------------------------------------------------------------------
@@ -513,7 +513,7 @@ def memory(kind: str) -> dict[str, Any]:
             tokens = _accounts(rig, 50)  # an account may listen four times
             accounts = _ids(rig, 20)
             for _ in range(20):
-                _queue(rig, [accounts[place % 20] for place in range(500)])
+                _queue(rig, [accounts[index % 20] for index in range(500)])
             with rig.server.database.reading() as connection:
                 query = sa.select(t.account.c.id).where(t.account.c.name.like("many-%"))
                 owners = list(connection.scalars(query))
@@ -551,9 +551,9 @@ def _streams(rig: Rig, tokens: Sequence[str], number: int) -> Iterator[int]:
             httpx.Client(base_url=rig.url, timeout=60, limits=httpx.Limits(max_connections=number))
         )
         opened = 0
-        for place in range(number):
-            token = tokens[place % len(tokens)]
-            path = f"/v1/submissions/{own[f'many-{place % len(tokens) // 4}']}/events"
+        for index in range(number):
+            token = tokens[index % len(tokens)]
+            path = f"/v1/submissions/{own[f'many-{index % len(tokens) // 4}']}/events"
             answer = stack.enter_context(client.stream("GET", path, headers=_headers(token)))
             opened += answer.status_code == 200
         time.sleep(2)
@@ -571,11 +571,11 @@ def rejudging(kind: str, tasks: int = 60, submissions: int = 50) -> dict[str, An
         database = stack.enter_context(new_database(kind, folder, url))
         suite = _suite_of(folder / "small", tasks)
         house = House(database, folder / "data", suite)
-        for place in range(submissions):
-            house.submit(("one", "two")[place % 2], suite, place)
+        for index in range(submissions):
+            house.submit(("one", "two")[index % 2], suite, index)
         disputed = house.scalar(sa.select(t.submission.c.id))
         claim_of = {"task": TASK, "case": 1, "kind": "gold", "claim": "it is not"}
-        made = house.call("one", "POST", "/disputes", submission=disputed, **claim_of).json()
+        dispute = house.call("one", "POST", "/disputes", submission=disputed, **claim_of).json()
         with database.writing(ACTOR) as transaction:
             set_phase_state(transaction, "spring", PhaseState.CLOSED)
         fault = {
@@ -585,7 +585,7 @@ def rejudging(kind: str, tasks: int = 60, submissions: int = 50) -> dict[str, An
             "cells": {"1": f"{CELL}={RIGHT}"},
         }
         for reviewer in ("first", "second"):
-            decided = house.call(reviewer, "POST", f"/disputes/{made['id']}:decide", **fault)
+            decided = house.call(reviewer, "POST", f"/disputes/{dispute['id']}:decide", **fault)
         number = decided.json()["rejudging"]
         house.call("author", "POST", f"/rejudgings/{number}:start")
         before = time.process_time()
@@ -606,22 +606,23 @@ def _suite_of(folder: Path, number: int) -> Path:
     sample = SAMPLE.parent
     first, second = json.loads((sample / "dataset.json").read_text())[:2]
     tasks = [first]
-    for place in range(number - 1):
-        name = f"2{place:04}"
+    for index in range(number - 1):
+        name = f"2{index:04}"
         path = second["spreadsheet_path"].replace(str(second["id"]), name)
         tasks.append({**second, "id": name, "spreadsheet_path": path})
     for task, source in zip(tasks, [first, *[second] * (number - 1)], strict=True):
-        place = folder / task["spreadsheet_path"]
-        place.mkdir(parents=True)
+        index = folder / task["spreadsheet_path"]
+        index.mkdir(parents=True)
         for file in sorted((sample / source["spreadsheet_path"]).glob("1_*.xlsx")):
             name = file.name.replace(str(source["id"]), str(task["id"]))
-            (place / name).write_bytes(file.read_bytes())
+            (index / name).write_bytes(file.read_bytes())
     (folder / "dataset.json").write_text(json.dumps(tasks))
     return folder
 
 
 MEASURES: dict[str, Callable[[str], dict[str, Any]]] = {
-    one.__name__: one for one in (processor, transactions, busy, claims, notice, memory, rejudging)
+    measurement.__name__: measurement
+    for measurement in (processor, transactions, busy, claims, notice, memory, rejudging)
 }
 
 

@@ -34,7 +34,7 @@ from judge.serve.boards.versions import RENEWED, Boards, NewBoard, document_of, 
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
 from judge.serve.client import Client, SubmissionContent
 from judge.serve.context import Server
-from judge.serve.options import PlaceOptions
+from judge.serve.options import StorageOptions
 from judge.serve.queue.checking import faults_of
 from judge.serve.running import opened
 from judge.serve.store import tables as t
@@ -153,11 +153,11 @@ class Rig:
         self.postgresql: PostgreSQL | None = None
         url = None
         if kind == "postgresql":
-            where = os.environ.get("JUDGE_RIG_POSTGRESQL")
-            own = None if where is None else Path(where)
+            server_url = os.environ.get("JUDGE_RIG_POSTGRESQL")
+            own = None if server_url is None else Path(server_url)
             self.postgresql = self.stack.enter_context(PostgreSQL.running(own, durable=True))
             url = self.postgresql.new_database()
-        self.place = PlaceOptions(data=data or folder / "data", database=url)
+        self.place = StorageOptions(data=data or folder / "data", database=url)
         self.port = _free_port()
         self.parts: dict[str, Part] = {}
         self.handed: list[list[dict[str, Any]]] = []
@@ -193,25 +193,25 @@ class Rig:
         """Adds suite, phase, board and accounts with tokens; a dispatcher must have run before."""
         boards = Boards(self.server.folder)
         with self.server.database.writing(ACTOR) as transaction:
-            for place in range(ACCOUNTS):
-                account = create_account(transaction, f"team-{place}")
+            for index in range(ACCOUNTS):
+                account = create_account(transaction, f"team-{index}")
                 scopes = [Scope.SUBMIT, Scope.READ]
                 self.tokens.append(create_token(transaction, account, "t", scopes)[1])
             add_revision(self.server, transaction, NewSuite("sample", "sample", account))
             add_phase(transaction, NewPhase("open", "sample", per_day=10**6, in_total=10**6))
             boards.add(transaction, NewBoard("board", "open"))
 
-    def hand_in(self, place: int) -> None:
+    def hand_in(self, number: int) -> None:
         """Sends the submission with a number, repeatedly until it is accepted."""
-        lines = lines_of(place)
-        path = self.folder / f"{place}.jsonl"
+        lines = lines_of(number)
+        path = self.folder / f"{number}.jsonl"
         names = ("id", "solution", "input_path", "output_path")
         kept = [{name: line[name] for name in names} for line in lines]
         path.write_text("".join(json.dumps(line) + "\n" for line in kept))
-        claims = {"note": f"number {place}", "system": f"system {place % ACCOUNTS}"}
+        claims = {"note": f"number {number}", "system": f"system {number % ACCOUNTS}"}
         while True:
             with contextlib.closing(
-                Client(self.url, self.tokens[place % ACCOUNTS], sleep=lambda _: time.sleep(0.2))
+                Client(self.url, self.tokens[number % ACCOUNTS], sleep=lambda _: time.sleep(0.2))
             ) as client:
                 try:
                     client.submit(SubmissionContent(path, "open", claims))
@@ -290,10 +290,10 @@ class Rig:
                 count += 1
         unexpected = missing = 0
         for row in rows:
-            got = verdicts.get(row["current_judging"], {})
+            actual = verdicts.get(row["current_judging"], {})
             expected = expected_of(int(row["note"].split()[-1]))
-            missing += len(expected.keys() - got.keys())
-            unexpected += sum(got[case] != expected.get(case) for case in got)
+            missing += len(expected.keys() - actual.keys())
+            unexpected += sum(actual[case] != expected.get(case) for case in actual)
         notes = Counter(row["note"] for row in rows)
         states = Counter(row["state"] for row in judgings.values())
         return {
@@ -320,11 +320,11 @@ class Rig:
             return int(connection.scalar(query) or 0)
 
     def documents(self) -> list[str]:
-        """Returns the board's document, new and in its last version, without ids and times."""
+        """Returns the board's document, made now and as last published, without ids and times."""
         with self.server.database.reading() as connection:
             board = first_row(connection, sa.select(t.board))
             assert board is not None
-            made = document_of(connection, setting_of(connection, board))
+            board_document = document_of(connection, setting_of(connection, board))
             query = sa.select(t.board_version.c.document).order_by(t.board_version.c.number.desc())
             stored = json.loads(str(connection.scalar(query)))
         return [
@@ -336,7 +336,7 @@ class Rig:
                     default=str,
                 ),
             )
-            for document in (made, stored)
+            for document in (board_document, stored)
         ]
 
     def close(self) -> None:
@@ -360,7 +360,7 @@ def rig_of(kind: str, data: Path | None = None) -> Iterator[Rig]:
             rig.close()
 
 
-def lines_of(place: int) -> list[dict[str, Any]]:
+def lines_of(number: int) -> list[dict[str, Any]]:
     """Makes the lines of a submission with a number: quickly judged, each for a different task."""
     by_task: dict[str, list[dict[str, Any]]] = {}
     for text in SAMPLE.read_text().splitlines():
@@ -368,14 +368,14 @@ def lines_of(place: int) -> list[dict[str, Any]]:
         if set(line["expected"]) <= QUICK:
             by_task.setdefault(str(line["id"]), []).append(line)
     tasks = sorted(by_task)
-    chosen = [tasks[(LINES_OF_ONE * place + step) % len(tasks)] for step in range(LINES_OF_ONE)]
-    return [by_task[task][place % len(by_task[task])] for task in chosen]
+    chosen = [tasks[(LINES_OF_ONE * number + step) % len(tasks)] for step in range(LINES_OF_ONE)]
+    return [by_task[task][number % len(by_task[task])] for task in chosen]
 
 
-def expected_of(place: int) -> dict[tuple[str, int], str]:
+def expected_of(number: int) -> dict[tuple[str, int], str]:
     """Returns the verdicts that a submission must get, by (task, case)."""
     wanted = {}
-    for line in lines_of(place):
+    for line in lines_of(number):
         expected = line["expected"] if len(line["expected"]) > 1 else line["expected"] * 3
         for case, verdict in enumerate(expected):
             wanted[(str(line["id"]), case + 1)] = verdict

@@ -85,18 +85,18 @@ class Row:
         ruled = self.compare("ssb2-official", accept=GROUPS)
         assert ruled.shares is not None
         counts = {
-            each.name: [each.cells - each.differing_cells, each.cells] for each in ruled.groups
+            group.name: [group.cells - group.differing_cells, group.cells] for group in ruled.groups
         }
         falls_over = any("the published script crashes" in note for note in ruled.notes)
-        told = self.published
+        published = self.published
         return (
-            (not falls_over and not ruled.differing_cells) is told["correct"]
-            and ruled.equal is (told["accuracy"] == 1)
-            and falls_over is bool(told["crash"])
-            and ruled.shares.modification == told["modification_accuracy"]
-            and ruled.shares.regression == told["regression_accuracy"]
-            and counts.get("modification", [0, 0]) == told["modification"]
-            and counts.get("regression", [0, 0]) == told["regression"]
+            (not falls_over and not ruled.differing_cells) is published["correct"]
+            and ruled.equal is (published["accuracy"] == 1)
+            and falls_over is bool(published["crash"])
+            and ruled.shares.modification == published["modification_accuracy"]
+            and ruled.shares.regression == published["regression_accuracy"]
+            and counts.get("modification", [0, 0]) == published["modification"]
+            and counts.get("regression", [0, 0]) == published["regression"]
         )
 
 
@@ -133,8 +133,8 @@ def recorded_values(data: Path) -> Iterator[tuple[CellValue, CellValue, bool]]:
 def _value(written: str) -> CellValue:
     """Reads a value as Python writes it: None, a boolean, a number, a string, a date or a time."""
     if (match := re.fullmatch(r"datetime\.(datetime|date|time)\(([\d, ]*)\)", written)) is not None:
-        found: CellValue = getattr(dt, match[1])(*map(int, match[2].split(",")))
-        return found
+        value: CellValue = getattr(dt, match[1])(*map(int, match[2].split(",")))
+        return value
     if written.startswith("'"):
         return written[1:-1]
     constants: dict[str, CellValue] = {"None": None, "True": True, "False": False}
@@ -249,37 +249,37 @@ class Disagreement:
 def disagreements(row: Row) -> Iterator[Disagreement]:
     """Yields the verdicts of a row that ``ssb2`` does not share, with the reason."""
     for by, accept, field in (("every cell", CELLS, "correct"), ("the rule", GROUPS, "accuracy")):
-        found = row.compare("ssb2", accept=accept)
-        if found.equal is not bool(row.published[field]):
-            yield Disagreement(row, by, found.equal, _reason(row, found))
+        comparison = row.compare("ssb2", accept=accept)
+        if comparison.equal is not bool(row.published[field]):
+            yield Disagreement(row, by, comparison.equal, _reason(row, comparison))
 
 
-def _reason(row: Row, found: Comparison) -> str:
+def _reason(row: Row, comparison: Comparison) -> str:
     published = row.compare("ssb2-official", accept=GROUPS)
-    said = " ".join(published.notes)
-    if "the published script crashes" in said:
+    notes = " ".join(published.notes)
+    if "the published script crashes" in notes:
         return "they crash on the position"
-    if found.equal and "accepts no output" in said:
+    if comparison.equal and "accepts no output" in notes:
         return "no cell to change, or none to keep, counts as a share of 0"
-    if "as the published script looks for it" in said:
+    if "as the published script looks for it" in notes:
         return "cells of a sheet that the input lacks do not count"
-    if found.difference_counts.keys() == {DifferenceClass.NOT_CALCULATED}:
+    if comparison.difference_counts.keys() == {DifferenceClass.NOT_CALCULATED}:
         return "a formula without a value counts as blank"
-    if any(isinstance(each.expected, dt.datetime) for each in found.differences):
+    if any(isinstance(difference.expected, dt.datetime) for difference in comparison.differences):
         return "dates agree up to 1 % of their serial number"
-    if found.difference_counts.keys() == {DifferenceClass.STYLE}:
+    if comparison.difference_counts.keys() == {DifferenceClass.STYLE}:
         return "conditional formats do not count"
     return "unknown"
 
 
-def document(found: Sequence[Disagreement], rows: int) -> str:
+def document(entries: Sequence[Disagreement], rows: int) -> str:
     """Formats the disagreements as Markdown."""
     lines = [
         "# Where `ssb2` and the published functions of SpreadsheetBench 2 disagree",
         "",
         f"Of the {rows:,} recorded comparisons (golds, untouched inputs and golds of other cases",
         "of SpreadsheetBench), `ssb2-official` reproduces all verdicts, counts and shares. `ssb2`",
-        f"gives another verdict {len(found)} times, by every cell or by the rule of the task.",
+        f"gives another verdict {len(entries)} times, by every cell or by the rule of the task.",
         "Formulas were not computed. Written by",
         "`python benchmarks/ssb2_verdicts.py DATA --out docs/ssb2-disagreements.md`.",
         "",
@@ -288,7 +288,7 @@ def document(found: Sequence[Disagreement], rows: int) -> str:
         title = "accepts, the functions do not" if accepts else "rejects, the functions accept"
         lines += [f"## `ssb2` {title}", "", "| decided by | what the functions do | verdicts |"]
         lines.append("|---|---|---|")
-        counted = Counter((each.by, each.reason) for each in found if each.accepts is accepts)
+        counted = Counter((entry.by, entry.reason) for entry in entries if entry.accepts is accepts)
         for (by, reason), count in sorted(counted.items()):
             lines.append(f"| {by} | {reason} | {count} |")
         lines.append("")
@@ -312,17 +312,17 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"judge score: {len(rows) - len(others):,} of {len(rows):,} rows are reproduced")
         print(*others, sep="\n", end="\n" if others else "")
         return
-    again = sum(row.is_given_again() for row in rows)
-    print(f"ssb2-official: {again:,} of {len(rows):,} rows are reproduced")
+    reproduced = sum(row.is_given_again() for row in rows)
+    print(f"ssb2-official: {reproduced:,} of {len(rows):,} rows are reproduced")
     values = list(recorded_values(options.data))
-    agreeing = sum(values_agree(gold, output) is told for gold, output, told in values)
+    agreeing = sum(values_agree(gold, output) is expected for gold, output, expected in values)
     print(f"ssb2-official: {agreeing} of {len(values)} pairs of values are reproduced")
     print(f"processor time: {time.process_time() - started:.1f} s")
     agree = comparator(get_profile("ssb2"))
-    shared = sum(agree(gold, output) is told for gold, output, told in values)
+    shared = sum(agree(gold, output) is expected for gold, output, expected in values)
     print(f"ssb2: {shared} of {len(values)} pairs of values get the same result")
-    found = [each for row in rows for each in disagreements(row)]
-    text = document(found, len(rows))
+    entries = [entry for row in rows for entry in disagreements(row)]
+    text = document(entries, len(rows))
     if options.out is None:
         print(text)
     else:

@@ -52,8 +52,8 @@ from judge.grading.batch import Settings
 from judge.grading.case import GradingRules
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox
-from judge.suites.load import load_suite
 from judge.suites.submissions import load_submissions
+from judge.suites.suite import load_suite
 
 JOBS = 2
 LIMITS = Limits(cpu_s=20, wall_s=30)
@@ -80,11 +80,11 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="search only N tasks with survivors")
     options = parser.parse_args()
     suite = load_suite(options.suite)
-    given = load_submissions(options.solutions, suite)
+    submissions = load_submissions(options.solutions, suite)
     with Annotator.engines(jobs=JOBS) as (sandbox, recalculator):
         rules = GradingRules(get_profile("standard"), engines=recalculator.identity)
         settings = Settings(sandbox, recalculator, rules, LIMITS, jobs=JOBS)
-        pairs = [(suite.task(each.task_id), each) for each in given]
+        pairs = [(suite.task(submission.task_id), submission) for submission in submissions]
         matrix(pairs, settings, options.out / "solutions", "the given solutions")
         accepted = accepted_of(pairs, settings, options.out / "solutions")
         mutants = [
@@ -116,31 +116,35 @@ def main() -> None:
 def matrix(
     pairs: Sequence[tuple[Task, Submission]], settings: Settings, out: Path, title: str
 ) -> dict[str, TaskStrength]:
-    names = {each.key: solution_name(each) for _, each in pairs}
+    names = {submission.key: solution_name(submission) for _, submission in pairs}
     verdicts = verdicts_by_name(judge_solutions(out, pairs, settings), names)
     tasks = {task.id: task for task, _ in pairs}
     strengths = {
         task_id: strength_of(
             task,
-            {solution_name(each): each for other, each in pairs if other.id == task_id},
+            {
+                solution_name(submission): submission
+                for other, submission in pairs
+                if other.id == task_id
+            },
             verdicts.get(task_id, {}),
         )
         for task_id, task in tasks.items()
     }
     print(f"\n{title}: {len(pairs)} on {len(tasks)} tasks")
     rows: Counter[str] = Counter()
-    for each in strengths.values():
-        for place, number in enumerate(each.cases, start=1):
-            rows[f"kills {place}"] += len(each.kills[number])
-            rows[f"adds {place}"] += len(each.adds[number])
-        rows[f"smallest {len(each.smallest)}"] += 1
-        rows["survive"] += len(each.survivors)
-        rows["tasks with survivors"] += bool(each.survivors)
-        rows["killed"] += len(each.solutions) - len(each.survivors)
+    for strength in strengths.values():
+        for count, number in enumerate(strength.cases, start=1):
+            rows[f"kills {count}"] += len(strength.kills[number])
+            rows[f"adds {count}"] += len(strength.adds[number])
+        rows[f"smallest {len(strength.smallest)}"] += 1
+        rows["survive"] += len(strength.survivors)
+        rows["tasks with survivors"] += bool(strength.survivors)
+        rows["killed"] += len(strength.solutions) - len(strength.survivors)
     print(f"  killed by some case: {rows['killed']}, accepted by all: {rows['survive']}")
-    for place in (1, 2, 3):
-        kills, adds = rows[f"kills {place}"], rows[f"adds {place}"]
-        print(f"  case {place} kills {kills}, of which {adds} no other case kills")
+    for count in (1, 2, 3):
+        kills, adds = rows[f"kills {count}"], rows[f"adds {count}"]
+        print(f"  case {count} kills {kills}, of which {adds} no other case kills")
     for size in range(4):
         print(f"  tasks whose kills need {size} cases: {rows[f'smallest {size}']}")
     print(f"  tasks with a solution that all cases accept: {rows['tasks with survivors']}")
@@ -151,21 +155,23 @@ def accepted_of(
     pairs: Sequence[tuple[Task, Submission]], settings: Settings, out: Path
 ) -> list[tuple[Task, Submission]]:
     results = judge_solutions(out, pairs, settings)
-    lost = {(each.task_id, each.sample) for each in results if each.verdict is not Verdict.AC}
+    lost = {
+        (result.task_id, result.sample) for result in results if result.verdict is not Verdict.AC
+    }
     return [pair for pair in pairs if pair[1].key not in lost]
 
 
 def by_kind(
     mutants: Sequence[tuple[Task, Submission]], strengths: Mapping[str, TaskStrength]
 ) -> None:
-    made: Counter[str] = Counter()
+    mistakes: Counter[str] = Counter()
     passed: Counter[str] = Counter()
     for task, wrong in mutants:
         mistake = (wrong.label or "").partition(",")[0]
-        made[mistake] += 1
+        mistakes[mistake] += 1
         passed[mistake] += solution_name(wrong) in strengths[task.id].survivors
     print("  mistake: made, accepted by all cases")
-    for mistake, count in made.most_common():
+    for mistake, count in mistakes.most_common():
         print(f"    {mistake}: {count}, {passed[mistake]}")
 
 
@@ -214,9 +220,9 @@ def search(
     work = []
     for task, right in accepted:
         survivors = {
-            solution_name(each): each
-            for other, each in mutants
-            if other.id == task.id and solution_name(each) in strengths[task.id].survivors
+            solution_name(mutant): mutant
+            for other, mutant in mutants
+            if other.id == task.id and solution_name(mutant) in strengths[task.id].survivors
         }
         if survivors and task.id not in tools.known:
             work.append((task, right, survivors))
@@ -263,8 +269,8 @@ def search_with(
 ) -> dict[str, Any]:
     maker = GoldMaker(tools.recalculator, tools.sandbox, rules=tools.rules)
     cases = [
-        CaseData(each.number, each.input_path.read_bytes(), each.gold_path.read_bytes())
-        for each in task.cases
+        CaseData(case.number, case.input_path.read_bytes(), case.gold_path.read_bytes())
+        for case in task.cases
     ]
     victims = spread(survivors, tools.victims)
     record: dict[str, Any] = {
@@ -279,29 +285,29 @@ def search_with(
     }
     rounds = [*ROUNDS]
     if tools.all_mutators:
-        rounds.append(tuple(name for name in NAMES if not any(name in each for each in ROUNDS)))
-    found = itertools.chain.from_iterable(
+        rounds.append(tuple(name for name in NAMES if not any(name in round_ for round_ in ROUNDS)))
+    suggestions = itertools.chain.from_iterable(
         suggest(
             task, cases[0], maker, references=[right], others=cases[1:], seed=tools.seed, only=only
         )
         for only in rounds
     )
-    for each in found:
+    for suggestion in suggestions:
         record["tried"] += 1
-        unusable = each.rejected or each.proposal is None or each.proposal.is_open
+        unusable = suggestion.rejected or suggestion.proposal is None or suggestion.proposal.is_open
         if unusable:
-            why = each.rejected or each.contested
+            why = suggestion.rejected or suggestion.contested
             record["rejected"][why.partition(":")[0][:60]] += 1
-            note_disagreement(record, each)
+            note_disagreement(record, suggestion)
             continue
         record["sound"] += 1
-        assert each.proposal is not None
-        assert each.proposal.gold is not None
-        new = CaseData(0, each.proposal.input, each.proposal.gold)
+        assert suggestion.proposal is not None
+        assert suggestion.proposal.gold is not None
+        new = CaseData(0, suggestion.proposal.input, suggestion.proposal.gold)
         for name, victim in victims.items():
             trials = try_case(task, new, {name: victim}, runs, tools.recalculator, tools.rules)
             if killed(trials):
-                record["kills"].append(kill_record(each, trials[0]))
+                record["kills"].append(kill_record(suggestion, trials[0]))
                 return record
     return record
 
@@ -312,8 +318,8 @@ def spread(survivors: dict[str, Submission], most: int) -> dict[str, Submission]
     Most programs that do not check for blanks are right anyway.
     """
     kinds: dict[str, list[str]] = {}
-    for name, each in survivors.items():
-        kinds.setdefault((each.label or "").partition(",")[0], []).append(name)
+    for name, survivor in survivors.items():
+        kinds.setdefault((survivor.label or "").partition(",")[0], []).append(name)
     ordered = sorted(kinds, key=lambda kind: ("blank" in kind, "hard-coded" in kind))
     chosen: list[str] = []
     while len(chosen) < most and any(kinds.values()):
@@ -323,29 +329,29 @@ def spread(survivors: dict[str, Submission], most: int) -> dict[str, Submission]
     return {name: survivors[name] for name in chosen}
 
 
-def kill_record(each: Suggestion, trial: Trial) -> dict[str, Any]:
-    assert each.proposal is not None
+def kill_record(suggestion: Suggestion, trial: Trial) -> dict[str, Any]:
+    assert suggestion.proposal is not None
     return {
-        "suggestion": each.number,
-        "mutator": each.idea.mutator,
-        "title": each.idea.title,
-        "edits": [describe(edit) for edit in each.idea.edits[:12]],
-        "sources": list(each.proposal.agreeing),
-        "moved": len(each.proposal.moved),
+        "suggestion": suggestion.number,
+        "mutator": suggestion.idea.mutator,
+        "title": suggestion.idea.title,
+        "edits": [describe(edit) for edit in suggestion.idea.edits[:12]],
+        "sources": list(suggestion.proposal.agreeing),
+        "moved": len(suggestion.proposal.moved),
         "killed": trial.name,
         "verdict": trial.verdict.value,
         "cause": trial.cause,
     }
 
 
-def note_disagreement(record: dict[str, Any], each: Suggestion) -> None:
-    if each.proposal is not None and each.proposal.disagreeing:
+def note_disagreement(record: dict[str, Any], suggestion: Suggestion) -> None:
+    if suggestion.proposal is not None and suggestion.proposal.disagreeing:
         record["disagreements"].append(
             {
-                "suggestion": each.number,
-                "mutator": each.idea.mutator,
-                "edits": [describe(edit) for edit in each.idea.edits[:12]],
-                "why": each.rejected or each.contested,
+                "suggestion": suggestion.number,
+                "mutator": suggestion.idea.mutator,
+                "edits": [describe(edit) for edit in suggestion.idea.edits[:12]],
+                "why": suggestion.rejected or suggestion.contested,
             }
         )
 
@@ -353,24 +359,24 @@ def note_disagreement(record: dict[str, Any], each: Suggestion) -> None:
 def report(path: Path) -> None:
     # If a task was searched again, the last search counts.
     records = list({record["task"]: record for record in read_records(path)}.values())
-    found = [each for each in records if each.get("kills")]
-    two = [e for e in found if any(len(kill["sources"]) > 1 for kill in e["kills"])]
+    killing = [record for record in records if record.get("kills")]
+    two = [e for e in killing if any(len(kill["sources"]) > 1 for kill in e["kills"])]
     print(
         f"\ntasks searched: {len(records)}, with a problem: {sum('problem' in e for e in records)}"
     )
-    tried, sound = (sum(each.get(key, 0) for each in records) for key in ("tried", "sound"))
+    tried, sound = (sum(record.get(key, 0) for record in records) for key in ("tried", "sound"))
     print(f"suggestions: {tried}, with an answer that no source contradicts: {sound}")
     rejected: Counter[str] = Counter()
-    for each in records:
-        rejected.update(each.get("rejected", {}))
+    for record in records:
+        rejected.update(record.get("rejected", {}))
     for why, count in rejected.most_common(12):
         print(f"  rejected: {count} {why}")
-    print(f"tasks with a suggestion that kills what all published cases accept: {len(found)}")
+    print(f"tasks with a suggestion that kills what all published cases accept: {len(killing)}")
     print(f"  of which two independent sources agree on the gold: {len(two)}")
-    mutators = Counter(kill["mutator"] for each in found for kill in each["kills"])
+    mutators = Counter(kill["mutator"] for record in killing for kill in record["kills"])
     print("  kills by mutator:", ", ".join(f"{name} {n}" for name, n in mutators.most_common()))
-    print("  tasks:", ", ".join(str(each["task"]) for each in found))
-    differing = [each["task"] for each in records if each.get("disagreements")]
+    print("  tasks:", ", ".join(str(record["task"]) for record in killing))
+    differing = [record["task"] for record in records if record.get("disagreements")]
     print(f"tasks where the accepted solution and the gold's formulas disagree: {len(differing)}")
     print("  tasks:", ", ".join(map(str, differing)))
 

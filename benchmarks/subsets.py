@@ -30,7 +30,7 @@ def main() -> None:
     started = time.perf_counter()
     shapes = [_shapes(task, cache) for task in suite.tasks]
     seconds = time.perf_counter() - started
-    workbooks = sum(len(each) for each in shapes)
+    workbooks = sum(len(shape) for shape in shapes)
     print(f"{suite.name}: {len(shapes)} tasks, {workbooks} input workbooks in {seconds:.1f} s")
     print(f"{'':24}{'ours %':>8}  {'95 % interval':16}{'paper %':>8}{'cases differ':>14}")
     for division in PAIRS:
@@ -44,17 +44,17 @@ def _shapes(task: Task, cache: ShapeCache) -> list[WorkbookShape | None]:
 def _line(
     division: Division, tasks: Sequence[Task], shapes: Sequence[Sequence[WorkbookShape | None]]
 ) -> str:
-    places = [
+    subsets_by_task = [
         [division.part_of(TaskFacts(task.kind, shape)) for shape in of_task]
         for task, of_task in zip(tasks, shapes, strict=True)
     ]
     first, paper = division.parts[0], division.parts[0].paper_share or 0.0
-    known = [each[0] for each in places if each[0] is not None]
-    share = wilson(known.count(first.key), len(known))
-    differ = sum(len(set(each)) > 1 for each in places)
+    first_subsets = [subsets[0] for subsets in subsets_by_task if subsets[0] is not None]
+    share = wilson(first_subsets.count(first.key), len(first_subsets))
+    differ = sum(len(set(subsets)) > 1 for subsets in subsets_by_task)
     interval = f"{100 * (share.low or 0):.2f} to {100 * (share.high or 0):.2f}"
-    ours = f"{100 * (share.value or 0):8.2f}"
-    return f"{first.label:24}{ours}  {interval:16}{100 * paper:8.2f}{differ:14}"
+    own_share = f"{100 * (share.value or 0):8.2f}"
+    return f"{first.label:24}{own_share}  {interval:16}{100 * paper:8.2f}{differ:14}"
 
 
 if __name__ == "__main__":

@@ -117,8 +117,8 @@ class Recorder:
         module, _, name = home.partition(":")
         owner: Any = importlib.import_module(module)
         *classes, function = name.split(".")
-        for each in classes:
-            owner = getattr(owner, each, None)
+        for class_ in classes:
+            owner = getattr(owner, class_, None)
         called = getattr(owner, function, None)
         if called is not None:
             setattr(owner, function, self._recorded(called, kind))
@@ -198,14 +198,14 @@ def turn(arguments: argparse.Namespace) -> None:
         (run,) = api.score(arguments.solutions, options)
         seconds = time.perf_counter() - recorder.began
         cpu_s = time.process_time() - cpu_s
-    found = {
+    figures = {
         "seconds": seconds,
         "judge_cpu_s": cpu_s,
-        "program_cpu_s": sum(each.run.get("cpu_s") or 0.0 for each in run.results),
+        "program_cpu_s": sum(result.run.get("cpu_s") or 0.0 for result in run.results),
         "cases": len(run.results),
         "spans": [asdict(span) for span in recorder.spans],
     }
-    print(json.dumps(found))
+    print(json.dumps(figures))
 
 
 def by_kind(spans: Sequence[Span], seconds: float) -> dict[str, tuple[int, float, float]]:
@@ -304,18 +304,18 @@ def main() -> None:
             text=True,
             check=True,
         )
-    found = json.loads(done.stdout.splitlines()[-1])
-    spans = [Span(**each) for each in found["spans"]]
+    figures = json.loads(done.stdout.splitlines()[-1])
+    spans = [Span(**span) for span in figures["spans"]]
     lines = [f"{'kind':34}{'calls':>8}{'seconds':>10}{'processor':>11}"]
-    for kind, (count, own_s, cpu_s) in by_kind(spans, found["seconds"]).items():
+    for kind, (count, own_s, cpu_s) in by_kind(spans, figures["seconds"]).items():
         lines.append(f"{kind:34}{count:8}{own_s:10.2f}{cpu_s:11.2f}")
     title = (
-        f"{found['cases']} cases, {arguments.jobs} workers: {found['seconds']:.1f} s; processor "
-        f"seconds: programs {found['program_cpu_s']:.1f}, the judge's own process "
-        f"{found['judge_cpu_s']:.1f}"
+        f"{figures['cases']} cases, {arguments.jobs} workers: {figures['seconds']:.1f} s; "
+        f"processor seconds: programs {figures['program_cpu_s']:.1f}, the judge's own process "
+        f"{figures['judge_cpu_s']:.1f}"
     )
     table = "\n".join(lines)
-    arguments.out.write_text(drawn(spans, found["seconds"], title, table), encoding="utf-8")
+    arguments.out.write_text(drawn(spans, figures["seconds"], title, table), encoding="utf-8")
     print(f"{title}\n\n{table}\n\n{arguments.out}")
 
 

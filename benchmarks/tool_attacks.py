@@ -1,4 +1,4 @@
-"""Runs the attacks of the corpus as calls of an agent's tools: what they reach, what they leave.
+"""Runs the attacks of the corpus as calls of an agent's tools; reports what they reach and leave.
 
     python -m benchmarks.tool_attacks [--sandbox bubblewrap] [--call-s 5] [ATTACK ...]
 
@@ -82,18 +82,18 @@ def withstood(
         call_s: time limit of a call, in seconds.
     """
     began = time.monotonic()
-    made = EpisodeTools(TOOLS, sandbox, {INPUT: data}, INPUT, OUTPUT, calculator, call_s=call_s)
-    with contextlib.closing(made):
-        made.start()
+    tools = EpisodeTools(TOOLS, sandbox, {INPUT: data}, INPUT, OUTPUT, calculator, call_s=call_s)
+    with contextlib.closing(tools):
+        tools.start()
         write = f"cat > {SCRIPT} <<'END OF IT'\n{program_of(attack)}\nEND OF IT"
-        assert made.call("bash", {"command": write}).error == ""
+        assert tools.call("bash", {"command": write}).error == ""
         # Remove the script's folder, which belongs to the agent, from the module path.
-        outcome = made.call("bash", {"command": f"python3 -P {SCRIPT}"})
-        made.collect()
-        again = made.call("bash", {"command": WORKS})
-        if not made.dead and again.text != "42":
-            again = made.call("bash", {"command": WORKS})
-        after = made.dead or ("works" if again.text == "42" else f"{again.error}: {again.text}")
+        outcome = tools.call("bash", {"command": f"python3 -P {SCRIPT}"})
+        tools.collect()
+        reply = tools.call("bash", {"command": WORKS})
+        if not tools.dead and reply.text != "42":
+            reply = tools.call("bash", {"command": WORKS})
+        after = tools.dead or ("works" if reply.text == "42" else f"{reply.error}: {reply.text}")
     lines = [line for line in outcome.text.splitlines() if "REACHED" in line]
     reached = frozenset(line for line in lines if not OWN.fullmatch(line))
     return Withstood(reached, outcome.error, after, time.monotonic() - began)
@@ -114,7 +114,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--call-s", type=float, default=5.0)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args(arguments)
-    attacks = [one for one in load_attacks() if not options.names or one.name in options.names]
+    attacks = [
+        attack for attack in load_attacks() if not options.names or attack.name in options.names
+    ]
     data = workbook_bytes()
     before = settled_descendants(os.getpid())
     failed = []
@@ -127,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         def tried(attack: Attack) -> Withstood:
             return withstood(sandbox, attack, data, calculator, options.call_s)
 
-        looking = {name for one in attacks for name in (one.next, one.other) if name}
+        looking = {name for attack in attacks for name in (attack.next, attack.other) if name}
         fresh = {name: tried(load_attack(FOLDER / name)).reached for name in sorted(looking)}
         for attack in attacks:
             for part in followed(attack):
@@ -150,10 +152,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def workbook_bytes() -> bytes:
     """Makes a workbook with a number in A1."""
-    made = openpyxl.Workbook()
-    made.worksheets[0]["A1"] = 1
+    book = openpyxl.Workbook()
+    book.worksheets[0]["A1"] = 1
     data = io.BytesIO()
-    made.save(data)
+    book.save(data)
     return data.getvalue()
 
 

@@ -72,11 +72,11 @@ def infer(options: argparse.Namespace, tasks: dict[str, Task], out: Path, last: 
             os._exit(9)
 
     ToolEpisodeWriter.append = counted  # type: ignore[method-assign, assignment]
-    asked = InferOptions(
+    infer_options = InferOptions(
         model="scripted", base_url="http://scripted/v1", dataset=options.suite, mode="tools",
         tools=options.tools, ids=tuple(tasks), out=out, sandbox=options.sandbox,
     )  # fmt: skip
-    plan = make_plan(resume(asked)).plan
+    plan = make_plan(resume(infer_options)).plan
     with contextlib.ExitStack() as stack:
         sandbox = stack.enter_context(contextlib.closing(open_sandbox(options.sandbox, jobs=1)))
         calculator = stack.enter_context(SharedCalculator(options.sandbox))
@@ -104,20 +104,20 @@ def apart(work: Callable[[], None]) -> int:
 def lasting(value: Any) -> Any:
     """Returns a document without the fields that always differ."""
     if isinstance(value, dict):
-        return {key: lasting(one) for key, one in value.items() if key not in PASSING}
-    return [lasting(one) for one in value] if isinstance(value, list) else value
+        return {key: lasting(item) for key, item in value.items() if key not in PASSING}
+    return [lasting(item) for item in value] if isinstance(value, list) else value
 
 
-def differences(one: Any, other: Any, at: str = "") -> Iterator[str]:
+def differences(first: Any, other: Any, at: str = "") -> Iterator[str]:
     """Lists the differences between two documents."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in one.keys() | other.keys():
-            yield from differences(one.get(key), other.get(key), f"{at}.{key}")
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for number, pair in enumerate(zip(one, other, strict=True)):
+    if isinstance(first, dict) and isinstance(other, dict):
+        for key in first.keys() | other.keys():
+            yield from differences(first.get(key), other.get(key), f"{at}.{key}")
+    elif isinstance(first, list) and isinstance(other, list) and len(first) == len(other):
+        for number, pair in enumerate(zip(first, other, strict=True)):
             yield from differences(*pair, f"{at}[{number}]")
-    elif one != other:
-        yield f"{at}: {str(one)[:60]} / {str(other)[:60]}"
+    elif first != other:
+        yield f"{at}: {str(first)[:60]} / {str(other)[:60]}"
 
 
 def outcome(options: argparse.Namespace, out: Path) -> Any:
@@ -131,7 +131,7 @@ def outcome(options: argparse.Namespace, out: Path) -> Any:
     assert code == 0, f"{out} cannot be scored"
     lines = (out / "submissions.jsonl").read_text(encoding="utf-8").splitlines()
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))
-    records = sorted((json.loads(line) for line in lines), key=lambda one: str(one["id"]))
+    records = sorted((json.loads(line) for line in lines), key=lambda record: str(record["id"]))
     return {"submissions": lasting(records), "overall": lasting(report["overall"])}
 
 
@@ -145,27 +145,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     tasks = chosen(options.suite, options.tasks)
     with tempfile.TemporaryDirectory() as folder:
-        whole = Path(folder, "whole", "run")
-        whole.parent.mkdir()
-        assert apart(lambda: infer(options, tasks, whole, None)) == 0
-        expected = outcome(options, whole)
-        episodes = sorted((whole / "episodes").glob("*.jsonl"))
+        uninterrupted = Path(folder, "whole", "run")
+        uninterrupted.parent.mkdir()
+        assert apart(lambda: infer(options, tasks, uninterrupted, None)) == 0
+        expected = outcome(options, uninterrupted)
+        episodes = sorted((uninterrupted / "episodes").glob("*.jsonl"))
         lines = sum(len(path.read_text().splitlines()) for path in episodes)
-        paid = whole.with_suffix(".asked").stat().st_size
-        differing, again = [], 0
+        paid = uninterrupted.with_suffix(".asked").stat().st_size
+        differing, repaid_bytes = [], 0
         for last in range(1, lines + 1):
             out = Path(folder, str(last), "run")
             out.parent.mkdir()
             ended = apart(lambda: infer(options, tasks, out, last))  # noqa: B023 - done at once
             assert ended == 9, f"not interrupted at line {last}: {ended}"
             assert apart(lambda: infer(options, tasks, out, None)) == 0, last  # noqa: B023
-            again += out.with_suffix(".asked").stat().st_size - paid
-            if where := list(differences(expected, outcome(options, out))):
+            repaid_bytes += out.with_suffix(".asked").stat().st_size - paid
+            if found_differences := list(differences(expected, outcome(options, out))):
                 differing.append(last)
-            print(f"line {last} of {lines}: {where or 'the same'}", flush=True)
+            print(f"line {last} of {lines}: {found_differences or 'the same'}", flush=True)
     print(
         f"{len(episodes)} episodes, {lines} lines: {lines - len(differing)} runs continue to the "
-        f"same report; replies paid for again: {again} of {paid * lines}"
+        f"same report; replies paid for again: {repaid_bytes} of {paid * lines}"
     )
     sys.exit(bool(differing))
 

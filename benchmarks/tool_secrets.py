@@ -192,7 +192,8 @@ class Searching:
     def __init__(self, tasks: Mapping[str, Task], definitions: Sequence[Mapping[str, Any]]) -> None:
         self._tasks = tasks
         self._schemas = {
-            str(one["function"]["name"]): one["function"]["parameters"] for one in definitions
+            str(definition["function"]["name"]): definition["function"]["parameters"]
+            for definition in definitions
         }
         self._left: dict[str, str] = {}
         self.remembered: set[str] = set()
@@ -203,23 +204,23 @@ class Searching:
             self.remembered |= golds_among_objects()
         prompt = str(request.messages[1]["content"])
         for task in self._tasks.values():
-            for case, asked in zip(task.cases, task.question.inputs, strict=True):
-                if f"{HOME}/in/{asked.path.name}" in prompt:
+            for case, question_input in zip(task.cases, task.question.inputs, strict=True):
+                if f"{HOME}/in/{question_input.path.name}" in prompt:
                     gold = case.golds[0].path
                     assert gold is not None
-                    calls = list(self._calls(asked.path.name, gold))
+                    calls = list(self._calls(question_input.path.name, gold))
                     turn = sum(message["role"] == "assistant" for message in request.messages)
                     name, arguments = calls[turn]
                     call = ToolCall(f"c{turn}", name, json.dumps(arguments))
                     return ChatReply("", "tool_calls", 100, 10, calls=(call,))
         raise AssertionError("a prompt about no task")
 
-    def _calls(self, given: str, gold: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _calls(self, input_path: str, gold: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         names = self._schemas.keys()
-        case, task, _ = given.split("_")
-        left = self._left.setdefault(given, planted("left", task, int(case)))
+        case, task, _ = input_path.split("_")
+        left = self._left.setdefault(input_path, planted("left", task, int(case)))
         paths = [
-            f"{HOME}/in/{given}",
+            f"{HOME}/in/{input_path}",
             str(gold),
             f"/proc/1/root{gold}",
             f"{HOME}/in/../../..{gold}",
@@ -261,8 +262,8 @@ def filled(schema: Mapping[str, Any], path: str) -> dict[str, Any]:
 def golds_among_objects() -> set[str]:
     """Finds the marks of golds in strings and bytes of this process's objects."""
     seen: set[str] = set()
-    for one in gc.get_objects():
-        for part in gc.get_referents(one):
+    for object_ in gc.get_objects():
+        for part in gc.get_referents(object_):
             if isinstance(part, str | bytes | bytearray) and len(part) > len(b"PLANTED-gold"):
                 data = part.encode("utf-8", "replace") if isinstance(part, str) else bytes(part)
                 if b"PLANTED-gold" in data:
@@ -279,14 +280,16 @@ def marks_in(folder: Path) -> set[str]:
     return seen
 
 
-def searched(options: argparse.Namespace, asked: str, suite: Path, out: Path) -> tuple[str, bool]:
+def searched(
+    options: argparse.Namespace, tool_set: str, suite: Path, out: Path
+) -> tuple[str, bool]:
     """Makes the line about one set of tools; returns also whether no forbidden mark was found."""
     tasks = {task.id: task for task in load_suite(str(suite)).tasks}
     planned = make_plan(
         resume(
             InferOptions(
                 model="scripted", base_url="http://scripted/v1", dataset=str(suite),
-                mode="tools", tools=asked, out=out, sandbox=options.sandbox, rounds=1_000,
+                mode="tools", tools=tool_set, out=out, sandbox=options.sandbox, rounds=1_000,
             )
         )
     )  # fmt: skip
@@ -315,7 +318,7 @@ def searched(options: argparse.Namespace, asked: str, suite: Path, out: Path) ->
                 wrong |= {mark for mark in seen if not mark.startswith(mine)}
                 if text.startswith("SEARCHED "):
                     document = json.loads(text.removeprefix("SEARCHED "))
-                    wrong |= {f"connected: {place}" for place in document["connected"]}
+                    wrong |= {f"connected: {address}" for address in document["connected"]}
                     for name in totals:
                         totals[name] += document[name]
         if episode.end is None or episode.end["ended"] != "submitted":
@@ -325,7 +328,7 @@ def searched(options: argparse.Namespace, asked: str, suite: Path, out: Path) ->
     if not own:
         wrong.add("no tool sees the case's own input")
     return (
-        f"{asked} | {episodes} | {calls} | {totals['files']:,} | {totals['bytes'] / 1e6:,.0f} | "
+        f"{tool_set} | {episodes} | {calls} | {totals['files']:,} | {totals['bytes'] / 1e6:,.0f} | "
         f"{totals['processes']} | {totals['descriptors']} | {own} | {sorted(wrong) or 'none'}"
     ), not wrong
 
@@ -356,11 +359,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         build_searching(options.sandbox)
         print(
             "tools | episodes | calls | files | MB | processes | descriptors | own input seen | "
-            "seen that must not be"
+            "forbidden marks seen"
         )
         clean = True
-        for number, asked in enumerate(options.tools or ["native", "ssb2", f"mcp:{SEARCHING}"]):
-            line, fine = searched(options, asked, suite, Path(folder, f"run{number}"))
+        for number, tool_set in enumerate(options.tools or ["native", "ssb2", f"mcp:{SEARCHING}"]):
+            line, fine = searched(options, tool_set, suite, Path(folder, f"run{number}"))
             print(line, flush=True)
             clean = clean and fine
     sys.exit(not clean)

@@ -122,7 +122,7 @@ def _cells(first: str, rows: Rows) -> list[dict[str, Any]]:
 
 
 def calls_of(
-    tools: Mapping[str, Mapping[str, Any]], answer: Answer, output: str, given: str
+    tools: Mapping[str, Mapping[str, Any]], answer: Answer, output: str, input_path: str
 ) -> list[list[Any]]:
     """Makes the turns of the model: pairs of a tool and its arguments.
 
@@ -130,7 +130,7 @@ def calls_of(
         tools: name -> schema of its arguments.
         answer: the content to write.
         output: path of the workbook that is judged.
-        given: path of the input.
+        input_path: path of the input.
     """
     names = list(tools)
     taken = tools.get("write_cells", {}).get("properties", {})
@@ -139,7 +139,7 @@ def calls_of(
     script = (
         "import json, openpyxl\n"
         "from openpyxl.utils import coordinate_to_tuple\n"
-        f"book = openpyxl.load_workbook({given!r})\n"
+        f"book = openpyxl.load_workbook({input_path!r})\n"
         f"for sheet, first, rows in json.loads({json.dumps(answer.parts)!r}):\n"
         "    top, left = coordinate_to_tuple(first)\n"
         "    for down, row in enumerate(rows):\n"
@@ -148,7 +148,7 @@ def calls_of(
         f"book.save({output!r})\n"
     )
     if "view_xlsx" in names:
-        turns += [[("view_xlsx", {"file_path": given, "mode": "list"})]]
+        turns += [[("view_xlsx", {"file_path": input_path, "mode": "list"})]]
         turns += [[("bash", {"command": f"cat > /tmp/a.py <<'END'\n{script}END"})]]
         turns += [[("bash", {"command": "python3 /tmp/a.py"})]]
     elif "python" in names:
@@ -177,16 +177,16 @@ def calls_of(
         if taken.get("cells", {}).get("type") == "object":
             by_tool["write_cells"] = lambda sheet, first, rows: {
                 path: output, "sheet_name": sheet,
-                "cells": {one["cell"]: one["value"] for one in _cells(first, rows)}}  # fmt: skip
+                "cells": {cell["cell"]: cell["value"] for cell in _cells(first, rows)}}  # fmt: skip
         tool = next((name for name in by_tool if name in names), None)
         if tool is not None:
             turns += [[(tool, by_tool[tool](*part)) for part in answer.parts]]
         elif "edit_xlsx_cell" in names:
             calls = [
                 ("edit_xlsx_cell", {"file_path": output, "sheet_name": sheet,
-                                    "cell": one["cell"], "value": str(one["value"])})
+                                    "cell": cell["cell"], "value": str(cell["value"])})
                 for sheet, first, rows in answer.parts
-                for one in _cells(first, rows)
+                for cell in _cells(first, rows)
             ]  # fmt: skip
             turns += [calls[at : at + MAX_CALLS] for at in range(0, len(calls), MAX_CALLS)]
         else:
@@ -206,7 +206,8 @@ class Knowing:
 
     def __init__(self, tasks: Mapping[str, Task], definitions: Sequence[Mapping[str, Any]]) -> None:
         self._tools = {
-            str(one["function"]["name"]): one["function"]["parameters"] for one in definitions
+            str(definition["function"]["name"]): definition["function"]["parameters"]
+            for definition in definitions
         }
         self._tasks = tasks
 
@@ -215,11 +216,11 @@ class Knowing:
         prompt = str(request.messages[1]["content"])
         for task in self._tasks.values():
             for case in task.question.inputs:
-                given = f"/home/agent/in/{case.path.name}"
-                if given in prompt:
+                input_path = f"/home/agent/in/{case.path.name}"
+                if input_path in prompt:
                     answer = answer_of(task, case.number) or Answer(())
                     output = f"/home/agent/out/{case.path.name}"
-                    turns = calls_of(self._tools, answer, output, given)
+                    turns = calls_of(self._tools, answer, output, input_path)
                     turn = sum(message["role"] == "assistant" for message in request.messages)
                     calls = [
                         ToolCall(f"c{turn}x{at}", name, json.dumps(arguments))
@@ -244,14 +245,14 @@ def chosen(source: str, count: int) -> dict[str, Task]:
     return tasks
 
 
-def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) -> str:
+def measure(options: argparse.Namespace, tool_set: str, tasks: Mapping[str, Task]) -> str:
     """Makes the line about one set of tools."""
-    out = Path(options.out, f"{options.sandbox}-{asked.replace(':', '-').replace(',', '-')}")
+    out = Path(options.out, f"{options.sandbox}-{tool_set.replace(':', '-').replace(',', '-')}")
     planned = make_plan(
         resume(
             InferOptions(
                 model="scripted", base_url="http://scripted/v1", dataset=options.suite,
-                mode="tools", tools=asked, ids=tuple(tasks), out=out, sandbox=options.sandbox,
+                mode="tools", tools=tool_set, ids=tuple(tasks), out=out, sandbox=options.sandbox,
             )
         )
     )  # fmt: skip
@@ -287,7 +288,7 @@ def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     solved = (report["overall"]["hard_restriction"] or 0) * len(tasks)
     return (
-        f"{asked} | {solved:.0f} of {len(tasks)} | "
+        f"{tool_set} | {solved:.0f} of {len(tasks)} | "
         f"{dict(Counter(end['ended'] for end in ends))} | {sum(end['calls'] for end in ends)} | "
         f"{dict(errors)} | {start:.2f} | {work:.2f} | {seconds / max(len(ends), 1):.2f} | "
         f"{memory / 1e6:.0f} | {plan.tool_tokens:,} | {peak:.0f}"
@@ -311,8 +312,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "tools | solved | ends | calls | errors | start s | calls s | episode s | server MB | "
             "tokens of definitions | judge's peak MB"
         )
-        for asked in options.tools or ["native", "ssb2"]:
-            print(measure(options, asked, tasks), flush=True)
+        for tool_set in options.tools or ["native", "ssb2"]:
+            print(measure(options, tool_set, tasks), flush=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from judge.api.workbooks import Engines
+from judge.api.comparing import Engines
 from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.checker import other_cases
 from judge.compare.cells.collateral import Harm, find_collateral
@@ -38,24 +38,24 @@ from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.store import RunDirectory
 from judge.report.load import load_run
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from judge.workbook.reader import Workbook, open_workbook
 
 _Results = dict[tuple[str, int], CaseResult]
 
 DRAWN = {"live or not": 9, "not measurable": 3, "changes outside": 5, "nothing outside": 3}
-"""Group of verdicts -> how many are drawn. At random from all of them, most would say nothing."""
+"""Group of verdicts -> how many are drawn; a draw from all of them would tell a reader little."""
 
 _OUTSIDE = ("damage", "added", "other_than_gold", "features", "style")
 
 
-def share(part: int, whole: int) -> str:
+def share(part: int, total: int) -> str:
     """Formats a share with its 95 % Wilson interval."""
-    if not whole:
+    if not total:
         return "0 of 0"
-    estimate = wilson(part, whole)
+    estimate = wilson(part, total)
     low, high = 100 * (estimate.low or 0), 100 * (estimate.high or 0)
-    return f"{part} of {whole} ({100 * part / whole:.1f} %, {low:.1f} to {high:.1f})"
+    return f"{part} of {total} ({100 * part / total:.1f} %, {low:.1f} to {high:.1f})"
 
 
 def collateral(tasks: list[Task], results: _Results, store: RunDirectory) -> None:
@@ -76,15 +76,15 @@ def collateral(tasks: list[Task], results: _Results, store: RunDirectory) -> Non
             )
             plan = prepare(task.checker, gold=gold, output=output)
             started = time.thread_time()
-            found = find_collateral(before, gold, output, plan.gold_ranges, plan.output_ranges)
+            collateral = find_collateral(before, gold, output, plan.gold_ranges, plan.output_ranges)
             seconds.append(time.thread_time() - started)
             outputs += 1
             if results[key].verdict is Verdict.AC:
                 accepted.add(key)
             changed = {
-                "damage": found.damage,
-                "added": found.counts[Harm.ADDED],
-                "other than the gold": found.counts[Harm.OTHER],
+                "damage": collateral.damage,
+                "added": collateral.counts[Harm.ADDED],
+                "other than the gold": collateral.counts[Harm.OTHER],
             }
             changed["any of these"] = sum(changed.values())
             for name, count in changed.items():
@@ -112,18 +112,18 @@ class DynamicTally:
         self.by_question: dict[str, Counter[str]] = {}
         self.seconds: list[float] = []
 
-    def add_output(self, task: Task, found: DynamicFinding, results: _Results) -> None:
+    def add_output(self, task: Task, finding: DynamicFinding, results: _Results) -> None:
         """Counts an output of the first case, and compares it with the verdicts on the others."""
-        self.outputs["outputs"][found.kind.value] += 1
+        self.outputs["outputs"][finding.kind.value] += 1
         if results[task.id, task.cases[0].number].verdict is not Verdict.AC:
             return
-        self.outputs["accepted outputs"][found.kind.value] += 1
-        self.by_question.setdefault(found.asked.value, Counter())[found.kind.value] += 1
-        if found.kind not in {Dynamic.LIVE, Dynamic.NOT_MEASURABLE}:
-            print(f"  {task.id}: {found.kind}, {found}")
-        if found.kind is Dynamic.HARD_CODED:
+        self.outputs["accepted outputs"][finding.kind.value] += 1
+        self.by_question.setdefault(finding.asked.value, Counter())[finding.kind.value] += 1
+        if finding.kind not in {Dynamic.LIVE, Dynamic.NOT_MEASURABLE}:
+            print(f"  {task.id}: {finding.kind}, {finding}")
+        if finding.kind is Dynamic.HARD_CODED:
             return
-        for trial in found.trials:
+        for trial in finding.trials:
             result = results.get((task.id, trial.change.case or 0))
             if result is not None:
                 same = trial.follows == (result.verdict is Verdict.AC)
@@ -172,9 +172,9 @@ def dynamic(tasks: list[Task], results: _Results, store: RunDirectory) -> None:
             data = _output(results, (task.id, case.number), store)
             if data is not None:
                 started = time.perf_counter()
-                found = look(open_workbook(data))
+                finding = look(open_workbook(data))
                 tally.seconds.append(time.perf_counter() - started)
-                tally.add_output(task, found, results)
+                tally.add_output(task, finding, results)
     tally.show()
 
 
@@ -221,7 +221,9 @@ def draw(results: _Results, seed: int) -> list[tuple[str, str, int]]:
     return drawn
 
 
-def show_drawn(tasks: list[Task], path: Path, results: _Results, *, seed: int, told: bool) -> None:
+def show_drawn(
+    tasks: list[Task], path: Path, results: _Results, *, seed: int, with_verdicts: bool
+) -> None:
     """Prints what a reader needs for the drawn verdicts; the verdicts themselves if ``told``."""
     lines = (path / "submissions.jsonl").read_text(encoding="utf-8").splitlines()
     programs = {str(record["id"]): record.get("solution") for record in map(json.loads, lines)}
@@ -230,7 +232,7 @@ def show_drawn(tasks: list[Task], path: Path, results: _Results, *, seed: int, t
         result = results[task_id, number]
         figure = "dynamic" if group in {"live or not", "not measurable"} else "collateral"
         print(f"# {task_id}, case {number}: {figure}")
-        if told:
+        if with_verdicts:
             print(f"{group}; {result.verdict}; {json.dumps(result.comparison.get(figure))}")
             continue
         case = next(case for case in by_id[task_id].cases if case.number == number)
@@ -250,13 +252,15 @@ def main() -> None:
     arguments = parser.parse_args()
     loaded = load_run(arguments.run, str(arguments.suite))
     results = {
-        (each.task_id, number): result
-        for each in loaded.submissions
-        for number, result in each.results.items()
+        (submission.task_id, number): result
+        for submission in loaded.submissions
+        for number, result in submission.results.items()
     }
     tasks = [task for task in load_suite(arguments.suite).tasks if not task.reason_left_out()]
     if arguments.draw is not None:
-        show_drawn(tasks, loaded.path, results, seed=arguments.draw, told=arguments.verdicts)
+        show_drawn(
+            tasks, loaded.path, results, seed=arguments.draw, with_verdicts=arguments.verdicts
+        )
         return
     with RunDirectory(loaded.path) as store:
         measured = [task for task in tasks if any(key[0] == task.id for key in results)]

@@ -183,8 +183,8 @@ def _own_values(sort: str, gold: Any) -> Iterator[tuple[str, Any]]:
         yield "next whole number, 0.5 more", int(gold) + 0.5
     if sort == "list":
         yield "as text", json.dumps(gold)
-        if all(isinstance(each, str) for each in gold):
-            yield "items with blanks", [f" {each} " for each in gold]
+        if all(isinstance(item, str) for item in gold):
+            yield "items with blanks", [f" {item} " for item in gold]
 
 
 def compared(data: Path) -> Iterator[Compared]:
@@ -219,23 +219,29 @@ def _found(task: Task, answer: Answer, profile: str) -> Finding:
     return checker.check(task, case, case.golds, answer, NoEngines(), rules)
 
 
-def report(found: list[Compared], own: list[Compared]) -> str:
+def report(recorded: list[Compared], own: list[Compared]) -> str:
     """Makes the page: counts, then one row per reason, for recorded and for our own answers."""
-    differing = [each for each in found if each.reason != ""]
-    accepts = sum(each.standard.agrees for each in differing)
-    levels = Counter(each.row["level"] for each in found)
-    again = sum(each.is_given_again for each in found)
-    said = (
-        f"Of {len(found):,} recorded verdicts ({levels['value']:,} on values, "
-        f"{levels['reply']:,} on replies), `official` reproduces {again:,}. `standard` differs in "
-        f"{len(differing):,}: it accepts {accepts:,} that the published script rejects, and "
-        f"rejects {len(differing) - accepts:,} that it accepts. Written by\n"
+    differing = [entry for entry in recorded if entry.reason != ""]
+    accepts = sum(entry.standard.agrees for entry in differing)
+    levels = Counter(entry.row["level"] for entry in recorded)
+    reproduced = sum(entry.is_given_again for entry in recorded)
+    introduction = (
+        f"Of {len(recorded):,} recorded verdicts ({levels['value']:,} on values, "
+        f"{levels['reply']:,} on replies), `official` reproduces {reproduced:,}. "
+        f"`standard` differs in {len(differing):,}: it accepts {accepts:,} that the "
+        f"published script rejects, and rejects {len(differing) - accepts:,} that it accepts. "
+        "Written by\n"
         "`python benchmarks/typed_disagreements.py DATA --out docs/typed-disagreements.md`."
     )
-    lines = ["# Where `standard` and the published matcher of BabelBench disagree", "", said, ""]
+    lines = [
+        "# Where `standard` and the published matcher of BabelBench disagree",
+        "",
+        introduction,
+        "",
+    ]
     for agrees, title in ((True, "`standard` accepts, the script does not"),
                           (False, "`standard` rejects, the script accepts")):  # fmt: skip
-        lines += [f"## {title}", "", *_table(found, agrees), ""]
+        lines += [f"## {title}", "", *_table(recorded, agrees), ""]
     said_of_own = (
         f"{len(own):,} answers of kinds that were not recorded: the gold of each question as a "
         "reply, the neighbours of each whole number, and each list as text and with blanks around "
@@ -252,11 +258,11 @@ def report(found: list[Compared], own: list[Compared]) -> str:
     return "\n".join(lines)
 
 
-def _table(found: list[Compared], agrees: bool) -> list[str]:
+def _table(entries: list[Compared], agrees: bool) -> list[str]:
     counts = Counter(
-        (each.row["answer_type"] or "reply", each.reason or "NO REASON KNOWN")
-        for each in found
-        if each.reason != "" and each.standard.agrees is agrees
+        (entry.row["answer_type"] or "reply", entry.reason or "NO REASON KNOWN")
+        for entry in entries
+        if entry.reason != "" and entry.standard.agrees is agrees
     )
     rows = [f"| {of} | {why} | {count} |" for (of, why), count in sorted(counts.items())]
     return ["| type | what the script does, or the answer is | verdicts |", "|---|---|---|", *rows]
@@ -268,17 +274,17 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    found = list(compared(arguments.data))
+    recorded = list(compared(arguments.data))
     own = list(of_our_own(arguments.data))
-    page = report(found, own)
+    page = report(recorded, own)
     if arguments.out is None:
         sys.stdout.write(page)
     else:
         arguments.out.write_text(page, encoding="utf-8")
-    changed = [each for each in found if not each.is_given_again]
-    unknown = [each for each in [*found, *own] if each.reason is None]
-    for each in [*changed, *unknown][:20]:
-        sys.stderr.write(f"{each.row}\n  {each.official.cause}\n  {each.standard.cause}\n")
+    changed = [entry for entry in recorded if not entry.is_given_again]
+    unknown = [entry for entry in [*recorded, *own] if entry.reason is None]
+    for entry in [*changed, *unknown][:20]:
+        sys.stderr.write(f"{entry.row}\n  {entry.official.cause}\n  {entry.standard.cause}\n")
     return 1 if changed or unknown else 0
 
 

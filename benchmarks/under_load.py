@@ -76,13 +76,15 @@ def _running(row: int, rows: int) -> tuple[str, object]:
 
 def _sumifs(row: int, rows: int) -> tuple[str, object]:
     first, last = _window(row, rows)
-    total = sum(number(each) for each in range(first, last + 1) if group(each) == group(row))
+    total = sum(
+        number(other_row) for other_row in range(first, last + 1) if group(other_row) == group(row)
+    )
     return f"=SUMIFS(B{first}:B{last},C{first}:C{last},C{row})", total
 
 
 def _countif(row: int, rows: int) -> tuple[str, object]:
     first, last = _window(row, rows)
-    count = sum(number(each) > number(row) for each in range(first, last + 1))
+    count = sum(number(other_row) > number(row) for other_row in range(first, last + 1))
     return f'=COUNTIF(B{first}:B{last},">"&B{row})', count
 
 
@@ -115,7 +117,7 @@ def _lower(row: int, _: int) -> tuple[str, object]:
 
 def _product(row: int, rows: int) -> tuple[str, object]:
     return f"=SUMPRODUCT(B{row}:B{row + 2},B{row}:B{row + 2})", sum(
-        number(each) ** 2 for each in range(row, min(row + 3, rows + 1))
+        number(other_row) ** 2 for other_row in range(row, min(row + 3, rows + 1))
     )
 
 
@@ -159,10 +161,14 @@ class Watched(EngineCompute):
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
     ) -> ComputedValues:
         """Computes with the engines."""
-        found = super().fill(workbook, ranges, origin=origin)
-        outcome = (sorted(found.values.items()), sorted(found.not_calculated), found.engines)
+        computed = super().fill(workbook, ranges, origin=origin)
+        outcome = (
+            sorted(computed.values.items()),
+            sorted(computed.not_calculated),
+            computed.engines,
+        )
         self.computed.update(repr(outcome).encode())
-        return found
+        return computed
 
 
 def busy(parent: int) -> None:
@@ -179,14 +185,14 @@ def load(processes: int) -> Iterator[None]:
         multiprocessing.Process(target=busy, args=(os.getpid(),), daemon=True)
         for _ in range(processes)
     ]
-    for each in started:
-        each.start()
+    for process in started:
+        process.start()
     try:
         yield
     finally:
-        for each in started:
-            each.kill()
-            each.join()
+        for process in started:
+            process.kill()
+            process.join()
 
 
 def main() -> int:
@@ -215,10 +221,12 @@ def main() -> int:
         for turn in range(1, arguments.times + 1):
             for name, (gold, output) in pairs.items():
                 compute = Watched(Recalculator(engines))
-                found = compare_files(gold, output, f"S!D1:D{arguments.rows}", compute=compute)
+                comparison = compare_files(gold, output, f"S!D1:D{arguments.rows}", compute=compute)
                 computed = compute.computed.hexdigest()[:8]
                 verdict = (
-                    "equal" if found.equal else f"{sum(found.difference_counts.values())} differ"
+                    "equal"
+                    if comparison.equal
+                    else f"{sum(comparison.difference_counts.values())} differ"
                 )
                 verdicts[name][f"{verdict}, values {computed}"] += 1
             if turn in {1, 2, 5} or turn % 10 == 0:
@@ -227,8 +235,8 @@ def main() -> int:
                     f"{turn} times each, {seconds / turn:.1f} s a turn", file=sys.stderr, flush=True
                 )
     for name, seen in verdicts.items():
-        said = "; ".join(f"{verdict}: {count} times" for verdict, count in seen.items())
-        print(f"{name:20} {said}")
+        counts = "; ".join(f"{verdict}: {count} times" for verdict, count in seen.items())
+        print(f"{name:20} {counts}")
     varied = [name for name, seen in verdicts.items() if len(seen) > 1]
     print(f"{len(varied)} of {len(verdicts)} workbooks got more than one verdict")
     return 1 if varied else 0

@@ -81,10 +81,10 @@ def scripted(calls: int, threads: int) -> None:
 
         started, cpu = time.perf_counter(), time.process_time()
         for part in range(10):
-            took = list(pool.map(call, range(calls // 10)))
+            seconds = list(pool.map(call, range(calls // 10)))
             print(
                 f"  after {(part + 1) * (calls // 10):>6} calls: {memory_mb():6.1f} MB, "
-                f"{open_files()} descriptors, median call {statistics.median(took) * 1e3:.1f} ms"
+                f"{open_files()} descriptors, median call {statistics.median(seconds) * 1e3:.1f} ms"
             )
         wall_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu
     print(f"  {calls / wall_s:.0f} calls/s, {cpu_s / calls * 1e3:.2f} ms of processor time a call")
@@ -93,9 +93,9 @@ def scripted(calls: int, threads: int) -> None:
 def programs() -> Iterator[judge.Submission]:
     """Returns the programs of the sample suite that run to their end."""
     suite = judge.load_suite("sample")
-    for each in load_submissions(suite.root / "submissions.jsonl", suite):
-        if each.expected == ("AC",) and each.code is not None:
-            yield each
+    for submission in load_submissions(suite.root / "submissions.jsonl", suite):
+        if submission.expected == ("AC",) and submission.code is not None:
+            yield submission
 
 
 def sandboxed(calls: int) -> None:
@@ -106,39 +106,44 @@ def sandboxed(calls: int) -> None:
     with judge.Judge("sample", options) as opened:
         opened(chosen[0].task_id, chosen[0])
         print(f"bubblewrap: opened, and the first call, in {time.perf_counter() - started:.2f} s")
-        for each in chosen:  # engines start with the first formula
-            opened(each.task_id, each)
-        beside, own = [], []
-        for each in islice(cycle(chosen), calls):
+        for submission in chosen:  # engines start with the first formula
+            opened(submission.task_id, submission)
+        overheads, own = [], []
+        for submission in islice(cycle(chosen), calls):
             started = time.perf_counter()
-            found = opened(each.task_id, each)
-            took = time.perf_counter() - started
-            ran = sum(case.timings_s["run"] for case in found.cases)
-            cases = len(found.cases)
-            beside.append((took - ran) / cases)
+            judged = opened(submission.task_id, submission)
+            seconds = time.perf_counter() - started
+            ran = sum(case.timings_s["run"] for case in judged.cases)
+            cases = len(judged.cases)
+            overheads.append((seconds - ran) / cases)
             own.append(ran / cases)
     print(
         f"  {calls} calls of {len(chosen)} programs: median of the program's own time "
         f"{statistics.median(own) * 1e3:.1f} ms a case, beside it "
-        f"{statistics.median(beside) * 1e3:.1f} ms (95th percentile "
-        f"{statistics.quantiles(beside, n=20)[-1] * 1e3:.1f} ms)"
+        f"{statistics.median(overheads) * 1e3:.1f} ms (95th percentile "
+        f"{statistics.quantiles(overheads, n=20)[-1] * 1e3:.1f} ms)"
     )
 
 
 def processes(times: int = 5) -> None:
     """Measures the same with a separate process for each call."""
-    each = next(programs())
+    submission = next(programs())
     with tempfile.TemporaryDirectory(prefix="judge-warm-") as folder:
         program = Path(folder) / "solution.py"
-        program.write_text(each.code or "")
-        command = [str(Path(sys.executable).with_name("judge")), "run", each.task_id, str(program)]
+        program.write_text(submission.code or "")
+        command = [
+            str(Path(sys.executable).with_name("judge")),
+            "run",
+            submission.task_id,
+            str(program),
+        ]
         command += ["--dataset", "sample", "--sandbox", "bubblewrap"]
-        took = []
+        seconds = []
         for _ in range(times):
             started = time.perf_counter()
             subprocess.run(command, check=True, capture_output=True)
-            took.append(time.perf_counter() - started)
-    print(f"`judge run` as a process: median {statistics.median(took):.2f} s a call")
+            seconds.append(time.perf_counter() - started)
+    print(f"`judge run` as a process: median {statistics.median(seconds):.2f} s a call")
 
 
 def main() -> None:

@@ -2,7 +2,7 @@ from typing import TypeAlias
 
 from judge.api.commands import run as run
 from judge.api.commands import score as score
-from judge.api.commands import verify as verify
+from judge.api.comparing import compare_workbooks as compare_workbooks
 from judge.api.infer_options import InferOptions as InferOptions
 from judge.api.inferring import infer as infer
 from judge.api.judging import Judge as Judge
@@ -16,7 +16,7 @@ from judge.api.rewards import Rewards as Rewards
 from judge.api.runs import compare_runs as compare_runs
 from judge.api.runs import make_audit as make_audit
 from judge.api.runs import read_audit as read_audit
-from judge.api.workbooks import compare_workbooks as compare_workbooks
+from judge.api.verifying import verify as verify
 from judge.core.submission import Submission as Submission
 from judge.recalc import recalculate as recalculate
 from judge.recalc.library import Recalculating as Recalculating

@@ -142,6 +142,9 @@ def styled(*pieces: Piece) -> Text:
     )
 
 
+_COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
+
+
 def print_label(label: str, colour: str, text: str) -> None:
     """Prints ``error: …`` and the like on standard error, the label coloured on a terminal."""
     stream = stream_behind(sys.stderr)
@@ -149,9 +152,6 @@ def print_label(label: str, colour: str, text: str) -> None:
         label = f"\x1b[{_COLOURS[colour]};1m{label}\x1b[0m"
     stream.write(f"{label} {visible(text)}\n")
     stream.flush()
-
-
-_COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
 
 def drop_output() -> None:

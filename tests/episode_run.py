@@ -20,7 +20,7 @@ from judge.desktop.contract import (
 )
 from judge.desktop.episodes import EpisodeWriter, head_of
 from judge.suites import Suite
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from tests.fakes.desktop import tiny_png
 from tests.unit.report.runs import Solution, make_run
 from tests.unit.suites.test_desktop import DATA, make, record, table

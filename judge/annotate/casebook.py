@@ -41,9 +41,7 @@ from judge.core.task import Task, TestCase
 from judge.errors import StoreError, UsageError
 from judge.files.documents import utc_now
 from judge.suites.formats import definition_names
-from judge.suites.load import load_suite
-from judge.suites.locate import locate_suite
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite, locate_suite
 
 __all__ = ["CaseData", "Casebook", "ConflictError", "Draft", "SavedCase", "digest"]
 

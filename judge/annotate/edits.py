@@ -12,7 +12,7 @@ from judge.compare.cells.value import text_as_number
 from judge.errors import UsageError
 from judge.workbook.address import MAX_COLUMN, Window, cell_name, parse_cell, parse_window
 from judge.workbook.cell import CellRef, ErrorValue
-from judge.workbook.editing.contents import (
+from judge.workbook.editing.sheet_xml import (
     ERROR_CODES,
     CellContent,
     Formula,

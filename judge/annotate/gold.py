@@ -563,7 +563,9 @@ def _with_kept_relations(
     sides = [side for side in sides if [sources[at].name for at in side] != [CARRIED]]
     numbers_kept = {number for side in sides for number in side}
     return sides, [
-        source if number in numbers_kept or source.name != CARRIED else GoldSource(CARRIED)
+        source
+        if number in numbers_kept or source.name != CARRIED
+        else GoldSource(CARRIED, data=source.data)
         for number, source in enumerate(sources)
     ]
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from judge.annotate.carried import RELATIONS
 from judge.annotate.corner_mutants import CORNER_NAMES, corner_ideas
 from judge.annotate.edits import Edit, SetCell
-from judge.annotate.idea import MAX_TABLES, Idea, Mutator, Subject
+from judge.annotate.idea import MAX_TABLES, REPEATS_KEYS, Idea, Mutator, Subject
 from judge.annotate.relations import RELATION_NAMES
 from judge.annotate.row_mutants import (
     RECORD_NAMES,
@@ -252,7 +252,7 @@ def _disputed(idea: Idea, subject: Subject) -> str:
         for edit in idea.edits
         if isinstance(edit, SetCell)
     ):
-        return "it repeats or moves rows of a table in which keys are looked up"
+        return REPEATS_KEYS
     return ""
 
 

@@ -474,11 +474,25 @@ class Suggester(Closable):
                 self.contradictions.append(idea.title)
             return self._examined(idea, proposal)
         if proposal.agreeing != (CARRIED,):
+            if self._is_kept_by_programs_alone(proposal):
+                self.contradictions.append(idea.title)
             return self._examined(idea, proposal)
         keeping = self._keeping(idea)
         if not keeping:
             return Suggestion(0, idea, proposal, _NOT_KEPT)
         return self._examined(idea, proposal, keeping)
+
+    def _is_kept_by_programs_alone(self, proposal: Proposal) -> bool:
+        """Whether every program keeps a relation that the gold's formulas, the only source, break.
+
+        If the relation does not hold for the question, the programs would break it too.
+        """
+        carried = next((source for source in proposal.sources if source.name == CARRIED), None)
+        if carried is None or carried.data is None or proposal.agreeing != (FORMULAS,):
+            return False
+        if not self._victims:
+            return False
+        return not killed(self._trials(proposal.input, carried.data))
 
     def _keeping(self, idea: Idea) -> Mapping[str, Submission]:
         """The programs that keep a relation after a similar change elsewhere.

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from judge.annotate.carried import RELATIONS
 from judge.annotate.edits import MergeCells
-from judge.annotate.gold_sources import FORMULAS, MIN_AGREEING, Proposal
+from judge.annotate.gold_sources import FORMULAS, MIN_AGREEING, Proposal, skeleton
+from judge.annotate.idea import REPEATS_KEYS
 from judge.annotate.relations import RELATION_NAMES
+from judge.suspects.books import NO_ANSWER
 from judge.workbook.address import parse_cell
-from judge.workbook.editing.contents import SetCell
+from judge.workbook.editing.sheet_xml import SetCell
 
 if TYPE_CHECKING:
     from judge.annotate.idea import Idea
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 CONTRADICTS = "the program contradicts itself"
 DOUBTFUL = "the gold's own formulas are doubtful here"
+SAME_EFFECT = "the same as one above: these formulas against the program, in the same way"
 OTHER_VALUES = "other values"
 
 _GROUPS: Mapping[str, tuple[float, tuple[str, ...]]] = {
@@ -142,6 +145,8 @@ def doubt_of(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> str:
     follows = proposal is not None and proposal.agreeing == (FORMULAS,)
     if follows and contradictions:
         return f"the gold's formulas contradict themselves: {contradictions[0]}"
+    if follows and suggestion.idea.disputed == REPEATS_KEYS:
+        return "the gold's formulas take the first or the last of several rows with a key"
     return ""
 
 
@@ -216,12 +221,32 @@ def _is_zero(value: object) -> bool:
     return value == 0 and not isinstance(value, bool)
 
 
-_NONE = frozenset({"", "-", "n/a", "na", "none", "not found"})
-
-
 def _is_nothing(value: object) -> bool:
-    says_none = isinstance(value, str) and value.strip().casefold() in _NONE
+    says_none = isinstance(value, str) and value.strip().casefold() in NO_ANSWER
     return value is None or says_none or _is_zero(value) or _error(value) == _NOT_FOUND
+
+
+def effect_of(suggestion: Suggestion) -> tuple[str, ...]:
+    """The effect of a suggestion; those with the same effect raise the same question.
+
+    If the gold's formulas are the only source, this is the first cell that differs: the formula
+    without its references, and the kinds of the two values. Empty if there is no such cell.
+    """
+    proposal = suggestion.proposal
+    if proposal is None or proposal.agreeing != (FORMULAS,) or not suggestion.kills:
+        return ()
+    for difference in suggestion.kills[0].comparison.get("differences", [])[:1]:
+        formula = difference.get("expected_formula", "")
+        if formula:
+            kinds = map(_kind, (difference["expected"], difference["actual"]))
+            return (skeleton(formula), *kinds)
+    return ()
+
+
+def _kind(value: object) -> str:
+    if value is None or value == "":
+        return "blank"
+    return _error(value) or type(value).__name__
 
 
 def ranked(
@@ -229,7 +254,8 @@ def ranked(
 ) -> list[tuple[str, list[Suggestion]]]:
     """Groups suggestions; the best group comes first, and so does the best suggestion of a group.
 
-    Suggestions with a doubtful gold form the last group.
+    Suggestions with a doubtful gold form the last group; before them come those that only repeat
+    the effect of a better one (:func:`effect_of`).
 
     Args:
         suggestions: the suggestions to show.
@@ -240,6 +266,16 @@ def ranked(
         suggestions,
         key=lambda suggestion: (-worth(suggestion, contradictions), suggestion.number),
     )
+    effects: set[tuple[str, ...]] = set()
     for suggestion in ordered:
-        groups.setdefault(group_of(suggestion, contradictions), []).append(suggestion)
-    return sorted(groups.items(), key=lambda group: group[0] == DOUBTFUL)
+        group = group_of(suggestion, contradictions)
+        if group != DOUBTFUL and suggestion.contested and (effect := effect_of(suggestion)):
+            if effect in effects:
+                group = SAME_EFFECT
+            effects.add(effect)
+        groups.setdefault(group, []).append(suggestion)
+    return sorted(groups.items(), key=lambda item: _LAST.get(item[0], 0))
+
+
+_LAST = {SAME_EFFECT: 1, DOUBTFUL: 2}
+"""The groups that come last, in this order."""

@@ -1,7 +1,6 @@
 from judge.api.commands import ArrivalScorer as ArrivalScorer
 from judge.api.commands import run as run
 from judge.api.commands import score as score
-from judge.api.commands import verify as verify
 from judge.api.comparing import compare_at_position as compare_at_position
 from judge.api.comparing import compare_by_board as compare_by_board
 from judge.api.comparing import compare_by_checklist as compare_by_checklist
@@ -29,11 +28,12 @@ from judge.api.reporting import check_expectations as check_expectations
 from judge.api.runs import compare_runs as compare_runs
 from judge.api.runs import make_audit as make_audit
 from judge.api.runs import read_audit as read_audit
-from judge.api.suspecting import outputs_of as outputs_of
-from judge.api.suspecting import suspects as suspects
 from judge.api.tools import check_tools as check_tools
 from judge.api.trajectories import import_trajectories as import_trajectories
 from judge.api.trajectories import write_atif as write_atif
+from judge.api.verifying import outputs_of as outputs_of
+from judge.api.verifying import suspects as suspects
+from judge.api.verifying import verify as verify
 from judge.cluster.certificates import make_certificates as make_certificates
 from judge.cluster.config import at_address as at_address
 from judge.cluster.engine.programs import serve_scheduler as serve_scheduler
@@ -80,10 +80,10 @@ from judge.sandbox import probe_sandboxes as probe_sandboxes
 from judge.sandbox.backends.verifier import build_verifier_image as build_verifier_image
 from judge.sandbox.backends.verifier import verifier_tag as verifier_tag
 from judge.sandbox.build import build_all as build_all
-from judge.suites.load import load_suite as load_suite
-from judge.suites.load import source_of_digest as source_of_digest
-from judge.suites.locate import whole_source as whole_source
 from judge.suites.submissions import load_submissions as load_submissions
+from judge.suites.suite import load_suite as load_suite
+from judge.suites.suite import source_of_digest as source_of_digest
+from judge.suites.suite import whole_source as whole_source
 from judge.suspects.model import document_of as document_of
 from judge.suspects.model import read_suspects as read_suspects
 from judge.suspects.model import write_suspects as write_suspects

@@ -64,7 +64,7 @@ from judge.inference.tools.setting import (
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.suites import load_suite
-from judge.suites.locate import whole_source
+from judge.suites.suite import whole_source
 
 _CHANGES = ("rounds", "rows", "content", "temperature", "top_p")
 _TYPED_CHANGES = (

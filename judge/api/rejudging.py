@@ -52,7 +52,6 @@ from judge.report.identity import not_taken, trusted_values
 from judge.report.load import LoadedRun, load_run
 from judge.report.report_json import build_report
 from judge.suites import Suite
-from judge.suites.answer_files import read_answer
 from judge.suites.certified import certified_identity
 from judge.suites.corrections import (
     CorrectedSuite,
@@ -60,6 +59,7 @@ from judge.suites.corrections import (
     corrected_suite,
     describe_corrections,
 )
+from judge.suites.folders import read_answer
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 from judge.suites.submissions import load_submissions

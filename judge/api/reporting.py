@@ -14,9 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.core.conversation import recorded_usage
 from judge.core.records.reports import ReportDocument
-from judge.core.records.runs import RunDocument
+from judge.core.records.runs import RunDocument, recorded_usage
 from judge.core.score import SubmissionScore, best_samples, score_submission
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase

@@ -20,7 +20,6 @@ from judge.core.task import Task
 from judge.errors import SandboxError
 from judge.grading.batch import Settings, WorkerRecipe
 from judge.grading.options import GradingOptions
-from judge.grading.verify import CheckAll
 from judge.recalc.select import check_recalculation
 from judge.sandbox import check_sandbox_kind, open_sandbox
 from judge.sandbox.contract import Sandbox
@@ -30,6 +29,7 @@ from judge.suites import Suite
 if TYPE_CHECKING:
     from judge.api.options import JudgingOptions
     from judge.cluster.session import ClusterExecutorFactory, ClusterSession
+    from judge.grading.verify import CheckAll
 
 
 def check_judging(options: JudgingOptions) -> None:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from judge.api.options import JudgingOptions, ScoreOptions
 from judge.api.progress import Progress
@@ -22,12 +23,12 @@ from judge.api.reporting import (
     suspicions_in,
 )
 from judge.api.resources import JudgingResources
-from judge.core.conversation import recorded_usage
 from judge.core.records.runs import (
     JudgingRules,
     RunDocument,
     SandboxIdentity,
     SuiteIdentity,
+    recorded_usage,
 )
 from judge.errors import StoreError, SubmissionError, UsageError
 from judge.files.documents import utc_now
@@ -60,8 +61,6 @@ from judge.suites.layouts import (
     outputs_in,
     programs_in,
 )
-from judge.suites.locate import certified_files, locate_suite, whole_source
-from judge.suites.outputs import FoundOutputs
 from judge.suites.submissions import (
     SubmissionFacts,
     SubmissionIndex,
@@ -70,7 +69,11 @@ from judge.suites.submissions import (
     load_submissions,
     submission_record,
 )
+from judge.suites.suite import certified_files, locate_suite, whole_source
 from judge.version import __version__
+
+if TYPE_CHECKING:
+    from judge.suites.outputs import FoundOutputs
 
 
 @dataclass(frozen=True, slots=True)

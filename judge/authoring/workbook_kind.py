@@ -14,8 +14,8 @@ from judge.compare.cells.options import position_of
 from judge.core.task import Task, TestCase
 from judge.errors import PositionError, SuiteError, UsageError, WorkbookError
 from judge.files.documents import dump_json, read_json
-from judge.suites.spreadsheetbench import FORMAT
-from judge.suites.spreadsheetbench_records import (
+from judge.suites.spreadsheetbench import (
+    FORMAT,
     KNOWN_FIELDS,
     InstructionType,
     read_record,

@@ -40,7 +40,7 @@ from judge.files.writing import naming_what_is_written, write_whole
 from judge.files.yaml_documents import read_yaml
 from judge.suites import load_suite
 from judge.suites.corrections import corrected_suite
-from judge.suites.locate import SHIPPED, data_folder, load_sources
+from judge.suites.suite import SHIPPED, data_folder, load_sources
 from judge.suites.validate import SuiteFinding
 
 harbor_options = together(

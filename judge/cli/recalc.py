@@ -110,7 +110,7 @@ def _check_together(
 
 
 def _serve(recalculating: Recalculating) -> None:
-    from judge.recalc.lines import serve_lines  # noqa: PLC0415  `--help` needs no engine
+    from judge.recalc.library import serve_lines  # noqa: PLC0415  `--help` needs no engine
 
     def answer(line: str) -> None:
         click.echo(line)

@@ -11,7 +11,7 @@ from judge.cli.groups import admin
 from judge.cli.help import HelpGroup
 from judge.cli.options import option, options_of
 from judge.core.option import Section, options_in
-from judge.serve.options import ListenOptions, PlaceOptions, SlotOptions, check_installed
+from judge.serve.options import ListenOptions, SlotOptions, StorageOptions, check_installed
 
 if TYPE_CHECKING:
     from judge.serve.context import Server
@@ -78,14 +78,14 @@ def api(**options: Any) -> None:
 
 
 @serve.command(examples=("serve dispatch --name node1 --slots 8 --data /srv/judge",))
-@options_of(PlaceOptions)
+@options_of(StorageOptions)
 @options_of(SlotOptions)
 def dispatch(**options: Any) -> None:
     """Run only a dispatcher, which needs access to the database and the data folder."""
     check_installed()
     from judge.serve.running import dispatch as run  # noqa: PLC0415  as above
 
-    place, slots = of_kind(PlaceOptions, options), of_kind(SlotOptions, options)
+    place, slots = of_kind(StorageOptions, options), of_kind(SlotOptions, options)
     run(place, slots, on_ready=lambda: click.echo(f"dispatcher {slots.name} is ready"))
     raise KeyboardInterrupt
 

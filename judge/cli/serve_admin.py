@@ -41,7 +41,7 @@ from judge.serve.catalog import (
     suite_named,
 )
 from judge.serve.context import ADDRESS, Server
-from judge.serve.options import LOOPBACK, PlaceOptions
+from judge.serve.options import LOOPBACK, StorageOptions
 from judge.serve.pages.account import OIDC
 from judge.serve.queue.checking import changed_revisions, faults_of
 from judge.serve.queue.conditions import set_setting
@@ -59,7 +59,7 @@ from judge.serve.store.words import (
     Visibility,
 )
 
-_PLACE = options_of(PlaceOptions)
+_PLACE = options_of(StorageOptions)
 _PHASE_TIMES = together(
     option("--opens", metavar="TIME", help="In UTC: 2026-01-31T00:00:00Z [now]."),
     option("--closes", metavar="TIME", help="Likewise [never]."),
@@ -69,7 +69,7 @@ _PHASE_TIMES = together(
 @contextlib.contextmanager
 def server_of(options: dict[str, Any]) -> Iterator[Server]:
     """Removes the options that name a server from ``options``, and opens that server."""
-    place = PlaceOptions(data=options.pop("data"), database=options.pop("database"))
+    place = StorageOptions(data=options.pop("data"), database=options.pop("database"))
     try:
         with opened(place) as opening:
             yield opening.server

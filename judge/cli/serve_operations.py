@@ -22,14 +22,14 @@ from judge.serve.operations.deliveries import HOSTS, hosts_of
 from judge.serve.operations.sending import check_allowed_host
 from judge.serve.operations.upkeep import dispute_outvoted, log_entries
 from judge.serve.operations.upkeep import sweep as swept
-from judge.serve.options import PlaceOptions
+from judge.serve.options import StorageOptions
 from judge.serve.queue.checking import changed_revisions, faults_of
 from judge.serve.queue.conditions import set_setting
 from judge.serve.store.database import Database, sqlite_url
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.tables import Now
 
-_PLACE = options_of(PlaceOptions)
+_PLACE = options_of(StorageOptions)
 
 
 @click.command(cls=HelpCommand, examples=("serve admin backup judge.tar --data judge-data",))

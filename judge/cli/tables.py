@@ -18,8 +18,7 @@ from judge.console import Piece, make_console, styled, visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument, ScoresWithout
 from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
 from judge.core.verdict import Verdict
-from judge.report.checklists import points_lines
-from judge.report.counts import chart_lines, scope_lines, share_lines
+from judge.report.counts import chart_lines, lines_of_points, scope_lines, share_lines
 
 if TYPE_CHECKING:
     from judge.api.replaying import ReplayedEpisode
@@ -227,7 +226,7 @@ def _print_scope(console: Console, report: ReportDocument) -> None:
     if (charts := report.get("charts")) is not None:
         for line in chart_lines(charts):
             console.print(styled((line, "dim")))
-    for line in points_lines(report.get("points")):
+    for line in lines_of_points(report.get("points")):
         console.print(styled((line, "dim")))
     if "shares" in report["overall"]:
         groups = {**report["by_instruction_type"], "Overall": report["overall"]}

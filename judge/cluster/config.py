@@ -101,7 +101,7 @@ def parse_cluster(text: str, *, insecure: bool = False) -> ClusterSpec:
 
     Args:
         text: ``local:N``, the address of a scheduler, or a YAML file.
-        insecure: whether an address without TLS may be one other than the loopback.
+        insecure: whether an address other than the loopback is accepted without TLS.
 
     Raises:
         UsageError: the value is none of these, or would not be safe.
@@ -124,12 +124,12 @@ def at_address(
     workers: int = 1,
     wait_s: float = 60.0,
 ) -> ClusterSpec:
-    """Makes the specification of a scheduler at an address, whether or not it is already running.
+    """Makes the specification of a cluster whose scheduler is, or will be, at an address.
 
     Args:
         address: the address: ``tcp://`` or ``tls://``, a host and a port.
         certificates: folder of the certificates; None if there is none.
-        insecure: whether an address without TLS may be one other than the loopback.
+        insecure: whether an address other than the loopback is accepted without TLS.
         workers: how many workers to wait for.
         wait_s: seconds to wait for them.
 
@@ -147,8 +147,8 @@ def at_address(
         if certificates is None:
             raise UsageError(
                 f"{address}: there is no certificate, and TLS needs one on both sides",
-                hint=f"Set {CERTIFICATES_VARIABLE} to the folder that the scheduler has as well "
-                "(`judge cluster certificates FOLDER` makes one), or give a .yaml file with "
+                hint=f"Set {CERTIFICATES_VARIABLE} to a folder with the scheduler's certificates "
+                "(`judge cluster certificates FOLDER` makes them), or give a .yaml file with "
                 "`certificates`.",
             )
         return ClusterSpec(

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from judge.cluster.messages import Check, Identity, Introduction, Question, Reply, Request
-from judge.cluster.worker import RETURN_S, greeting_request, work_request
+from judge.cluster.worker import RETURN_S, handshake_request, work_request
 from judge.core.verdict import Verdict
 from judge.errors import ClusterError, JudgeError
 from judge.files.documents import MIB, MalformedError
@@ -88,7 +88,8 @@ class Cluster(Protocol):
     def is_next(self, address: str, key: str) -> bool:
         """Returns whether no earlier task of another run is still waiting at this worker.
 
-        If a worker is gone or silent, the task that it worked on is at fault, not a waiting one.
+        If a worker is gone or silent, the task that it worked on is at fault, and not those that
+        were waiting.
         """
         ...
 
@@ -119,7 +120,7 @@ class Piece:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of answers must be sent with the piece."""
+        """How many bytes of finished answers, which are files, are sent with the piece."""
         if isinstance(self.work, Check):
             return 0
         answers = (case.outcome.answer for case in self.work.cases if case.outcome is not None)
@@ -144,7 +145,7 @@ Outcome = JudgedCase | CaseCheck | Lost
 
 
 def is_result(judged: JudgedCase, reply: Reply) -> bool:
-    """Returns whether a case has a result, and not just the error that the sandbox was lost."""
+    """Returns whether a case has a result other than the error that the sandbox was lost."""
     return not (reply.gone and judged.result.verdict is Verdict.JE)
 
 
@@ -164,15 +165,15 @@ def split(work: Job | Check) -> list[Job | Check]:
 
 
 def lean(work: Job | Check) -> Job | Check:
-    """Copies only what a worker needs of the work: not the conversation that led to the program."""
+    """Copies the work without what a worker does not need, such as the model's conversation."""
     if isinstance(work, Check) or work.submission is None:
         return work
     return replace(work, submission=replace(work.submission, provenance={}))
 
 
 CHUNK_S = 2.0
-"""How long a chunk should take, in seconds: any task costs client, scheduler and worker together a
-few hundredths of a second."""
+"""How long a chunk should take, in seconds. Sending it costs client, scheduler and worker together
+a few hundredths of a second."""
 
 DEPTH = 2
 """How many chunks a worker has: the one that it works on, and the next."""
@@ -188,7 +189,7 @@ an idle machine."""
 
 MAX_WORK = 1000
 MAX_BYTES = 32 * MIB
-_LOOK_S = 2.0
+_POLL_S = 2.0
 _FIRST_S = 1.0
 
 
@@ -228,7 +229,7 @@ class _WorkerState:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a run, which all its workers get, and with which they must agree.
+    """What all workers of a run are sent, and what they must have in common with this judge.
 
     Attributes:
         recipe: from this, workers open sandbox and engines.
@@ -275,18 +276,18 @@ class Dispatcher:
         self._name = secrets.token_hex(8)  # identifies this run among all runs that use the cluster
         self._numbers = itertools.count()
         self._workers: dict[str, _WorkerState] = {}
-        self._greeted: dict[str, str] = {}  # key of the handshake -> worker
+        self._handshakes: dict[str, str] = {}  # key of the handshake -> worker
         self._refused: dict[str, str] = {}
         self._suspects: deque[Piece] = deque()
         self._again: deque[Piece] = deque()
         self._case_s = _FIRST_S
-        self._looked = -_LOOK_S
+        self._looked = -_POLL_S
         self._begun = False
         self.stopped: JudgeError | None = None
 
     # -- before the first case ------------------------------------------------------------------
 
-    def greet(self) -> None:
+    def check_workers(self) -> None:
         """Waits for the workers and compares them with this judge.
 
         Raises:
@@ -294,9 +295,9 @@ class Dispatcher:
         """
         deadline = self._clock() + self._terms.wait_s
         while True:
-            self._look()
+            self._update_workers()
             ready = len(self._workers) >= self._terms.workers
-            if ready and not self._greeted:
+            if ready and not self._handshakes:
                 return
             if self._clock() >= deadline:
                 self._stop_waiting()
@@ -316,7 +317,7 @@ class Dispatcher:
             ClusterError: no worker has introduced itself.
         """
         waited = f"within {self._terms.wait_s:g} s"
-        silent = sorted(self._greeted.values())
+        silent = sorted(self._handshakes.values())
         if not self._workers:
             reason = f"; worker {silent[0]} did not introduce itself" if silent else ""
             raise ClusterError(
@@ -327,16 +328,16 @@ class Dispatcher:
         for address in silent:
             self._notice(f"worker {address} did not introduce itself {waited}; the others begin")
 
-    def _look(self) -> None:
+    def _update_workers(self) -> None:
         """Finds out which workers have come and which have gone."""
         self._looked = self._clock()
         present = self._cluster.workers()
         for address in [address for address in self._workers if address not in present]:
-            self._bury(address)
-        self._greeted = {
-            key: address for key, address in self._greeted.items() if address in present
+            self._remove_dead(address)
+        self._handshakes = {
+            key: address for key, address in self._handshakes.items() if address in present
         }
-        addresses = {*self._workers, *self._greeted.values(), *self._refused}
+        addresses = {*self._workers, *self._handshakes.values(), *self._refused}
         for address, facts in present.items():
             if address in addresses:
                 continue
@@ -344,12 +345,12 @@ class Dispatcher:
                 self._refuse(address, f"it has {facts.threads} threads; start it with one")
                 continue
             key = self._key("greeting")
-            self._greeted[key] = address
-            greeting = greeting_request(self._terms.recipe, self._terms.question)
-            self._cluster.send(address, key, greeting)
+            self._handshakes[key] = address
+            handshake = handshake_request(self._terms.recipe, self._terms.question)
+            self._cluster.send(address, key, handshake)
 
     def _take_introduction(self, answered: Answered) -> None:
-        address = self._greeted.pop(answered.key, None)
+        address = self._handshakes.pop(answered.key, None)
         if address is None:
             return
         if answered.data is None:
@@ -377,14 +378,14 @@ class Dispatcher:
         """
         source = (Piece(job) for job in work)
         try:
-            self.greet()
+            self.check_workers()
             yield from self._dispatch(source)
         except ClusterError as error:
             if not self._begun:
                 raise
             self.stopped = error
         finally:
-            self._cluster.cancel([*self._greeted, *self._under_way()])
+            self._cluster.cancel([*self._handshakes, *self._under_way()])
 
     def _under_way(self) -> Iterator[str]:
         return (chunk.key for worker in self._workers.values() for chunk in worker.chunks)
@@ -392,8 +393,8 @@ class Dispatcher:
     def _dispatch(self, source: Iterator[Piece]) -> Generator[Outcome]:
         lost_since: float | None = None
         while True:
-            if self._clock() - self._looked >= _LOOK_S:
-                self._look()
+            if self._clock() - self._looked >= _POLL_S:
+                self._update_workers()
             self._leave_out_the_stuck()
             yield from self._given_up()
             self._fill(source)
@@ -409,7 +410,7 @@ class Dispatcher:
                 lost_since = self._clock()
             elif self._clock() - lost_since >= self._terms.wait_s:
                 raise self._nobody()
-            for answered in self._cluster.wait(_LOOK_S):
+            for answered in self._cluster.wait(_POLL_S):
                 yield from self._take(answered)
 
     def _nobody(self) -> ClusterError:
@@ -418,7 +419,7 @@ class Dispatcher:
         return ClusterError(f"no worker is left, and {waited}{''.join(reasons[:1])}")
 
     def _fill(self, source: Iterator[Piece]) -> None:
-        """Sends work to workers with room; a suspect piece is sent alone, to an idle worker."""
+        """Sends work to workers that have room; a suspect piece is sent alone, to an idle one."""
         workers = sorted(self._workers.items(), key=lambda item: len(item[1].chunks))
         while self._suspects and workers and not workers[0][1].chunks:
             address, worker = workers.pop(0)
@@ -429,7 +430,7 @@ class Dispatcher:
                 self._send(address, worker, chunk)
 
     def _chunk(self, source: Iterator[Piece]) -> tuple[Piece, ...]:
-        """Takes the next pieces that together take about as long as a chunk should."""
+        """Takes the next pieces from the queue: together, they last about as long as a chunk."""
         pieces: list[Piece] = []
         expected_s, size = 0.0, 0
         while expected_s < CHUNK_S and len(pieces) < MAX_WORK and size < MAX_BYTES:
@@ -453,18 +454,18 @@ class Dispatcher:
         self._cluster.send(address, chunk.key, work_request(request))
 
     def _take(self, answered: Answered) -> Iterator[Outcome]:
-        if answered.key in self._greeted:
-            address = self._greeted[answered.key]
+        if answered.key in self._handshakes:
+            address = self._handshakes[answered.key]
             self._take_introduction(answered)
             if address in self._refused:
                 self._notice(f"worker {address} is not used: {self._refused[address]}")
             return
-        owner = self._whose(answered.key)
+        owner = self._owner_of(answered.key)
         if owner is None:
             return  # the worker has died since
         address, worker, chunk = owner
         if answered.data is None:
-            self._look()
+            self._update_workers()
             if address in self._workers:  # the worker is alive, but its answer is invalid
                 self._leave_out(address, chunk, answered.problem)
             return
@@ -483,7 +484,7 @@ class Dispatcher:
         worker.since = self._clock()
         yield from self._outcomes(address, chunk, reply)
 
-    def _whose(self, key: str) -> tuple[str, _WorkerState, _Chunk] | None:
+    def _owner_of(self, key: str) -> tuple[str, _WorkerState, _Chunk] | None:
         for address, worker in self._workers.items():
             for chunk in worker.chunks:
                 if chunk.key == key:
@@ -512,7 +513,7 @@ class Dispatcher:
 
     # -- what went wrong -----------------------------------------------------------------------
 
-    def _bury(self, address: str) -> None:
+    def _remove_dead(self, address: str) -> None:
         """Removes a worker that is gone; only the chunk that it worked on becomes suspect."""
         chunks = self._workers.pop(address).chunks
         at_work = bool(chunks) and self._cluster.is_next(address, chunks[0].key)
@@ -550,7 +551,7 @@ class Dispatcher:
             self._suspects.append(replace(piece, worker_deaths=piece.worker_deaths + 1))
 
     def _given_up(self) -> Iterator[Lost]:
-        """Splits pieces from which too many workers died; gives up such single cases."""
+        """Splits pieces of which too many workers died into cases; gives up cases tried alone."""
         waiting, self._suspects = self._suspects, deque()
         for piece in waiting:
             if piece.worker_deaths >= DEATHS and not piece.single:

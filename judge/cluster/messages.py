@@ -46,7 +46,7 @@ RETURN_BYTES = 64 * MIB
 worker has this much, it answers immediately; the rest of the work is requested again."""
 
 RETURN_RECORD_BYTES = 2 * MIB
-"""The same limit for records. They have at most half as many values, of at least 2 bytes each."""
+"""The same limit for records. A JSON value takes at least 2 bytes, so half as many values fit."""
 
 MAX_ANSWER_BYTES = 2 * RETURN_BYTES + RETURN_RECORD_BYTES + MAX_LINE_BYTES + MIB
 """Longest answer of an honest worker, which stops once it has exceeded one of these limits."""
@@ -76,7 +76,7 @@ class ReplyHead(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A test case that is checked against itself."""
+    """A test case whose golds are checked by comparing them with themselves."""
 
     task: Task
     case: TestCase
@@ -118,8 +118,8 @@ class Reply:
         seconds: how long it took.
         judged: position of the work -> position of the case in its job -> the judged case.
         checks: position of the work -> the finished check.
-        gone: why the sandbox of this worker can no longer be used; empty if it can.
-        error: why the worker could not work at all; empty if it could.
+        gone: why the sandbox of this worker can no longer be used; empty if it can be.
+        error: why the worker could not do any work; empty if it could.
     """
 
     seconds: float = 0.0
@@ -275,7 +275,7 @@ class Identity:
         return Identity(image=image, engines=tuple(settings.rules.engines), suite=suite)
 
     def difference(self, other: Identity) -> str | None:
-        """Describes the first property in which a worker differs; None if there is none."""
+        """Describes the first property in which a worker differs; None if it does not differ."""
         for what, mine, its in (
             ("the judge", self.judge, other.judge),
             ("the grader", self.grader, other.grader),

@@ -35,12 +35,12 @@ from judge.version import __version__
 
 RETURN_S = 30.0
 """After this many seconds, a worker begins no further case: it returns the finished cases, and the
-others are requested again. So the client can tell a stuck worker from a busy one."""
+client requests the others again. So the client can tell a stuck worker from a busy one."""
 
 _clock = time.monotonic
 
 
-class Workplace:
+class WorkerResources:
     """The sandbox and engines of this process, opened for one recipe at a time.
 
     Args:
@@ -179,17 +179,17 @@ class _Outputs:
         return replace(judged, output=None)
 
 
-_WORKPLACE = Workplace()
+_RESOURCES = WorkerResources()
 
 _HELLO, _WORK = b"H", b"W"
 
 
-def workplace() -> Workplace:
+def worker_resources() -> WorkerResources:
     """Returns the worker of this process."""
-    return _WORKPLACE
+    return _RESOURCES
 
 
-def greeting_request(recipe: WorkerRecipe, question: Question) -> bytes:
+def handshake_request(recipe: WorkerRecipe, question: Question) -> bytes:
     """Encodes the handshake: a part that any version can read, then the pickled recipe."""
     return _HELLO + question.to_bytes() + b"\n" + pickle.dumps(recipe)
 
@@ -202,10 +202,10 @@ def work_request(request: Request) -> bytes:
 def answer(data: bytes) -> bytes:
     """Answers a request of the client; the workers of a cluster run this function."""
     if data[:1] == _WORK:
-        return _WORKPLACE.perform(Request.from_bytes(data[1:])).to_bytes()
+        return _RESOURCES.perform(Request.from_bytes(data[1:])).to_bytes()
     head, _, recipe = data[1:].partition(b"\n")
     question = Question.from_bytes(head)
     if question.judge != __version__:
         return Introduction().to_bytes()
     opened: WorkerRecipe = pickle.loads(recipe)  # noqa: S301  from the client, like the code that it names
-    return _WORKPLACE.introduce(opened, question).to_bytes()
+    return _RESOURCES.introduce(opened, question).to_bytes()

@@ -113,8 +113,8 @@ class SandboxDesktop(Closable):
 
     def perform(self, action: Action) -> ActionOutcome:
         """Performs an action, and waits until the desktop has settled."""
-        kind, what = _request_of(action, gui_only=self._options.gui_only)
-        header = {"op": "perform", "kind": kind, "what": what}
+        kind, content = _request_of(action, gui_only=self._options.gui_only)
+        header = {"op": "perform", "kind": kind, "what": content}
         done, _ = self._link.ask(header, [], self._options.action_s + _SETTLE_S)
         return _answered(_outcome, done)
 
@@ -125,8 +125,8 @@ class SandboxDesktop(Closable):
             for event in events
         ]
         for start in range(0, len(rows), _MAX_EVENTS):
-            some = rows[start : start + _MAX_EVENTS]
-            self._link.ask({"op": "feed", "events": some}, [], _FEED_S)
+            batch = rows[start : start + _MAX_EVENTS]
+            self._link.ask({"op": "feed", "events": batch}, [], _FEED_S)
 
     def frame(self, digest: str = "") -> Frame:
         """Returns the screen immediately, without the tree."""

@@ -480,7 +480,9 @@ def _fits(target: Target, element: Element) -> bool:
 
 def _hint(target: Target, elements: Sequence[Element], windows: Sequence[str]) -> str:
     """Lists similar elements of the tree, as a hint if an element is missing."""
-    names = list(dict.fromkeys(one.name for one in _of_role(target.role, elements) if one.name))
+    names = list(
+        dict.fromkeys(element.name for element in _of_role(target.role, elements) if element.name)
+    )
     shown = ", ".join(map(repr, names[:_MAX_NAMED])) + (" …" if names[_MAX_NAMED:] else "")
     window = f"The window {windows[0]!r} is open; " if windows else ""
     if names:

@@ -110,7 +110,7 @@ def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
     return form.traits, references
 
 
-class _Place(NamedTuple):
+class _FormRectangle(NamedTuple):
     """A rectangle of a form: its rows, or the indices of its rows among a formula's row numbers."""
 
     sheet: str | None
@@ -127,13 +127,13 @@ class FormulaForm(NamedTuple):
     Attributes:
         text: a formula of this form.
         traits: the traits of the formula.
-        places: the rectangles that it names; None if its text has to be searched each time.
+        rectangles: the rectangles that it names; None if its text has to be searched each time.
         rows_only: whether formulas of this form differ only in the rows of these rectangles.
     """
 
     text: str
     traits: FormulaTraits
-    places: tuple[_Place, ...] | None
+    rectangles: tuple[_FormRectangle, ...] | None
     rows_only: bool = False
 
 
@@ -152,10 +152,10 @@ def with_form(formula: str) -> tuple[FormulaForm, Sequence[Reference]]:
     parts = _ROWS.split(formula)
     form = _form(tuple(parts[::2]))
     rows = parts[1::2]
-    if form.places is None or any(len(row) > _ROW_DIGITS for row in rows):
+    if form.rectangles is None or any(len(row) > _ROW_DIGITS for row in rows):
         return form._replace(rows_only=False), tuple(_references(formula))
     references = []
-    for at in form.places:
+    for at in form.rectangles:
         first, last = at.first, at.last
         low = int(rows[first]) if at.moves else first
         high = int(rows[last]) if at.moves else last
@@ -174,7 +174,7 @@ def _form(parts: tuple[str, ...]) -> FormulaForm:
         index_at[len(text)] = index
         text += "1" + part
     formula_traits = traits(text)
-    places: list[_Place] = []
+    rectangles: list[_FormRectangle] = []
     for area in areas(text):
         if area.sheet is not None and any(
             at in index_at for at in range(area.sheet.start, area.sheet.end)
@@ -187,17 +187,24 @@ def _form(parts: tuple[str, ...]) -> FormulaForm:
             if first is None or last is None:
                 return FormulaForm(text, formula_traits, None)
             named = reference(area)
-            places.append(
-                _Place(named.sheet, named.min_column, named.max_column, first, last, moves=True)
+            rectangles.append(
+                _FormRectangle(
+                    named.sheet, named.min_column, named.max_column, first, last, moves=True
+                )
             )
         else:
             if any(at in index_at for at in range(area.first.start, area.first.end)):
                 return FormulaForm(text, formula_traits, None)
             sheet, low, left, high, right = reference(area)
-            places.append(_Place(sheet, left, right, low, high, moves=False))
-    used = {index for place in places if place.moves for index in (place.first, place.last)}
+            rectangles.append(_FormRectangle(sheet, left, right, low, high, moves=False))
+    used = {
+        index
+        for rectangle in rectangles
+        if rectangle.moves
+        for index in (rectangle.first, rectangle.last)
+    }
     rows_only = len(used) == len(index_at)
-    return FormulaForm(text, formula_traits, tuple(places), rows_only)
+    return FormulaForm(text, formula_traits, tuple(rectangles), rows_only)
 
 
 def _references(formula: str) -> list[Reference]:

@@ -79,7 +79,8 @@ _DIGITS = 18
 """Most digits of a constant that Excel writes: 17 digits and an exponent."""
 
 PARAMETER = re.compile(r"_xlpm\.|_xleta\.", re.IGNORECASE)
-"""Prefixes in files of names from LET and LAMBDA, and of functions in place of a LAMBDA."""
+"""Prefixes that files put before names from LET and LAMBDA, and before functions in place of a
+LAMBDA."""
 
 DEEPEST = 60
 """Deepest nesting of a formula that is parsed."""

@@ -29,7 +29,7 @@ from judge.errors import SandboxError, WorkbookError
 from judge.files.documents import MalformedError
 from judge.files.packed_folder import packed, unpacked
 from judge.grading.store import MAX_WORKBOOK_BYTES, RunDirectory, kept_workbook
-from judge.replies.answers import bounded_reply
+from judge.replies.extract import bounded_reply
 from judge.sandbox.contract import (
     OutputStatus,
     RunRequest,
@@ -37,7 +37,7 @@ from judge.sandbox.contract import (
     RunStatus,
     SandboxSession,
 )
-from judge.suites.answer_files import read_answer
+from judge.suites.folders import read_answer
 
 NO_CODE = "the reply holds no code"
 _TYPED = "typed"

@@ -23,8 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from judge.closable import Closable
-from judge.core.conversation import usage_fault
-from judge.core.records.runs import RunDocument
+from judge.core.records.runs import RunDocument, usage_fault
 from judge.errors import StoreError
 from judge.files.documents import (
     MIB,

@@ -39,7 +39,7 @@ _EXPECTED_COMPLETION_TOKENS = 800
 _MAX_AMOUNT = 1e12
 
 CallKey = tuple[str, int, int, int, str]
-"""(task id, sample, case, round, hash of the request); case 0 if the call is about no case."""
+"""(task id, sample, case, round, hash of the request); case is 0 for a call about all cases."""
 
 
 class ReplyCache:
@@ -61,7 +61,7 @@ class ReplyCache:
             return None
 
     def put(self, digest: str, reply: ChatReply) -> None:
-        """Stores a reply; if that fails, because the disk is full for example, nothing happens."""
+        """Stores a reply; an error, such as a full disk, is ignored."""
         path = self._path(digest)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def _key_of(call: Mapping[str, Any]) -> CallKey:
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """Context that the calls of all tasks of a run share.
+    """What the calls of all tasks of a run have in common: the model, its settings and records.
 
     Attributes:
         chat_model: the model.
@@ -255,8 +255,8 @@ class TaskClient:
     def lost(self) -> list[dict[str, Any]]:
         """Returns answered calls that are not among :attr:`calls`, marked as ``lost``.
 
-        They belong to a desktop that broke, or to an episode that was interrupted: the next attempt
-        saw a different screen and sent other requests. They were paid for nevertheless.
+        They were made for a desktop that broke, or an episode that was interrupted: the next
+        attempt saw a different screen and sent other requests. But they were paid for.
         """
         unused = [_without_text(call) for call in self.context.journal.answered(*self.key)]
         for call in self.calls:
@@ -275,7 +275,7 @@ class TaskClient:
         """Returns the key under which a call is recorded, and the request of :meth:`ask`."""
         context = self.context
         request = ChatRequest(context.model, messages, self._params(), context.pictures)
-        # Without the address: the server may have moved by the time the run is continued.
+        # The key leaves out the address: the server may have moved before the run is continued.
         key = (self.task_id, self.sample, case, round_number, request.digest(""))
         return key, replace(request, custom_id=custom_id_of(key))
 

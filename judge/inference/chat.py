@@ -108,7 +108,7 @@ class ChatRequest:
         """Returns the messages in the format of the chat completions API.
 
         Raises:
-            StoreError: a picture is missing, or is not what it was.
+            StoreError: a picture is missing, or was changed.
         """
         return [
             {**message, "content": sent_content(message["content"], self.pictures)}
@@ -119,7 +119,7 @@ class ChatRequest:
         """Returns the request's JSON body, including fields that the SDK does not know.
 
         Raises:
-            StoreError: a picture is missing, or is not what it was.
+            StoreError: a picture is missing, or was changed.
         """
         params = dict(self.params)
         extra = params.pop("extra_body", None) or {}
@@ -131,7 +131,7 @@ class ChatRequest:
         return self.params.get("seed") is not None or self.params.get("temperature") == 0
 
     def digest(self, endpoint: str) -> str:
-        """SHA-256 of everything that could change the reply; pictures enter by their own SHA-256.
+        """SHA-256 of everything that could change the reply; for pictures, of their SHA-256.
 
         Args:
             endpoint: address of the server.
@@ -149,7 +149,8 @@ class ChatReply:
         text: the message's text; empty if it has none.
         finish_reason: why the reply ended, in the server's words (``stop``, ``length`` …).
         prompt_tokens: tokens of the prompt as the server counted them; None if it did not.
-        completion_tokens: tokens of the reply, reasoning included, likewise.
+        completion_tokens: tokens of the reply, reasoning included; None if the server did not
+            count them.
         seconds: time from the first attempt to the reply, with the waits between attempts.
         latency_s: the latency of the attempt that succeeded.
         attempts: number of requests that were sent; 0 for a reply from the cache.
@@ -258,7 +259,7 @@ class ChatModel(Protocol):
 
 
 def estimate_request_tokens(messages: Sequence[Message]) -> int:
-    """Estimates the tokens of a conversation, with four for the frame of each message."""
+    """Estimates the tokens of a conversation; each message counts four more than its content."""
     return sum(estimate_content_tokens(message["content"]) + 4 for message in messages)
 
 
@@ -328,7 +329,7 @@ def read_model_names(body: bytes) -> list[str]:
         raise NotACompletionError(f"the reply is not a list of models: {shown!r}") from None
     for name in names:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise NotACompletionError(f"a model's name is {str(name)[:80]!r}")
+            raise NotACompletionError(f"the name of a model is not valid: {str(name)[:80]!r}")
     return names
 
 

@@ -3,9 +3,9 @@
 The SDK sends the requests, but retries, time limits and the reading of bodies are done here,
 because the SDK gives up on a ``Retry-After`` of more than two minutes, puts no time limit on a
 whole reply, and reads bodies of any size. With this client, a server that sends nonsense, or never
-stops sending, costs one attempt and no memory. A key is sent only to its own endpoint: no redirect
-is followed. If a server sends the key back, it is masked before the answer is parsed, shown or
-kept.
+stops sending, costs one attempt and little memory. A key is sent only to its own endpoint, as no
+redirect is followed. If a server sends the key back, it is masked before the answer is parsed,
+shown or stored.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def error_of_answer(status: int, detail: str, retry_after_s: float | None) -> At
 
 
 def refuses_pictures(message: str) -> bool:
-    """Whether an error means that the model takes no pictures at all, not only not this picture.
+    """Whether an error means that the model accepts no pictures at all, and not just not this one.
 
     Servers agree on neither the status nor the words: llama.cpp answers 500 ("image input is not
     supported"), vLLM 400 ("is not a multimodal model", "At most 0 image(s)"), others say that
@@ -184,7 +184,7 @@ def refuses_pictures(message: str) -> bool:
 
 
 def _of_redirect(error: openai.APIStatusError) -> str:
-    """Returns the message for a redirect, which is refused: the key is not for the target."""
+    """Returns the message for a redirect, which is refused: its target must not get the key."""
     target = error.response.headers.get("location", "")
     with contextlib.suppress(ValueError):
         target = public_url(urljoin(str(error.request.url), target))
@@ -219,7 +219,7 @@ MAX_ERROR_BYTES = 64 * 1024
 """How many bytes are read of the body of an error; the rest is ignored."""
 
 ERROR_BODY_S = 10.0
-"""Longest time that the body of an error is waited for, in seconds."""
+"""Longest time to wait for the body of an error, in seconds."""
 
 _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
 
@@ -563,7 +563,7 @@ class OpenAIChatModel:
             await stream.aclose()
 
     async def _leave_out(self, request: httpx2.Request) -> None:
-        """Removes headers that the SDK takes from ``OPENAI_…`` variables, except for OpenAI."""
+        """Removes headers from ``OPENAI_…`` variables, unless the request goes to OpenAI."""
         if origin_of(self._base_url) != origin_of(DEFAULT_BASE_URL):
             for name in set(request.headers) - _SENT_HEADERS:
                 del request.headers[name]
@@ -602,9 +602,9 @@ class OpenAIChatModel:
     ) -> tuple[_T, int, list[str]]:
         """Tries until an attempt succeeds, or no further attempt is allowed.
 
-        Neither the SDK's retries nor a retry library would do. The wait depends on the error and on
-        the wait that the server asks for, which applies to all other calls too. The number of
-        attempts depends on the error (time limits, servers that never answered). And the message
+        Neither the SDK's retries nor a retry library would do. The wait depends on the error, and
+        on the time that the server asks to wait, which applies to all other calls too. The number
+        of attempts depends on the error (time limits, servers that never answered). The message
         reports the outcome of each attempt.
 
         Args:

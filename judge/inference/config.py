@@ -183,7 +183,7 @@ def _nothing() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A chat model and where it is served.
+    """A chat model, and the server that offers it.
 
     Attributes:
         name: the name that the user gave it, for records and names of folders.
@@ -245,7 +245,7 @@ class TypedSetting(Setting):
             is not run) or ``run`` (the answer is taken only from a reply without a program).
         pictures: one of :data:`judge.inference.choices.PICTURE_FORMS`, for the pictures of the
             question.
-        max_pictures: most pictures that one message shows; of further ones, only the names.
+        max_pictures: most pictures that one message shows; further ones are only named.
         picture_side: longest side in pixels; larger pictures are shrunk. None for no limit.
         picture_bytes: most bytes of a picture; larger ones are shrunk. None for no limit.
         picture_types: some of :data:`judge.inference.choices.PICTURE_TYPES`; pictures of other
@@ -362,7 +362,7 @@ def check_key(spec: ModelSpec, models: Iterable[ModelSpec]) -> None:
         raise UsageError(
             f"the key in {spec.key_env} belongs to {', '.join(sorted(owners))}: it is not sent "
             f"to {public_url(spec.base_url)}",
-            hint="Keep the key of the other server in a variable of its own; or, to send this one "
+            hint="Keep the other server's key in a different variable; or, to send this key "
             "there, say both on the command line: --base-url URL --api-key-env NAME.",
         )
 

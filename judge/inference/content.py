@@ -134,7 +134,7 @@ def _number_texts(numbers: list[int | float | None]) -> list[str]:
 
 
 def _trim_zeros(texts: list[str | None]) -> list[str | None]:
-    """Removes the trailing zeros that all numbers have; one digit after the point stays."""
+    """Removes the trailing zeros that all numbers share, but keeps one digit after the point."""
     while all(text is None or text.endswith("0") for text in texts) and any(
         text is not None for text in texts
     ):

@@ -9,8 +9,8 @@ environment acts on the reply, until one of them ends the conversation. A mode i
 * :class:`AnswerEnvironment`: the model gives a typed answer, and may run programs before.
 * :class:`judge.inference.desktop.episode.DesktopEnvironment`: the model works on a desktop.
 
-Budget, pacing, records of calls and resuming are the same for all modes; the client that the loop
-uses to ask the model has them (:class:`judge.inference.calls.TaskClient`).
+Budget, pacing, records of calls and resuming are the same for all modes. They are the task of the
+client that the loop uses to ask the model (:class:`judge.inference.calls.TaskClient`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ from judge.inference.execution import Execution, ProgramRunner, WorkbookRunner
 from judge.inference.prompt import Feedback
 from judge.replies.answers import stated_answer
 from judge.replies.blocks import find_blocks, outside_fences
-from judge.replies.extract import Extraction, extract
+from judge.replies.extract import Extraction, answer_of, extract
 from judge.replies.python_text import defined_names
-from judge.replies.reasoning import answer_of
 
 Ask = Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]
 """Asks the model; takes the messages of the request, and the 1-based number of the round."""
@@ -68,7 +67,7 @@ class Conversation:
         stands_alone: whether the solution writes a workbook in a fresh process; None if it was
             not run there, or no program of any round wrote a workbook.
         outputs: number of a case -> the output of its episode, in the form that submissions have.
-        parts: for each of these episodes, the number of its case and of its first message.
+        parts: for each of these episodes, the number of its case and that of its first message.
         notes: notes for the person who started the run.
     """
 
@@ -206,11 +205,11 @@ async def try_sandboxes(
 ) -> _T:
     """Repeats a conversation if its sandbox, or its desktop, fails.
 
-    The replies so far are recorded: they are replayed, and the model is asked only where the new
-    attempt sends a different request.
+    The replies so far are recorded, and are used again: the model is asked only if the new attempt
+    sends a different request.
 
     Args:
-        once: holds the conversation; called with the number of the attempt, from 0.
+        once: carries on the conversation; called with the number of the attempt, from 0.
         undo: removes everything that a failed attempt has added.
         pause_s: seconds to wait before the second attempt; twice as many before the third.
 
@@ -262,8 +261,8 @@ class _TextEnvironment(Environment):
             return None
         return await self.blocking(partial(runner.execute, program.code))
 
-    def _say(self, content: Content, number: int) -> None:
-        """Records feedback on a round, and adds it to the conversation unless it was the last."""
+    def _send_feedback(self, content: Content, number: int) -> None:
+        """Records feedback on a round, and sends it to the model if there is another round."""
         self.conversation.rounds[-1]["feedback"] = content
         if number < self.rounds:
             self.conversation.messages.append({"role": "user", "content": content})
@@ -358,11 +357,13 @@ class ProgramEnvironment(_TextEnvironment):
             return "explicit"
         if execution is not None and execution.solved and not rules.explicit_stop:
             return "output"
-        self._say(_feedback(rules, program, reply, execution, self.rounds - number), number)
+        self._send_feedback(
+            _feedback(rules, program, reply, execution, self.rounds - number), number
+        )
         return None
 
     async def finish(self) -> None:
-        """Submits the last program that wrote a workbook, even if later programs only looked."""
+        """Submits the last program that wrote a workbook, even if later ones only read data."""
         submission = self._with_output
         if submission is None:
             return
@@ -494,7 +495,7 @@ class AnswerEnvironment(_TextEnvironment):
         execution = await self._execute(self._runner, turn.program, reply)
         if execution is not None:
             pictures = await self.blocking(partial(rules.keep, execution.pictures))
-        self._say(self._feedback(reply, turn, execution, pictures, number), number)
+        self._send_feedback(self._feedback(reply, turn, execution, pictures, number), number)
         return None
 
     def _feedback(
@@ -544,8 +545,8 @@ def read_turn(text: str, setting: TypedSetting) -> Turn:
     """Decides whether a reply gives the answer, or only a program to look at the data.
 
     A reply without a program is an answer if it has the announcing words, or JSON. A reply with a
-    program is an answer if it has both, unless the setting wants the program to be run; words alone
-    ("the next step computes the final answer") announce nothing then.
+    program is an answer only if it has both, and the setting does not say to run the program: the
+    words alone can mean something else ("the next step computes the final answer").
 
     Args:
         text: the reply.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CHUNK_TOKENS = 512
 OVERLAP_TOKENS = 20
 SHOWN_CHUNKS = 4
-TOKENS_OF = "gpt-3.5-turbo"
+TOKENIZER_OF = "gpt-3.5-turbo"
 """The model whose tokenizer counts tokens. Model and sizes are those of Spider2-V's retrieval."""
 
 _TEXTS = (".txt", ".md")
@@ -145,7 +145,7 @@ def _check_installed() -> None:
 def _chunks(folder: Path) -> Iterator[Chunk]:
     from semantic_text_splitter import TextSplitter  # noqa: PLC0415
 
-    splitter = TextSplitter.from_tiktoken_model(TOKENS_OF, CHUNK_TOKENS, OVERLAP_TOKENS)
+    splitter = TextSplitter.from_tiktoken_model(TOKENIZER_OF, CHUNK_TOKENS, OVERLAP_TOKENS)
     read = 0
     for path in _files(folder):
         text = read_text(path, UsageError, most_bytes=_MAX_FILE_BYTES)

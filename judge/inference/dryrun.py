@@ -45,8 +45,8 @@ class DryPrompt:
 class DryRun:
     """The prompts of a run, and its cost. All figures are estimates.
 
-    A pair of figures is for the case that every task takes one round, and that every task takes all
-    rounds.
+    The first figure of a pair assumes that every task takes one round, the second one that every
+    task takes all rounds.
 
     Attributes:
         prompts: the first messages.

@@ -88,7 +88,7 @@ class EpisodeSolver(ABC, Generic[End]):
         for case in self.cases(assignment):
             part = self.recorded(assignment, client.sample, case, before)
             if part is not None:
-                take_part(part, case.number, conversation, client)
+                add_part(part, case.number, conversation, client)
                 end = part.end
             else:
                 async with self._slots:
@@ -196,7 +196,7 @@ def asking(
     return ask
 
 
-def take_part(
+def add_part(
     part: EpisodePart[Any], case: int, conversation: Conversation, client: TaskClient
 ) -> None:
     """Adds a finished episode to a conversation."""

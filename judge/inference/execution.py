@@ -91,7 +91,7 @@ class ProgramRunner(Protocol):
 
 
 class WorkbookRunner(ProgramRunner, Protocol):
-    """Runs programs that write a workbook, in the way in which the judge runs solutions."""
+    """Runs programs that write a workbook, as the judge runs solutions."""
 
     def execute_alone(self, code: str) -> Execution:
         """Runs a program without any state of earlier rounds.
@@ -181,7 +181,7 @@ class FreshProcessRunner:
         return execution
 
     def execute_alone(self, code: str) -> Execution:
-        """Runs a program, or returns its earlier outcome, since rounds share no state anyway."""
+        """Runs a program, or returns its outcome if it ran before, as rounds share no state."""
         return self._executions.get(code) or self.execute(code)
 
     def close(self) -> None:
@@ -233,7 +233,7 @@ _NAME_CHARS = 100
 
 @dataclass(frozen=True, slots=True)
 class PictureCapture:
-    """Which pictures are collected of those that programs make.
+    """Which of the pictures that programs make are collected.
 
     Attributes:
         folder: the folder in which programs work and save pictures.
@@ -417,7 +417,7 @@ def _ask(
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
-        raise SandboxError("what it sent is not an answer")
+        raise SandboxError("the interpreter's answer cannot be read")
     return answer
 
 

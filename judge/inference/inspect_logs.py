@@ -120,8 +120,8 @@ def import_inspect_log(
         imported = _import(opened, suite, records, ids)
         if not imported.submissions:
             raise SubmissionError(
-                f"{log}: holds no finished sample of the tasks that are wanted",
-                hint="Check --ids, and whether the evaluation came to its end.",
+                f"{log}: has no finished sample of the tasks to import",
+                hint="Check --ids, and whether the evaluation has finished.",
             )
         model, setting = opened.header.eval.model, _setting_of(opened.header)
         store.write_run(imported_run(log, suite, source, model=model, setting=setting))
@@ -129,7 +129,7 @@ def import_inspect_log(
 
 
 def suite_named_in(log: Path) -> tuple[str, str] | None:
-    """Returns name and digest of the suite that a log is about; None if not the judge's own tasks.
+    """Returns name and digest of a log's suite; None if its tasks are not those of the judge.
 
     Raises:
         UsageError: Inspect is not installed.
@@ -197,8 +197,8 @@ def record_of_store(kept: object, *, is_file: bool) -> dict[str, Any] | None:
     """
     if not isinstance(kept, Mapping):
         return None
-    handed_in = kept.get("solution" if is_file else "response", kept)
-    if not (handed_in is None or isinstance(handed_in, str)):
+    submitted = kept.get("solution" if is_file else "response", kept)
+    if not (submitted is None or isinstance(submitted, str)):
         return None
     texts = {name: kept[name] for name in _TEXTS if isinstance(kept.get(name), str)}
     flags = {name: kept[name] for name in _FLAGS if isinstance(kept.get(name), bool)}
@@ -527,11 +527,11 @@ def _submission(sample: EvalSample, suite: Suite, header: EvalLog) -> Submission
     prompt = sum(map(prompt_tokens_of, usage))
     completion = sum(model_usage.output_tokens for model_usage in usage)
     cost = _cost(usage)
-    for what, number in (("tokens", prompt), ("tokens", completion), ("cost", cost),
+    for what, number in (("tokens", prompt), ("tokens", completion), ("dollars", cost),
                          ("seconds", seconds)):  # fmt: skip
         if number is not None and not 0 <= number < _MAX_AMOUNT:
             raise SubmissionError(
-                f"sample {str(sample.id)[:80]}: its {what} are not a number of any evaluation",
+                f"sample {str(sample.id)[:80]}: no evaluation can have this number of {what}",
                 hint="The log was not written by Inspect.",
             )
     facts: dict[str, Any] = {

@@ -69,7 +69,7 @@ def imported_run(
     }
 
 
-_SAID = ("solution", "reply", "response")
+_SOLUTION_FIELDS = ("solution", "reply", "response")
 _LOG_NAME = re.compile(
     r"conv_(?:single|multi_(?P<feedback>row_react_exec|react_exec|row_exec))_(?P<model>.+)\.jsonl"
 )
@@ -116,7 +116,7 @@ def _log_lines(records: InferenceRecords) -> Iterator[dict[str, Any]]:
             # As the benchmark's scripts write them: an empty string if the calls failed, and the
             # whole reply if it contains no program.
             "conversation": texts or "",
-            "solution": next(filter(None, map(record.get, _SAID)), ""),
+            "solution": next(filter(None, map(record.get, _SOLUTION_FIELDS)), ""),
             **({"sample": sample} if sample else {}),
         }
 

@@ -19,7 +19,7 @@ from aiolimiter import AsyncLimiter
 from judge.inference.chat import BudgetReachedError
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_MARGIN = 0.95  # requests that are sent at an even pace do not arrive at one
+_MARGIN = 0.95  # requests sent at an even pace do not arrive at one
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -39,7 +39,7 @@ class RateLimits:
 
 
 class Pacer:
-    """Lets calls pass at the pace that the limits allow. An instance belongs to one event loop.
+    """Delays calls so that they keep the limits. An instance belongs to one event loop.
 
     Args:
         limits: the limits of the server.
@@ -87,7 +87,7 @@ class Pacer:
         Args:
             estimate: the value passed to :meth:`admit`.
             prompt_tokens: tokens of the prompt as the server counted them; None if it did not.
-            completion_tokens: tokens of the reply, likewise.
+            completion_tokens: tokens of the reply; None if the server did not count them.
         """
         if completion_tokens is None:
             return
@@ -179,7 +179,7 @@ class Budget:
 
     @contextlib.contextmanager
     def hold(self, tokens: int, cost: float) -> Iterator[None]:
-        """Reserves tokens and cost of a call that is sent already, whatever the budget allows."""
+        """Reserves tokens and cost of a call that was already sent, even beyond the budget."""
         self._reserved_tokens += tokens
         self._reserved_cost += cost
         try:

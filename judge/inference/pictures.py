@@ -1,4 +1,4 @@
-"""The pictures of a run: stored once under their SHA-256, made to fit, and read for requests.
+"""The pictures of a run: stored under their SHA-256, shrunk to the limits, sent with requests.
 
 A picture that is an input of the suite stays in the suite. A picture that a program made, or that
 was shrunk, is stored in the folder ``pictures`` of the run. No file of a run holds a picture as
@@ -58,7 +58,7 @@ class PictureStore:
         if data is None:
             raise SuiteError(
                 f"{path}: the picture is missing",
-                hint="`judge dataset validate` lists missing files; --pictures none asks without.",
+                hint="`judge dataset validate` lists missing files; --pictures none sends none.",
             )
         media_type = image_type(data)
         if media_type not in PICTURE_SUFFIXES:

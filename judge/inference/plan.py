@@ -24,7 +24,7 @@ from judge.inference.tools.setting import ToolMode
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """Additions to the question in prompts: the plan of an expert, and quotations from documents.
+    """Additions to a question in prompts: an expert's plan, and quotations from documents.
 
     Attributes:
         oracle_plan: whether prompts give the steps of an expert, if the suite has them.
@@ -166,7 +166,7 @@ _SOMETIMES = (
     *("typed", "desktop", "tools", "execution_feedback", "oracle_plan", "plans_sha256"),
     *("documents", "documents_sha256", "background_sha256"),
 )
-"""Fields of the identity that not every run has; two runs also differ if only one has a field."""
+"""Fields of the identity that a run may lack; a run that has one differs from a run without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class InferencePlan:
         model_name: the server's name for it.
         setting: the setting of the mode, with the options applied; the one for typed answers if
             all tasks ask for typed answers.
-        template: the prompt, likewise.
+        template: the prompt; the one for typed answers if all tasks ask for typed answers.
         feedback: the wording between rounds.
         content: limits on what the prompt shows of a workbook.
         typed: how the model is asked about tasks with a typed answer; None if there are none.
@@ -223,8 +223,8 @@ class InferencePlan:
         return self._params_in(self.setting)
 
     def _params_in(self, setting: Setting) -> dict[str, Any]:
-        way = self.desktop or self.tools
-        bound = None if way is None else way.setting.reply_tokens
+        mode = self.desktop or self.tools
+        bound = None if mode is None else mode.setting.reply_tokens
         return {
             "temperature": setting.temperature,
             "top_p": setting.top_p,
@@ -360,7 +360,7 @@ class InferencePlan:
         if different:
             raise StoreError(
                 f"{path}: holds a run with other settings ({'; '.join(different)})",
-                hint="Give another --out, or leave those options away: a run remembers them.",
+                hint="Give another --out, or leave out those options: a run remembers them.",
             )
 
 

@@ -100,7 +100,7 @@ def _read_template(name: str, path: Path) -> Template:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """The wording of messages between rounds, by occasion."""
+    """The wording of the messages between rounds, one for each occasion."""
 
     texts: Mapping[str, str]
 
@@ -216,7 +216,7 @@ def build_prompt(
 
 
 _MAX_NAMED = 40
-"""How many files of a task a prompt names; of further ones, it gives only the number."""
+"""How many files of a task a prompt names; it only says how many more there are."""
 
 
 def _input_words(path: str, question: TaskQuestion) -> str:
@@ -280,7 +280,7 @@ class QuestionFiles:
 
 @dataclass(frozen=True, slots=True)
 class PictureTools:
-    """The store of the pictures of a run, and the service that makes them fit.
+    """The store of the pictures of a run, and the service that adapts them to the limits.
 
     Attributes:
         store: the pictures of the run.

@@ -381,9 +381,9 @@ class _Runner:
         pathless = plan.desktop is not None or plan.typed_of(question) is not None
         paths = None if pathless else prompt_paths(plan, question)
         if plan.tools is not None:
-            hands_in = plan.tools.answer == "program"
-            paths = tool_paths(question, question.inputs[0]) if hands_in else None
-        # A repeated episode is shown something different, so that its earlier replies are lost.
+            submits_program = plan.tools.answer == "program"
+            paths = tool_paths(question, question.inputs[0]) if submits_program else None
+        # A repeated episode shows something different, so its earlier replies cannot be used again.
         lost = client.lost() if self._episodes is not None else []
         for note in conversation.notes:
             if note not in self._summary.notes and len(self._summary.notes) < MAX_NOTES:

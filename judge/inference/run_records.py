@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from judge.core.conversation import recorded_usage
+from judge.core.records.runs import recorded_usage
 from judge.errors import StoreError
 from judge.files.writing import FileLock, HeldError, open_to_write, take_lock
 from judge.grading.store import (

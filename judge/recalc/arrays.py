@@ -58,11 +58,24 @@ def array_of(evaluation: Evaluation, node: Node) -> Cells:
     if isinstance(node, Parameter):
         return evaluation.named(node.name)
     if isinstance(node, Operation):
-        parts = [array_of(evaluation, operand) for operand in node.operands]
-        return _each(evaluation, parts, lambda values: evaluation.operation(node.operator, values))
+        if _reads_range(node):
+            return evaluation.shared(node, lambda: _of_operation(evaluation, node))
+        return _of_operation(evaluation, node)
     if isinstance(node, Call):
         return _called(evaluation, node)
     return single(evaluation.scalar(node))
+
+
+def _of_operation(evaluation: Evaluation, node: Operation) -> Cells:
+    parts = [array_of(evaluation, operand) for operand in node.operands]
+    return _each(evaluation, parts, lambda values: evaluation.operation(node.operator, values))
+
+
+def _reads_range(node: Node) -> bool:
+    """Whether some operand of an operation, or of its operands, is a range."""
+    if isinstance(node, Operation):
+        return any(map(_reads_range, node.operands))
+    return _is_range(node)
 
 
 def reference_of(evaluation: Evaluation, node: Node) -> Reference:
@@ -139,9 +152,8 @@ def single(value: Scalar) -> Cells:
 
 
 def values_of(cells: Cells) -> Iterator[Scalar]:
-    """Yields all values of an array, row by row; None for blank ones."""
-    for position in itertools.product(range(cells.rows), range(cells.columns)):
-        yield cells.values.get(position)
+    """All values of an array, row by row; None for blank ones."""
+    return map(cells.values.get, itertools.product(range(cells.rows), range(cells.columns)))
 
 
 def _of_rows(rows: Sequence[Sequence[Scalar]]) -> Cells:
@@ -166,7 +178,7 @@ def as_node(value: Scalar) -> Node:
 
 
 def _each(
-    evaluation: Evaluation, parts: Sequence[Cells], result: Callable[[list[Scalar]], Scalar]
+    evaluation: Evaluation, parts: Sequence[Cells], result: Callable[[Sequence[Scalar]], Scalar]
 ) -> Cells:
     """The array of the results for the values at the same position of several arrays."""
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
@@ -174,11 +186,23 @@ def _each(
         raise UnsureError
     evaluation.values.spend(rows * columns * COST)
     results: dict[tuple[int, int], Scalar] = {}
-    for row, column in itertools.product(range(rows), range(columns)):
-        value = result([widened(part, row, column) for part in parts])
+    places = itertools.product(range(rows), range(columns))
+    operands = [_widened_values(part, rows, columns) for part in parts]
+    for place, values in zip(places, zip(*operands, strict=True), strict=True):
+        value = result(values)
         if value is not None:
-            results[row, column] = value
+            results[place] = value
     return Cells(rows, columns, results)
+
+
+def _widened_values(cells: Cells, rows: int, columns: int) -> Iterator[Scalar]:
+    """The values of an array that is widened to a size, row by row."""
+    if (cells.rows, cells.columns) == (rows, columns):
+        return values_of(cells)
+    if cells.size == 1:
+        return itertools.repeat(cells.values.get((0, 0)), rows * columns)
+    places = itertools.product(range(rows), range(columns))
+    return (widened(cells, row, column) for row, column in places)
 
 
 def widened(cells: Cells, row: int, column: int) -> Scalar:
@@ -213,7 +237,7 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
     # Given several values where a function expects one, engines use one of them, or fail.
     evaluation.converted = True
 
-    def result(values: list[Scalar]) -> Scalar:
+    def result(values: Sequence[Scalar]) -> Scalar:
         arguments = list(node.arguments)
         for number, value in zip(lifted, values, strict=True):
             arguments[number] = as_node(value)
@@ -359,6 +383,9 @@ def _let(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
         return array_of(evaluation, arguments[-1])
 
 
+_ETA = "_XLETA."
+
+
 def _lambda(node: Node, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:
     """A Python function that computes a LAMBDA, or a named function that is passed instead."""
     if isinstance(node, Parameter) and node.name.startswith(_ETA):
@@ -376,9 +403,6 @@ def _lambda(node: Node, parameters: int) -> Callable[[Evaluation, Sequence[Cells
             return array_of(evaluation, node.arguments[-1])
 
     return call
-
-
-_ETA = "_XLETA."
 
 
 def _of_function(name: str, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from judge.errors import RecalcError
+from judge.formulas.shapes import Call
 from judge.recalc.contract import (
     CrashedError,
     Dialect,
@@ -19,10 +21,12 @@ from judge.recalc.contract import (
 )
 from judge.recalc.explaining import EngineAnswer
 from judge.recalc.names import LIBREOFFICE
-from judge.recalc.support import Reads
 from judge.recalc.trust import PAIR_ENGINES
-from judge.workbook.cell import CellRange, CellRef
+from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.dependency import Dependencies
+
+if TYPE_CHECKING:
+    from judge.recalc.support import Reads
 
 SPARE_FACTOR = 6
 SPARE_CELLS = 4_000
@@ -67,6 +71,9 @@ def _by_columns(sheet: str, members: list[CellRef]) -> Iterable[CellRange]:
         yield CellRange(sheet, span[0], first, span[1], last)
 
 
+_BRIDGED_ROWS = 64
+
+
 def _runs(rows: list[int]) -> Iterable[tuple[int, int]]:
     start = previous = rows[0]
     for row in rows[1:]:
@@ -75,9 +82,6 @@ def _runs(rows: list[int]) -> Iterable[tuple[int, int]]:
             start = row
         previous = row
     yield start, previous
-
-
-_BRIDGED_ROWS = 64
 
 
 QUICK_S = 0.3
@@ -325,3 +329,42 @@ class Asking:
             self.out_of_time.add(name)
         if isinstance(error, CrashedError):
             self.ended.add(name)
+
+
+@dataclass(slots=True)
+class CascadeResult:
+    """The combined result of the engines.
+
+    Attributes:
+        values: cell -> value; dates are still serial numbers.
+        failed: cell -> why it has no value.
+        used: engines whose values were taken.
+        office_alone: cells with a value that LibreOffice alone gave.
+        notes: disagreements and crashes of engines.
+        complete: whether every engine that could matter answered early enough that it would answer
+            in any run.
+    """
+
+    values: dict[CellRef, CellValue] = field(default_factory=dict)
+    failed: dict[CellRef, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    office_alone: set[CellRef] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CellVotes:
+    """The answers of engines for a cell.
+
+    Attributes:
+        formula: its formula.
+        calls: what the formula calls.
+        votes: engine -> its value, if that value is usable.
+        typed: the same values, in the types that the reader would return.
+    """
+
+    formula: str
+    calls: tuple[Call, ...]
+    votes: Mapping[str, CellValue]
+    typed: Mapping[str, CellValue]

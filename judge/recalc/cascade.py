@@ -15,26 +15,26 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from judge.formulas.functions import RARE
 from judge.formulas.shapes import Call, calls, fallback
 from judge.formulas.traits import traits
-from judge.recalc.agreement import INCAPABLE_ERRORS, is_doubtful, same_value, with_logical
-from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
+from judge.recalc.agreement import (
+    INCAPABLE_ERRORS,
+    Overruled,
+    is_doubtful,
+    same_value,
+    with_logical,
+)
+from judge.recalc.asking import SECOND_OPINION_S, Asking, CascadeResult, CellVotes, Question
 from judge.recalc.contract import Engine
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.support import Support
 from judge.recalc.trust import PAIR_ENGINES, TrustTable
-from judge.recalc.voting import (
-    VOTERS,
-    Overruled,
-    is_settled,
-    pattern,
-    possible_votes,
-    winner,
-)
+from judge.recalc.voting import VOTERS, is_settled, kind, pattern, possible_votes, winner
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import DATA_TABLE
 
@@ -47,6 +47,9 @@ _OPEN = "open"
 
 _ABSENT = "absent"
 """Recorded like an overruled engine, in a cell without a value because an engine is missing."""
+
+_PLAIN_TYPES = frozenset((int, float, str, bool))
+"""Types of values that are no errors."""
 
 _NAMELESS = ErrorValue("#NAME?")
 
@@ -71,45 +74,6 @@ _HEAVIEST = "its record for the calls of the formula is better than that of the 
 _HEAVIER = "they agree, and by their records for the calls of the formula they are right"
 _READ_OTHERWISE = "LibreOffice reads something that the cell depends on differently from Excel"
 _CONFIRMED = f"{_READ_OTHERWISE}, and another engine confirms its value"
-
-
-@dataclass(slots=True)
-class CascadeResult:
-    """The combined result of the engines.
-
-    Attributes:
-        values: cell -> value; dates are still serial numbers.
-        failed: cell -> why it has no value.
-        used: engines whose values were taken.
-        office_alone: cells with a value that LibreOffice alone gave.
-        notes: disagreements and crashes of engines.
-        complete: whether every engine that could matter answered early enough that it would answer
-            in any run.
-    """
-
-    values: dict[CellRef, CellValue] = field(default_factory=dict)
-    failed: dict[CellRef, str] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)
-    office_alone: set[CellRef] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
-    complete: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class CellVotes:
-    """The answers of engines for a cell.
-
-    Attributes:
-        formula: its formula.
-        calls: what the formula calls.
-        votes: engine -> its value, if that value is usable.
-        typed: the same values, in the types that the reader would return.
-    """
-
-    formula: str
-    calls: tuple[Call, ...]
-    votes: Mapping[str, CellValue]
-    typed: Mapping[str, CellValue]
 
 
 class Cascade:
@@ -149,8 +113,7 @@ class Cascade:
         return _Inquiry(self._engines, self._trust, question).all_votes()
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(NamedTuple):
     """The value that is taken for a cell.
 
     Attributes:
@@ -210,17 +173,25 @@ class _Inquiry:
         if self._sure & question.requested and question.narrowed is not None:
             self._apart = Asking(engines, question.narrowed_to(all_sure))
         self._decided: dict[CellRef, _Choice | _Open | None] = {}
+        self._agreed: dict[CellRef, CellValue] = {}
+        """Sure cell on which the pair agrees -> its value, which nothing can change any more."""
         self._votes: dict[CellRef, dict[str, CellValue]] = {}
         self._answered: dict[bool, list[tuple[str, Mapping[CellRef, CellValue]]]] = {}
         self._late: dict[bool, frozenset[str]] = {}
-        self._fixed: dict[CellRef, Hashable] = {}
+        self._fixed: dict[CellRef, int] = {}
         self._choices: dict[Hashable, _Choice | None] = {}
         self._staying: dict[Hashable, bool] = {}
+        self._kinds: dict[Hashable, int] = {}
+        self._insteads: dict[int, CellValue] = {}
+        self._unanimous: dict[Hashable, _Choice | _Open | None] = {}
 
     def run(self) -> CascadeResult:
         self._ask()
         for cell in sorted(self._question.requested):
-            self._settle(cell)
+            if cell in self._agreed:
+                self._settle_agreed(cell, self._agreed[cell])
+            else:
+                self._settle(cell)
         if self._disagreements > NOTED_DISAGREEMENTS:
             more = self._disagreements - NOTED_DISAGREEMENTS
             self._outcome.notes.append(f"engines disagree in {more} more cells")
@@ -235,7 +206,8 @@ class _Inquiry:
 
     def explained(self, cell: CellRef) -> Explanation:
         """Asks the other engines about a cell, and explains its value."""
-        outcome, choice = self.run(), self._decided[cell]
+        outcome = self.run()
+        choice = self._decided[cell] if cell in self._decided else self._decide(cell)
         answers = {name: self._asked(name, cell) for name in _IN_ORDER if name in self._engines}
         for name, asking in answers.items():
             # The slowest engine is not asked for a cell that is decided without it.
@@ -319,7 +291,11 @@ class _Inquiry:
         self._votes.clear()
         self._answered.clear()
         self._late.clear()
-        self._decided = {cell: self._decide(cell) for cell in requested}
+        self._unanimous.clear()
+        self._agreed = self._agreements()
+        self._decided = {
+            cell: self._decide_quickly(cell) for cell in requested if cell not in self._agreed
+        }
         walk = self._question.dependencies.walk
         if walk is None or not (self._absent or any(map(self._is_disputed, requested))):
             return
@@ -332,7 +308,7 @@ class _Inquiry:
                 continue
             discounted = overruled.reading(cell.sheet, step.reads, walk.index.named)
             choice = self._decide(cell, discounted)
-            if cell in requested:
+            if cell in requested and cell not in self._agreed:
                 self._decided[cell] = choice
             if isinstance(choice, _Open):
                 overruled.add(_OPEN if choice.engines else _ABSENT, cell)
@@ -340,8 +316,41 @@ class _Inquiry:
                 for name in self._overruled_in(cell, choice.value):
                     overruled.add(name, cell)
 
+    def _agreements(self) -> dict[CellRef, CellValue]:
+        """The sure cells in which both engines of the pair have the very same value.
+
+        They need no decision. Errors, and values that differ in their last digits, do.
+        """
+        if self._agreed or not self._sure or self._question.dependencies.valueless:
+            return self._agreed
+        answers = [self._apart.answers.get(name) for name in self._pair]
+        if any(answer is None for answer in answers):
+            return {}
+        first, second = (answer.values for answer in answers if answer is not None)
+        agreed: dict[CellRef, CellValue] = {}
+        for cell in self._sure:
+            value, other = first.get(cell), second.get(cell)
+            if type(value) is type(other) and value == other and type(value) in _PLAIN_TYPES:
+                agreed[cell] = value
+        return agreed
+
+    def _agrees_with_all(self, cell: CellRef) -> bool:
+        """Whether the value of a cell on which the pair agrees is what LibreOffice has too.
+
+        Also True if LibreOffice was not asked. False does not mean that it has another value.
+        """
+        if cell not in self._agreed or FORMULAS in self._asking.answers:
+            return False
+        office = self._asking.answers.get(LIBREOFFICE)
+        if office is None:
+            return True
+        value, agreed = office.values.get(cell), self._agreed[cell]
+        return type(value) is type(agreed) and value == agreed
+
     def _is_disputed(self, cell: CellRef) -> bool:
         """Whether the engines disagree on a cell, or some have no value for it."""
+        if self._agrees_with_all(cell):
+            return False
         votes = self._results(cell)
         answers = self._answers(cell)
         # FORMULAS is the last one, so it is left out of both counts.
@@ -409,6 +418,15 @@ class _Inquiry:
         if against is not None:
             self._note(cell, against, choice.engines[0])
 
+    def _settle_agreed(self, cell: CellRef, value: CellValue) -> None:
+        """Records the value on which the pair agrees in a sure cell."""
+        self._outcome.values[cell] = value
+        self._outcome.used.update(PAIR_ENGINES)
+        if not self._agrees_with_all(cell):
+            against = self._office_against(cell, value)
+            if against is not None:
+                self._note(cell, against, PAIR_ENGINES[0])
+
     def _office_against(self, cell: CellRef, value: CellValue) -> Mapping[str, CellValue] | None:
         """All engines' values if LibreOffice disagrees with the pair's value; None otherwise."""
         results = self._results(cell)
@@ -429,7 +447,7 @@ class _Inquiry:
         is_table = self._question.formulas[cell] == DATA_TABLE
         for name, values in self._answers(cell):
             value = values.get(cell)
-            if is_table or isinstance(value, ErrorValue):
+            if is_table or type(value) is ErrorValue:
                 value = self._usable(name, cell, value)
             if value is not None:
                 votes[name] = value
@@ -469,6 +487,55 @@ class _Inquiry:
         """Whether a formula calls a function that Excel supports but some engines do not."""
         rare = RARE | self._question.lambdas
         return not rare.isdisjoint(traits(self._question.formulas[cell]).functions)
+
+    def _decide_quickly(self, cell: CellRef) -> _Choice | _Open | None:
+        """Like :meth:`_decide`, but reuses the decision for an earlier cell of the same kind.
+
+        Only for cells with the very same value in all engines that answered, since most are like
+        that.
+        """
+        votes = self._results(cell)
+        first, *others = votes.values() or (None,)
+        if isinstance(first, ErrorValue) or not all(
+            type(first) is type(other) and first == other for other in others
+        ):
+            return self._decide(cell)
+        number = self._kind(cell)
+        instead = self._insteads[number]
+        stands_for_error = instead is not None and same_value(first, instead)
+        key = number, tuple(votes), kind(first), stands_for_error
+        if key in self._unanimous:
+            decided = self._unanimous[key]
+            if isinstance(decided, _Choice):
+                return _Choice(votes[decided.engines[0]], decided.engines, None, decided.why)
+            return decided
+        decided = self._decide(cell)
+        if not isinstance(decided, _Choice) or (
+            decided.against is None and decided.value is votes[decided.engines[0]]
+        ):
+            self._unanimous[key] = decided
+        return decided
+
+    def _kind(self, cell: CellRef) -> int:
+        """A number for everything that a decision depends on, except the values."""
+        number = self._fixed.get(cell)
+        if number is None:
+            formula, support = self._question.formulas[cell], self._support
+            instead = fallback(formula)
+            fixed = (
+                self._called(cell),
+                instead,
+                bool(support.valueless(cell)),
+                formula == DATA_TABLE,
+                cell in self._sure,
+                cell in self._agreeing,
+                cell in self._question.intersecting,
+                support.reads_spilled(cell),
+                support.reads_logical(cell),
+            )
+            number = self._fixed[cell] = self._kinds.setdefault(fixed, len(self._kinds))
+            self._insteads[number] = instead
+        return number
 
     def _decide(
         self, cell: CellRef, discounted: AbstractSet[str] = frozenset()
@@ -522,21 +589,12 @@ class _Inquiry:
 
         Most cells of a filled column have the same key, so each key is decided only once.
         """
-        formula, support = self._question.formulas[cell], self._support
-        if cell not in self._fixed:
-            self._fixed[cell] = (
-                self._called(cell),
-                formula == DATA_TABLE,
-                cell in self._agreeing,
-                cell in self._question.intersecting,
-                support.reads_spilled(cell),
-                support.reads_logical(cell),
-            )
+        number = self._kind(cell)
         return (
-            self._fixed[cell],
-            pattern(votes, fallback(formula)),
+            number,
+            pattern(votes, self._insteads[number]),
             frozenset(discounted),
-            _NAMELESS in votes.values() and support.is_certainly_nameless(cell),
+            _NAMELESS in votes.values() and self._support.is_certainly_nameless(cell),
         )
 
     def _chosen_by_key(

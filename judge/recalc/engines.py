@@ -58,6 +58,10 @@ INSTALL_COMMAND = "judge sandbox build"
 ENGINE_MEMORY_BYTES = 2 * 1024**3
 
 
+DESCRIBE_TIMEOUT_S = 10.0
+"""Processor seconds to report a version, which includes the start of soffice (about 0.3 s)."""
+
+
 class ServiceEngine:
     """An engine that runs in a service program inside the sandbox.
 
@@ -213,7 +217,3 @@ def _stopped_at_s(timeout_s: float) -> float:
     the answer.
     """
     return 0.1 + 1.1 * timeout_s
-
-
-DESCRIBE_TIMEOUT_S = 10.0
-"""Processor seconds to report a version, which includes the start of soffice (about 0.3 s)."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 import bisect
 import contextlib
 import datetime as dt
-import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from judge.errors import WorkbookError
@@ -21,7 +20,7 @@ from judge.formulas.lexer import texts_of
 from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import Call, Node, tree
-from judge.recalc.agreement import same_value
+from judge.recalc.agreement import Overruled, same_value
 from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
@@ -30,7 +29,6 @@ from judge.recalc.dates_and_units import ADD_IN, DATE_AND_UNIT_FUNCTIONS
 from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.names import JUDGE
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
-from judge.recalc.voting import Overruled
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
@@ -53,18 +51,22 @@ MAX_COMPARED = 20_000_000
 """Most cells that functions compare and add up. All cells of a range of numbers count, but of a
 range with a criterion, whose values are kept in order, only the cells that meet the criterion."""
 
+MAX_KEPT = 1_000_000
+"""Most values of computed arrays that are kept for other formulas with the same array."""
+
 DEEPEST = 40
 """Longest chain of formulas in which each is computed here from the next."""
 
-CONVERTS = re.compile(
-    r"&|\b(?:TEXT|VALUE|NUMBERVALUE|DATEVALUE|TIMEVALUE|FIXED|DOLLAR|DATE|YEAR|MONTH|DAY|COUNTIFS?|"
-    r"SUMIFS?|AVERAGEIFS?|MAXIFS|MINIFS|D(?:SUM|AVERAGE|MAX|MIN|PRODUCT|VARP?|STDEVP?|COUNTA?|GET)"
-    r"|CONCATENATE|CONCAT|CHAR|CODE|XLOOKUP|XMATCH|RANK(?:\.EQ)?"
-    r"|LEN|LEFT|RIGHT|MID|FIND|SEARCH|SUBSTITUTE|REPLACE|REPT|TRIM|CLEAN|UPPER|LOWER|EXACT"
-    r"|TEXTJOIN|TEXTBEFORE|TEXTAFTER)\s*\(",
-    re.IGNORECASE,
+_CONVERTING = ADD_IN | frozenset(
+    """
+    TEXT VALUE NUMBERVALUE DATEVALUE TIMEVALUE FIXED DOLLAR DATE YEAR MONTH DAY COUNTIF COUNTIFS
+    SUMIF SUMIFS AVERAGEIF AVERAGEIFS MAXIFS MINIFS DSUM DAVERAGE DMAX DMIN DPRODUCT DVAR DVARP
+    DSTDEV DSTDEVP DCOUNT DCOUNTA DGET CONCATENATE CONCAT CHAR CODE XLOOKUP XMATCH RANK RANK.EQ LEN
+    LEFT RIGHT MID FIND SEARCH SUBSTITUTE REPLACE REPT TRIM CLEAN UPPER LOWER EXACT TEXTJOIN
+    TEXTBEFORE TEXTAFTER
+    """.split()  # noqa: SIM905 - a list of ten lines says no more
 )
-"""Formulas that match none of these are examined only after the engines were asked."""
+"""Formulas without ``&`` that call none of these are only examined after the engines were asked."""
 
 
 SUBTOTALS = frozenset(("SUBTOTAL", "AGGREGATE"))
@@ -85,9 +87,15 @@ def _may_count_days(formula: str) -> bool:
 
 
 def _may_convert(formula: str) -> bool:
-    return CONVERTS.search(formula) is not None or not traits(formula).functions.isdisjoint(ADD_IN)
+    return "&" in formula or not traits(formula).functions.isdisjoint(_CONVERTING)
 
 
+_MAY_BE_MIXED = frozenset(
+    """
+    SCAN BYROW BYCOL MAP REDUCE MAKEARRAY VALUETOTEXT POWER LOG SUBTOTAL AGGREGATE OFFSET LOOKUP
+    VLOOKUP HLOOKUP MATCH TEXTJOIN SUMPRODUCT
+    """.split()  # noqa: SIM905 - as above
+)
 _MIXED = re.compile(
     r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|VALUETOTEXT|POWER|LOG|SUBTOTAL|AGGREGATE)\s*\("
     r"|\bOFFSET\s*\(.*-|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]",
@@ -98,7 +106,6 @@ _COMPARISON = re.compile(r"[<>=]")
 _ARITHMETIC = re.compile(r"[-*+/]")
 
 
-@functools.lru_cache(maxsize=1024)
 def is_of_mixed_arrays(formula: str) -> bool:
     """Whether a formula may contain something that engines compute differently, or not at all.
 
@@ -106,6 +113,8 @@ def is_of_mixed_arrays(formula: str) -> bool:
     that a LAMBDA makes; also OFFSET with a negative size, 0 to the power of 0, a logarithm to base
     1, and subtotals of rows of which some are hidden.
     """
+    if traits(formula).functions.isdisjoint(_MAY_BE_MIXED):
+        return False
     return _MIXED.search(formula) is not None or _sums_comparisons(formula)
 
 
@@ -152,6 +161,8 @@ class OwnValues:
         self._depth = 0
         self._corrected: dict[CellRef, Scalar] = {}
         on_mac = "macintosh" in (workbook.facts.application or "").casefold()
+        self._kept_arrays: dict[Hashable, tuple[Cells, bool] | None] = {}
+        self._kept_values = 0
         self.date_1904 = workbook.date_1904
         self.charset = "mac_roman" if on_mac else "cp1252"
         self.cells_left = MAX_CELLS
@@ -274,6 +285,23 @@ class OwnValues:
         self.compared_left -= cells
         if self.compared_left < 0:
             raise UnsureError
+
+    def kept_array(
+        self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
+    ) -> tuple[Cells, bool]:
+        """An array that formulas share; see :meth:`judge.recalc.scalars.Values.kept_array`."""
+        if key not in self._kept_arrays:
+            if self._kept_values > MAX_KEPT:
+                self._kept_arrays.clear()
+                self._kept_values = 0
+            self._kept_arrays[key] = None
+            with contextlib.suppress(UnsureError):
+                self._kept_arrays[key] = kept = compute()
+                self._kept_values += kept[0].size
+        array = self._kept_arrays[key]
+        if array is None:
+            raise UnsureError
+        return array
 
     def area(self, area: CellRange) -> Cells:
         """The cells of a rectangle; raises UnsureError if a value is not known."""
@@ -407,6 +435,11 @@ class _Values:
     def date_1904(self) -> bool:
         return self._own.date_1904
 
+    def kept_array(
+        self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
+    ) -> tuple[Cells, bool]:
+        return self._own.kept_array((self._home, key), compute)
+
     def value(self, reference: Reference) -> Scalar:
         area = self._own.named(reference, self._home)
         if area.size != 1:
@@ -466,7 +499,7 @@ def hidden_rows(workbook: Workbook, sheet: str) -> tuple[Sequence[int], Abstract
     """
     from judge.workbook.facts.book import BookFacts  # noqa: PLC0415  rarely needed
     from judge.workbook.facts.sheets import filter_of  # noqa: PLC0415
-    from judge.workbook.tree import is_on  # noqa: PLC0415
+    from judge.workbook.xml_parts import is_on  # noqa: PLC0415
 
     facts = BookFacts(workbook)
     tab = facts.tab(sheet)
@@ -607,6 +640,10 @@ def corrected_values(
     return corrections.values, frozenset(corrections.stale)
 
 
+_DIGITS = "digits"
+"""Used like the name of an engine, for cells whose value was wrong only in its last digits."""
+
+
 class _Corrections:
     """Corrects cells, and the cells that read them.
 
@@ -656,10 +693,6 @@ class _Corrections:
                 return
             if _is_other(self._taken.get(step.ref), value):
                 self.add(step.ref, value)
-
-
-_DIGITS = "digits"
-"""Used like the name of an engine, for cells whose value was wrong only in its last digits."""
 
 
 def _is_other(before: CellValue, value: CellValue) -> bool:

@@ -8,7 +8,9 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pkgutil import resolve_name
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import judge.formulas
 import judge.recalc
@@ -21,9 +23,8 @@ from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.references import references
 from judge.formulas.traits import traits
-from judge.recalc.asking import Question
+from judge.recalc.asking import CascadeResult, CellVotes, Question
 from judge.recalc.cache import ResultCache
-from judge.recalc.cascade import Cascade, CascadeResult, CellVotes
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
@@ -65,11 +66,22 @@ from judge.workbook.number_formats import from_serial, is_date_format, is_elapse
 from judge.workbook.reader import Workbook, sheet_formulas
 from judge.workbook.xml_parts import whole_number
 
+if TYPE_CHECKING:
+    from judge.recalc.cascade import Cascade
+
 DEFAULT_TIMEOUT_S = 60.0
 """Processor seconds that one engine may take for one workbook."""
 
 UNKNOWN_FUNCTION = "JUDGE.UNKNOWN"
 """A function name that no engine knows; it replaces names that Excel would not know either."""
+
+
+OLDEST_EXCEL = 9
+"""Major version of Excel 2000; a writer that claims to be an older Excel is a library."""
+
+
+CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
+"""Other programs that calculate, by the names that they write into files."""
 
 
 def calculates(facts: WorkbookFacts) -> bool:
@@ -149,13 +161,6 @@ def replaced_cells(
     return refreshed_cells(workbook, ranges)
 
 
-OLDEST_EXCEL = 9
-"""Major version of Excel 2000; a writer that claims to be an older Excel is a library."""
-
-CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
-"""Other programs that calculate, by the names that they write into files."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     """The question about some cells, and the cells that need no engine.
@@ -171,6 +176,13 @@ class _Prepared:
     index: FormulaIndex
     known: Mapping[CellRef, CellValue]
     notes: tuple[str, ...]
+
+
+_NO_VALUE = ErrorValue("#VALUE!")
+"""Used for a missing value, which is treated like an error."""
+
+
+_NO_ENGINE = "no calculation engine is available"
 
 
 class Recalculator:
@@ -207,9 +219,17 @@ class Recalculator:
         self._cache = cache if cache is not None else ResultCache()
         self._lenient = lenient_names
         self._missing = missing
-        self._cascade = Cascade(self._engines, trust if trust is not None else trust_table())
+        self._trust = trust
         self._identity: tuple[str, ...] | None = None
         self._lock = threading.Lock()
+
+    @functools.cached_property
+    def _cascade(self) -> Cascade:
+        """Imported and made for the first cell that needs an engine."""
+        cascade: Cascade = resolve_name("judge.recalc.cascade:Cascade")(
+            self._engines, self._trust if self._trust is not None else trust_table()
+        )
+        return cascade
 
     @property
     def engines(self) -> tuple[Engine, ...]:
@@ -666,8 +686,11 @@ def _is_alone(cell: WantedCell) -> bool:
     return source.array_range is None and (source.row, source.column) == cell.ref[1:]
 
 
-_NO_VALUE = ErrorValue("#VALUE!")
-"""Used for a missing value, which is treated like an error."""
+_SHOWS_FORMULAS = frozenset(("FORMULATEXT", "ISFORMULA"))
+"""Functions that distinguish a cell with a formula from a cell with a value."""
+
+
+_READING_FORMULAS = _SHOWS_FORMULAS | SUBTOTALS
 
 
 def _hidden(
@@ -704,14 +727,6 @@ def _hidden(
             for sheet, read in (*shown, *(totaled if ref in subtotals else ()))
         )
     }
-
-
-_SHOWS_FORMULAS = frozenset(("FORMULATEXT", "ISFORMULA"))
-"""Functions that distinguish a cell with a formula from a cell with a value."""
-
-_READING_FORMULAS = _SHOWS_FORMULAS | SUBTOTALS
-
-_NO_ENGINE = "no calculation engine is available"
 
 
 def _prefixed(name: str) -> str:

@@ -95,6 +95,9 @@ def _may_hold_cells(name: str) -> bool:
     return name.lower().endswith(".rels") or less_of(name, b"") is not None
 
 
+_MAIN = "xl/workbook.xml"
+
+
 def _slimmed(name: str, content: bytes) -> bytes | None:
     content = only_elements(content)
     if name.lower().endswith(".rels") and (b"<!" in content or b"\0" in content):
@@ -167,6 +170,9 @@ def with_sheets(
     return _packed(contents | new)
 
 
+_WITH_COLUMNS = re.compile(rb"(?<=>)(?P<text>[^<]*?[A-Za-z]:\$?[A-Za-z]{1,3}[,)][^<]*+)(?=</f>)")
+
+
 def with_bounded_columns(sheet_xml: bytes, last_row: LastRow) -> bytes:
     """Replaces whole columns in a sheet's formulas by their used rows, if that changes nothing.
 
@@ -203,8 +209,6 @@ _SKIPS_BLANKS: Mapping[str, Sequence[int]] = {
     for function in functions.split()
 }
 """Function -> the positions of arguments in which blank cells below the data do not count."""
-
-_WITH_COLUMNS = re.compile(rb"(?<=>)(?P<text>[^<]*?[A-Za-z]:\$?[A-Za-z]{1,3}[,)][^<]*+)(?=</f>)")
 
 
 def bounded_columns(formula: str, last_row: LastRow) -> str:
@@ -248,6 +252,9 @@ def _used_columns(words: Iterable[Token], last_row: LastRow) -> list[tuple[Token
     return used
 
 
+_NOTHING = Token(Kind.SPACE, "", 0)
+
+
 @dataclass(slots=True)
 class _OpenCall:
     """A call whose arguments are being read; a nested call is a single token in them."""
@@ -272,9 +279,6 @@ class _OpenCall:
                 rows.append(last_row(sheet_of(sheet[0]) if sheet else None))
         last = [row for row in rows if row is not None]
         return [(area, max(last)) for area in columns] if len(last) == len(rows) and last else []
-
-
-_NOTHING = Token(Kind.SPACE, "", 0)
 
 
 def _is_one_sheet(word: Token) -> bool:
@@ -307,9 +311,6 @@ def last_rows(workbook: Workbook, index: FormulaIndex) -> Callable[[str, str | N
         return 0 if used is None else used.max_row
 
     return last_row
-
-
-_MAIN = "xl/workbook.xml"
 
 
 def _without(content: bytes, element: bytes) -> bytes:
@@ -395,6 +396,9 @@ def text_beyond_ascii(workbook: Workbook) -> Constants:
     return Constants(workbook, _is_beyond_ascii)
 
 
+_LOGICAL = re.compile(rb"""\bt\s*=\s*["']b["']""")
+
+
 def logical_constants(workbook: Workbook, package: bytes) -> Constants | None:
     """Finds the cells of a workbook that hold TRUE or FALSE; None if there are none.
 
@@ -420,9 +424,6 @@ def nameless_constants(workbook: Workbook, package: bytes) -> Constants | None:
     if not any(b">#NAME?<" in part for part in _parts(package).values()):
         return None
     return Constants(workbook, lambda value: value == ErrorValue("#NAME?"))
-
-
-_LOGICAL = re.compile(rb"""\bt\s*=\s*["']b["']""")
 
 
 class Spills:
@@ -470,6 +471,20 @@ def spills(package: bytes, parts: Mapping[str, str]) -> Spills | None:
     return Spills(sheets) if any(sheets.values()) else None
 
 
+MAX_SPILLING = 1000
+"""If more formulas than this may spill on a sheet, they count as spilling to every cell below and
+to the right of the topmost and leftmost of them."""
+
+
+_FILLED_CELL = re.compile(rb"""<c r="([A-Z]{1,3}\d{1,7})"[^<>]*+(?<!/)>""")
+
+
+_SPILLING = re.compile(
+    rb"""<c r="(?P<cell>(?P<letters>[A-Z]{1,3})(?P<row>\d{1,7}))"(?P<rest>[^<>]*+)>"""
+    rb"""<f(?=[^<>]*? t="array")[^<>]*? ref="(?P=cell)(?::(?P=cell))?\""""
+)
+
+
 def _spilling(xml: bytes) -> Sequence[tuple[int, int, bool, bool]]:
     filled = set(_FILLED_CELL.findall(xml))
     spilling = []
@@ -484,17 +499,6 @@ def _spilling(xml: bytes) -> Sequence[tuple[int, int, bool, bool]]:
         first_row = min(row for row, *_ in spilling)
         return [(first_row, min(column for _, column, *_ in spilling), True, True)]
     return spilling
-
-
-MAX_SPILLING = 1000
-"""If more formulas than this may spill on a sheet, they count as spilling to every cell below and
-to the right of the topmost and leftmost of them."""
-
-_FILLED_CELL = re.compile(rb"""<c r="([A-Z]{1,3}\d{1,7})"[^<>]*+(?<!/)>""")
-_SPILLING = re.compile(
-    rb"""<c r="(?P<cell>(?P<letters>[A-Z]{1,3})(?P<row>\d{1,7}))"(?P<rest>[^<>]*+)>"""
-    rb"""<f(?=[^<>]*? t="array")[^<>]*? ref="(?P=cell)(?::(?P=cell))?\""""
-)
 
 
 def _parts(package: bytes) -> Mapping[str, bytes]:
@@ -513,6 +517,17 @@ def _is_beyond_ascii(value: CellValue) -> bool:
     )
 
 
+_NEVER_CELLS = re.compile(
+    rb"(?:<\?xml[^<>]*\?>\s*)?<(?:\w+:)?(?:theme|styleSheet|workbook|coreProperties|Properties|wsDr|"
+    rb"chartSpace|comments|ThreadedComments|personList)\b"
+)
+"""Root elements of parts with names of fonts, people and files, or the text of drawings and
+comments. The workbook part is one of them: a cell whose formula uses a name is not sure anyway."""
+
+
+_ESCAPED = re.compile(rb"&#|_x[0-9A-Fa-f]{4}_")
+
+
 def _beyond_ascii(part: bytes) -> bool:
     start = part[:4096].lstrip()
     if not start.startswith((b"<", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0<")):
@@ -521,16 +536,6 @@ def _beyond_ascii(part: bytes) -> bool:
         return False
     # A zero byte is half of a two-byte character.
     return not part.isascii() or b"\0" in part or _ESCAPED.search(part) is not None
-
-
-_NEVER_CELLS = re.compile(
-    rb"(?:<\?xml[^<>]*\?>\s*)?<(?:\w+:)?(?:theme|styleSheet|workbook|coreProperties|Properties|wsDr|"
-    rb"chartSpace|comments|ThreadedComments|personList)\b"
-)
-"""Root elements of parts with names of fonts, people and files, or the text of drawings and
-comments. The workbook part is one of them: a cell whose formula uses a name is not sure anyway."""
-
-_ESCAPED = re.compile(rb"&#|_x[0-9A-Fa-f]{4}_")
 
 
 def _reduced(

@@ -94,6 +94,21 @@ def _lookup(
     return lambda row, column, _: cells.get((row, column), KEEP)
 
 
+_USUAL_CELL = re.compile(
+    rb"""(?P<start><c r="(?P<name>[A-Z]{1,3}\d{1,7})")(?P<rest>[^<>]*+)>"""
+    rb"""<f>[^<]*+</f>(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
+)
+"""A cell with its own formula, as most programs write it."""
+
+
+_ANY_CELL = re.compile(
+    rb"""(?P<start><c r="(?P<name>[A-Z]{1,3}\d{1,7})")(?P<rest>[^<>]*+)>"""
+    rb"""(?:<f>[^<]*+</f>|<f t="(?:array|dataTable)"(?:[^<>/"]|"[^<>"]*+")*+(?:/>|>[^<]*+</f>))"""
+    rb"""(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
+)
+"""A cell with its own formula, or with one that fills other cells as well."""
+
+
 def without_formulas(xml: bytes, kept: AbstractSet[bytes], *, filling: bool = False) -> bytes:
     """Blanks the formula cells of a sheet, except for some.
 
@@ -112,6 +127,17 @@ def without_formulas(xml: bytes, kept: AbstractSet[bytes], *, filling: bool = Fa
         return cell["start"] + _TYPE.sub(b"", cell["rest"]) + b"/>"
 
     return (_ANY_CELL if filling else _USUAL_CELL).sub(clear, xml)
+
+
+_ABSENT = "\0"
+
+
+_SHARED_CELL = re.compile(
+    rb"""(?P<start><c r="(?P<name>[A-Z]{1,3}\d{1,7})")(?P<rest>[^<>]*+)>"""
+    rb"""<f(?P<formula>(?=[^<>]*? t="shared")[^<>]*+)(?:(?<=/)>|>[^<]*+</f>)"""
+    rb"""(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
+)
+"""A cell with a shared formula, as most programs write it."""
 
 
 def with_constants(xml: bytes, values: Mapping[bytes, CellValue]) -> bytes:
@@ -146,7 +172,7 @@ def with_constants(xml: bytes, values: Mapping[bytes, CellValue]) -> bytes:
     return _USUAL_CELL.sub(replaced, xml)
 
 
-_ABSENT = "\0"
+NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def _is_writable(value: CellValue) -> bool:
@@ -154,33 +180,13 @@ def _is_writable(value: CellValue) -> bool:
     return not (isinstance(value, str) and NOT_XML.search(value))
 
 
+_SHARED = re.compile(rb"""\bsi\s*=\s*["'](\d+)["']""")
+
+
 def _shared_by(attributes: bytes) -> bytes:
     """The index of a shared formula; empty if it is not found."""
     index = _SHARED.search(attributes)
     return index[1] if index is not None else b""
-
-
-_SHARED = re.compile(rb"""\bsi\s*=\s*["'](\d+)["']""")
-_SHARED_CELL = re.compile(
-    rb"""(?P<start><c r="(?P<name>[A-Z]{1,3}\d{1,7})")(?P<rest>[^<>]*+)>"""
-    rb"""<f(?P<formula>(?=[^<>]*? t="shared")[^<>]*+)(?:(?<=/)>|>[^<]*+</f>)"""
-    rb"""(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
-)
-"""A cell with a shared formula, as most programs write it."""
-
-
-_USUAL_CELL = re.compile(
-    rb"""(?P<start><c r="(?P<name>[A-Z]{1,3}\d{1,7})")(?P<rest>[^<>]*+)>"""
-    rb"""<f>[^<]*+</f>(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
-)
-"""A cell with its own formula, as most programs write it."""
-
-_ANY_CELL = re.compile(
-    rb"""(?P<start><c r="(?P<name>[A-Z]{1,3}\d{1,7})")(?P<rest>[^<>]*+)>"""
-    rb"""(?:<f>[^<]*+</f>|<f t="(?:array|dataTable)"(?:[^<>/"]|"[^<>"]*+")*+(?:/>|>[^<]*+</f>))"""
-    rb"""(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
-)
-"""A cell with its own formula, or with one that fills other cells as well."""
 
 
 def without_values(package: bytes) -> bytes:
@@ -291,9 +297,6 @@ def _as_xml(value: CellValue, *, date_1904: bool) -> tuple[bytes, bytes | None]:
             number -= DAYS_BETWEEN_SYSTEMS
         return b"", repr(number).encode()
     return b"", repr(value).encode()
-
-
-NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def sheet_parts(package: bytes) -> dict[str, str]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import operator as operators
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
@@ -53,6 +54,20 @@ class Values(Protocol):
         """Whether the workbook counts days from 1904."""
         ...
 
+    def kept_array(
+        self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
+    ) -> tuple[Cells, bool]:
+        """A computed array, which is computed once for all formulas of a sheet that contain it.
+
+        Args:
+            key: identifies the array among the arrays of the sheet.
+            compute: computes the array, and whether it depends on a conversion.
+
+        Raises:
+            UnsureError: the array cannot be computed.
+        """
+        ...
+
     def value(self, reference: Reference) -> Scalar:
         """The value of one cell; raises UnsureError if the value is not known."""
         ...
@@ -90,6 +105,12 @@ class Values(Protocol):
         ...
 
 
+_COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
+    "=": operators.eq, "<>": operators.ne, "<": operators.lt, ">": operators.gt,
+    "<=": operators.le, ">=": operators.ge,
+}  # fmt: skip
+
+
 class Evaluation:
     """The evaluation of one formula.
 
@@ -112,13 +133,36 @@ class Evaluation:
         self.functions = functions
         self.of_arrays = of_arrays
         self.spreads = of_arrays
-        self._names: dict[str, Cells] = {}
+        self._names: Mapping[str, Cells] = {}
 
     def named(self, name: str) -> Cells:
         """The value of a name from LET or LAMBDA; raises UnsureError if it is not defined here."""
         if name not in self._names:
             raise UnsureError
         return self._names[name]
+
+    def shared(self, node: Node, compute: Callable[[], Cells]) -> Cells:
+        """An array that other formulas of the sheet may contain as well, so it is kept for them.
+
+        Args:
+            node: the array's node.
+            compute: computes the array.
+        """
+        if self._names:
+            return compute()  # it may depend on a name
+
+        def computed() -> tuple[Cells, bool]:
+            before, self.converted = self.converted, False
+            try:
+                return compute(), self.converted
+            finally:
+                self.converted = self.converted or before
+
+        # The constants 1 and TRUE are equal in Python, so nodes are no keys.
+        key = repr(node), self.spreads, self.of_arrays
+        cells, converted = self.values.kept_array(key, computed)
+        self.converted = self.converted or converted
+        return cells
 
     @contextlib.contextmanager
     def naming(self, names: Mapping[str, Cells]) -> Iterator[None]:
@@ -254,9 +298,6 @@ def _power(base: float, exponent: float) -> float | ErrorValue:
         return math.inf
 
 
-_COMPARISONS = frozenset(("=", "<>", "<", ">", "<=", ">="))
-
-
 def compared(first: Scalar, second: Scalar, operator: str) -> bool:
     """Whether a comparison of two values holds; neither is an error.
 
@@ -280,10 +321,7 @@ def compared(first: Scalar, second: Scalar, operator: str) -> bool:
         order = (one > two) - (one < two)
     else:
         raise UnsureError
-    return {
-        "=": order == 0, "<>": order != 0, "<": order < 0, ">": order > 0, "<=": order <= 0,
-        ">=": order >= 0,
-    }[operator]  # fmt: skip
+    return _COMPARISONS[operator](order, 0)
 
 
 def _beside(value: Scalar, other: Scalar) -> Scalar:

@@ -249,9 +249,9 @@ class _FreeCells:
 
     def add(self, ref: CellRef) -> None:
         """Records that a cell is free."""
-        place = self._index.place(ref)
-        if place is not None:
-            self._free[ref.sheet, ref.column][place] = place + 1
+        index = self._index.index_in_column(ref)
+        if index is not None:
+            self._free[ref.sheet, ref.column][index] = index + 1
 
     def cover(self, home: str, reference: Reference) -> bool:
         """Whether every cell of a rectangle is free."""

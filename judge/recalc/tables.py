@@ -66,6 +66,12 @@ class Table:
         return min(start for start, _ in named), max(end for _, end in named)
 
 
+_FORMULA = re.compile(
+    rb"""(?P<start><c r="[A-Z]{1,3}(?P<row>\d{1,7})"[^<>]*+>"""
+    rb"""<f(?![^<>]*? t="shared")(?:\s[^<>]*+)?+(?<!/)>)(?P<text>[^<]*\[[^<]*+)(?=</f>)"""
+)
+
+
 class Tables:
     """The tables of a workbook; its parts are read when the first formula may name one.
 
@@ -160,12 +166,6 @@ class Tables:
             return match["start"] + escape(new).encode("utf-8", "surrogateescape")
 
         return _FORMULA.sub(changed, xml) if self.by_name else xml
-
-
-_FORMULA = re.compile(
-    rb"""(?P<start><c r="[A-Z]{1,3}(?P<row>\d{1,7})"[^<>]*+>"""
-    rb"""<f(?![^<>]*? t="shared")(?:\s[^<>]*+)?+(?<!/)>)(?P<text>[^<]*\[[^<]*+)(?=</f>)"""
-)
 
 
 def _area(table: Table, brackets: str, row: int) -> Window | None:

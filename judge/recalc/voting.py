@@ -16,20 +16,16 @@
 
 from __future__ import annotations
 
-import bisect
 import math
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
-from judge.formulas.references import Reference
 from judge.formulas.shapes import Call
 from judge.recalc.agreement import same_value
 from judge.recalc.names import LIBREOFFICE
 from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable
-from judge.workbook.cell import CellRef, CellValue, ErrorValue
+from judge.workbook.cell import CellValue, ErrorValue
 
 MIN_CHANCE = 0.02
 MAX_CHANCE = 0.998
@@ -268,12 +264,10 @@ def pattern(votes: Votes, instead: CellValue) -> Hashable:
         instead: what the formula gives instead of an error.
     """
     given = list(votes.values())
-    if len(given) > 1 and all(_is_identical(given[0], vote) for vote in given):
-        kinds: tuple[Hashable, ...] = (_kind(given[0]),) * len(given)
-        alike: tuple[bool, ...] = (True,) * math.comb(len(given), 2)
-    else:
-        kinds = tuple(map(_kind, given))
-        alike = tuple(same_value(first, second) for first, second in combinations(given, 2))
+    if instead is None and len(given) > 1 and all(_is_identical(given[0], vote) for vote in given):
+        return tuple(votes), kind(given[0])
+    kinds = tuple(map(kind, given))
+    alike = tuple(same_value(first, second) for first, second in combinations(given, 2))
     return (
         tuple(votes),
         kinds,
@@ -290,7 +284,8 @@ def _is_identical(first: CellValue, second: CellValue) -> bool:
 _PLAIN_NUMBER = ("number", False, False, False, False)
 
 
-def _kind(vote: CellValue) -> Hashable:
+def kind(vote: CellValue) -> Hashable:
+    """Everything about a single vote that a decision can depend on."""
     if isinstance(vote, (bool, ErrorValue)):
         return type(vote).__name__, vote
     if isinstance(vote, (int, float)):
@@ -305,48 +300,3 @@ def _kind(vote: CellValue) -> Hashable:
 def _new(number: int) -> tuple[CellValue, ...]:
     """A string and an error that no engine gives."""
     return f"{_NEW}{number}", ErrorValue(f"#NEW{number}!")
-
-
-class Overruled:
-    """The cells in which engines were overruled; their answers in dependent cells do not count."""
-
-    def __init__(self) -> None:
-        self._rows: dict[tuple[str, str, int], list[int]] = defaultdict(list)
-        self._columns: dict[tuple[str, str], set[int]] = defaultdict(set)
-        self._engines: set[str] = set()
-
-    def add(self, engine: str, ref: CellRef) -> None:
-        """Notes that an engine was overruled in a cell."""
-        self._engines.add(engine)
-        self._columns[engine, ref.sheet].add(ref.column)
-        bisect.insort(self._rows[engine, ref.sheet, ref.column], ref.row)
-
-    def reading(
-        self, home: str, reads: Sequence[Reference], named: Callable[[str], str | None]
-    ) -> AbstractSet[str]:
-        """The engines that were overruled in some cell of the rectangles that a formula reads.
-
-        Args:
-            home: the sheet of the formula.
-            reads: the rectangles.
-            named: returns the real name of a sheet; None if there is no such sheet.
-        """
-        return {
-            engine
-            for engine in self._engines
-            if any(self._holds(engine, home, read, named) for read in reads)
-        }
-
-    def _holds(
-        self, engine: str, home: str, read: Reference, named: Callable[[str], str | None]
-    ) -> bool:
-        sheet = home if read.sheet is None else named(read.sheet)
-        if sheet is None:
-            return False
-        for column in self._columns.get((engine, sheet), ()):
-            if read.min_column <= column <= read.max_column:
-                rows = self._rows[engine, sheet, column]
-                at = bisect.bisect_left(rows, read.min_row)
-                if at < len(rows) and rows[at] <= read.max_row:
-                    return True
-        return False

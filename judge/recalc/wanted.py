@@ -80,6 +80,10 @@ def uncomputed_cells(cells: Iterable[WantedCell]) -> dict[CellRef, str]:
     return {ref: why[formula] for ref, formula in formulas if formula in why}
 
 
+FILLED_LIMIT = 250_000
+"""Most cells that array formulas may fill; each takes half a kilobyte and some microseconds."""
+
+
 def refreshed_cells(workbook: Workbook, ranges: Sequence[CellRange]) -> dict[CellRef, str]:
     """Cell of some ranges whose value Excel replaces when it opens the file -> the reason.
 
@@ -126,21 +130,25 @@ def _filled(
             f"the array formulas of {areas[0].sheet!r} fill more than {FILLED_LIMIT:,} cells of "
             "the range"
         )
+    if not overlaps:
+        return
     # Read all areas at once: each separate read would go through the sheet again.
     needed = list(dict.fromkeys(area for _, area, _ in overlaps))
     workbook.preload(needed, blanks=True)
-    stored = {area: workbook.cells(area) for area in needed}
+    sheet = workbook.sheet(areas[0].sheet)
+    stored = {area: (sheet.values(area.window), sheet.styles(area.window)) for area in needed}
     for source, area, part in overlaps:
+        values, styles = stored[area]
         beyond = replace(source, formula=UNCOMPUTED_TABLE)
         computed = _computed_window(workbook, part.sheet, source)
         for row in range(part.min_row, part.max_row + 1):
             for column in range(part.min_column, part.max_column + 1):
-                own = stored[area].get((row, column))
+                key = cell_key(row, column)
                 yield WantedCell(
                     CellRef(part.sheet, row, column),
                     source if computed is None or computed.holds(row, column) else beyond,
-                    has_cached_value=own is not None and own.value is not None,
-                    number_format=own.number_format if own is not None else "General",
+                    has_cached_value=values.get(key) is not None,
+                    number_format=workbook.number_formats.code(styles.get(key, 0)),
                 )
 
 
@@ -150,10 +158,6 @@ def _computed_window(workbook: Workbook, sheet: str, source: Cell) -> Window | N
         return None
     raw = workbook.sheet(sheet).raw_formula(cell_key(source.row, source.column))
     return None if raw is None else raw.computed_window
-
-
-FILLED_LIMIT = 250_000
-"""Most cells that array formulas may fill; each takes half a kilobyte and some microseconds."""
 
 
 def _overlap(area: CellRange, window: Window) -> CellRange | None:

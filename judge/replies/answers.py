@@ -14,11 +14,8 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from judge.replies.reasoning import answer_of
+from judge.replies.extract import answer_of, bounded_reply
 from judge.replies.relaxed import MAX_DEPTH, NotLiteralError, read_literal
-
-MAX_ANSWER_CHARS = 4_000_000
-"""At most this many characters of a reply are read: the last ones, since the answer is there."""
 
 _FENCE = "```"
 _JSON_FENCE = "```json"
@@ -45,11 +42,6 @@ class StatedAnswer:
 
     values: dict[str, object] | None
     problem: str = ""
-
-
-def bounded_reply(reply: str) -> str:
-    """Returns the part of a reply that is read: at most its last :data:`MAX_ANSWER_CHARS`."""
-    return reply[-MAX_ANSWER_CHARS:]
 
 
 # -- as published ---------------------------------------------------------------------------------

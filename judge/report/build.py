@@ -220,7 +220,8 @@ def _notes(run: LoadedRun, tally: RunTally) -> Iterator[str]:
             }
         )
     yield from chart_lines(tally.charts.report())
-    yield from points_lines(tally.points.report())
+    if tally.points is not None:
+        yield from points_lines(tally.points.report())
 
 
 def _identity(run: RunDocument) -> RunDocument:

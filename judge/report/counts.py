@@ -10,25 +10,25 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pkgutil import resolve_name
 from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
 
-from judge.core.conversation import RecordedUsage
 from judge.core.records.cases import CaseComparison
 from judge.core.records.reports import (
     ChartsReport,
     GroupSharesReport,
     KeptReport,
     Latencies,
+    PointsReport,
     ScopeReport,
     UsageReport,
 )
+from judge.core.records.runs import RecordedUsage
 from judge.core.verdict import CaseResult, Verdict
-from judge.report.two_figures import (
-    CollateralTally,
-    DynamicTally,
-    collateral_lines,
-    dynamic_lines,
-)
+
+if TYPE_CHECKING:
+    from judge.report.two_figures import CollateralTally, DynamicTally
 
 
 class ShareTally:
@@ -104,6 +104,17 @@ MAX_NAMED = 20
 """How many tasks that lose something are named at most."""
 
 
+def _of_figures(name: str) -> Any:
+    """A tally or its lines; the module is imported only for runs that have the two figures."""
+    return resolve_name(f"judge.report.two_figures:{name}")
+
+
+def lines_of_points(points: PointsReport | None) -> Iterator[str]:
+    """Lines of text about points; their module is imported only for runs with checklists."""
+    if points is not None:
+        yield from resolve_name("judge.report.checklists:points_lines")(points)
+
+
 class ScopeTally:
     """Results of the options on scope and on the two figures, counted case by case.
 
@@ -124,10 +135,10 @@ class ScopeTally:
         """Counts a case; changes by hand are already applied to its verdict."""
         accepted = result.verdict is Verdict.AC
         if (damage := result.comparison.get("collateral")) is not None:
-            self.collateral = self.collateral or CollateralTally()
+            self.collateral = self.collateral or _of_figures("CollateralTally")()
             self.collateral.add(result, damage)
         if (dynamic := result.comparison.get("dynamic")) is not None:
-            self.dynamic = self.dynamic or DynamicTally()
+            self.dynamic = self.dynamic or _of_figures("DynamicTally")()
             self.dynamic.add(result, dynamic)
         if (record := result.comparison.get("kept")) is not None:
             self._kept["cases"] += 1
@@ -198,9 +209,9 @@ def scope_lines(scope: ScopeReport | None) -> Iterator[str]:
             + _not_examined(formula["not_examined"])
         )
     if (collateral := scope.get("collateral")) is not None:
-        yield from collateral_lines(collateral)
+        yield from _of_figures("collateral_lines")(collateral)
     if (dynamic := scope.get("dynamic")) is not None:
-        yield from dynamic_lines(dynamic)
+        yield from _of_figures("dynamic_lines")(dynamic)
 
 
 def _named_tasks(kept: KeptReport) -> str:

@@ -16,10 +16,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
-from judge.core.conversation import NO_USAGE, RecordedUsage, recorded_usage
 from judge.core.records.cases import CaseComparison, CaseRun
 from judge.core.records.reports import ReportOnRecord
-from judge.core.records.runs import RunDocument, SubmissionRecord
+from judge.core.records.runs import (
+    NO_USAGE,
+    RecordedUsage,
+    RunDocument,
+    SubmissionRecord,
+    recorded_usage,
+)
 from judge.core.score import SubmissionScore
 from judge.core.task import Task
 from judge.core.verdict import CaseResult

@@ -18,7 +18,7 @@ from judge.errors import UsageError
 from judge.files.documents import read_json
 from judge.grading.marks import ItemKey, MarkedPoints, MarkRecord
 from judge.report.load import LoadedRun, LoadedSubmission
-from judge.suites.published.reading import RUBRIC
+from judge.suites.checklists import RUBRIC
 
 
 @dataclass(frozen=True, slots=True)

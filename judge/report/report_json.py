@@ -15,7 +15,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, cast, overload
 
-from judge.core.conversation import RecordedUsage
 from judge.core.records.reports import (
     ChangeReport,
     ExcludedCase,
@@ -30,7 +29,7 @@ from judge.core.records.reports import (
     SuspectsReport,
     TaskReport,
 )
-from judge.core.records.runs import RunDocument
+from judge.core.records.runs import RecordedUsage, RunDocument
 from judge.core.score import SubmissionScore, best_samples
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
@@ -205,7 +204,7 @@ class ReportBuilder:
             further["scope"] = scope
         if (charts := tally.charts.report()) is not None:
             further["charts"] = charts
-        if (points := tally.points.report()) is not None:
+        if tally.points is not None and (points := tally.points.report()) is not None:
             further["points"] = points
         if (usage := tally.usage.report()) is not None:
             further["usage"] = usage

@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from judge.core.score import GroupScore, SubmissionScore, TaskScores, score_submission, score_tasks
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES, Overrides
-from judge.report.checklists import PointsTally
 from judge.report.counts import ChartsTally, ScopeTally, ShareTally, UsageTally
 
 if TYPE_CHECKING:
     from judge.core.records.runs import RunDocument
     from judge.grading.marks import MarkRecord
+    from judge.report.checklists import PointsTally
     from judge.report.repeats import RepeatedRuns
     from judge.report.set_aside import CertifiedTally, SuspectsTally
     from judge.suspects.decisions import Suspicions
@@ -167,6 +168,10 @@ def _certified_tally(run: RunDocument) -> CertifiedTally | None:
     return CertifiedTally(certified)
 
 
+_POINTS = "judge.report.checklists:PointsTally"
+"""Imported for the first case that a checklist judges."""
+
+
 class RunTally:
     """The numbers of a run.
 
@@ -184,7 +189,7 @@ class RunTally:
         has_shares: whether cells to change and cells to keep are counted separately in some case.
         scope: results of the options ``keep`` and ``formula_asked``, and the two figures.
         charts: the share of the golds' charts that the outputs have.
-        points: points of checklists.
+        points: points of checklists; None if no case was judged by one.
         usage: what the requests to the chat model used, such as tokens.
         suspects: the scores without suspects; None if no suspects are known.
         certified: the scores over certified tasks; None if nobody graded the suite's golds.
@@ -205,7 +210,8 @@ class RunTally:
         self.has_shares = False
         self.scope = ScopeTally()
         self.charts = ChartsTally()
-        self.points = PointsTally(marks)
+        self.points: PointsTally | None = None
+        self._marks = marks
         self.usage = UsageTally()
         self.suspects = None if suspicions is None else _suspects_tally(suspicions)
         self.certified = None if run is None else _certified_tally(run)
@@ -251,7 +257,10 @@ class RunTally:
         self.has_shares = self.has_shares or "shares" in result.comparison
         self.scope.add(result)
         self.charts.add(result)
-        self.points.add(result)
+        if "checklist" in result.comparison:
+            if self.points is None:
+                self.points = resolve_name(_POINTS)(self._marks)
+            self.points.add(result)
 
     def verdicts(self) -> Counter[Verdict]:
         """Verdict -> cases of all submissions, including those that are not in the scores."""

@@ -12,17 +12,19 @@ from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.options import range_spec
 from judge.core.task import Task, TestCase
 from judge.errors import PositionError, UsageError, WorkbookError
-from judge.suites.cell_corrections import CellCorrection, UnfitCellsError, read_cells
 from judge.suites.corrections import (
+    CellCorrection,
     Correction,
     CorrectionFaultError,
+    UnfitCellsError,
     correction_of,
     describe_corrections,
+    read_cells,
 )
 from judge.suites.gold_corrections import stored_value
 from judge.suspects.model import CaseFiles
 from judge.workbook.cell import CellRef
-from judge.workbook.editing.contents import Formula, SetCell, address, content_to_json
+from judge.workbook.editing.sheet_xml import Formula, SetCell, address, content_to_json
 from judge.workbook.position import match_sheet, parse_position
 from judge.workbook.reader import Workbook, open_workbook
 

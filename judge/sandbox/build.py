@@ -78,7 +78,7 @@ class Builder(ABC):
             SandboxError: a step failed.
         """
         del report
-        return str(root.shown)
+        return str(root.content)
 
     @abstractmethod
     def build_debian(
@@ -533,6 +533,9 @@ def _scratch() -> str | None:
     return None
 
 
+_DIST_PACKAGES = "/usr/lib/python3/dist-packages"
+
+
 @contextmanager
 def tarball(recipe: Recipe) -> Iterator[Path]:
     """Makes a filesystem as a tar file that is deleted at the end.
@@ -570,9 +573,6 @@ def tarball(recipe: Recipe) -> Iterator[Path]:
                 "JUDGE_DEBIAN_MIRROR",
             )
         yield target
-
-
-_DIST_PACKAGES = "/usr/lib/python3/dist-packages"
 
 
 def _command(recipe: Recipe, target: Path, brought: Mapping[str, Path]) -> list[str]:

@@ -1,6 +1,26 @@
 """The judge's side of the protocol with a warden, and the streams of bytes that carry it.
 
 A stream consists of the pipes of a local process, or of the connection to a container.
+
+The status of a run is derived from its raw facts (:func:`classify`). Stronger evidence is checked
+first. What the warden or the kernel did itself (a kill for memory, for processor time, for
+wall-clock time) takes precedence over the way in which the program ended.
+
+Ambiguities that remain:
+
+* A program that gets ``MemoryError`` (a single request too big for the address space or for the
+  kernel's overcommit rule) ends as EXITED: nothing within the limit was refused.
+* A program that fills the disk and then uses too much time or memory gets the status of the limit
+  that ended it.
+* If no control group is available, memory is sampled every 20 ms: a program that allocates and
+  frees a great deal between two samples is not noticed, and gets the status of the event that
+  ends it.
+* In a container the kernel's counter is that of the container. It runs only the case, so the
+  process that was killed belongs to the case, but it is not known which process it was.
+* A program that is refused a new process or thread (``limits.processes``) ends as EXITED with the
+  exception that it got.
+* If a program sends SIGKILL to itself, its status is SIGNALED, as no counter shows a kill for
+  memory.
 """
 
 from __future__ import annotations
@@ -8,18 +28,81 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import struct
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol
 
+from judge.core.limits import MIB, Limits
 from judge.errors import SandboxError
 from judge.sandbox import layout
 from judge.sandbox.bundle import boot_frame
-from judge.sandbox.classify import RunFacts, classify
-from judge.sandbox.contract import OutputStatus, RunRequest, RunResult
+from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.warden import frames
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """The warden's facts about one run.
+
+    Attributes:
+        compiled: False if the program does not compile, so that none of it ran.
+        exit_code: exit code of the main process if it ended by itself.
+        signal: signal that ended the main process, including the warden's own kills.
+        killed_for: ``cpu``, ``wall`` or ``memory`` if the warden ended it for that limit.
+        cpu_s: processor seconds of the process tree.
+        wall_s: wall-clock seconds.
+        peak_memory_bytes: the most memory that the tree held.
+        memory_kills: processes that the kernel killed for exceeding the memory limit.
+        disk_full: whether a sample, or the end of the run, showed no free block or inode.
+        survivors: processes that outlived the main process.
+    """
+
+    compiled: bool = True
+    exit_code: int | None = None
+    signal: int | None = None
+    killed_for: str | None = None
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    peak_memory_bytes: int = 0
+    memory_kills: int = 0
+    disk_full: bool = False
+    survivors: int = 0
+
+
+def classify(facts: RunFacts, limits: Limits) -> tuple[RunStatus, str]:
+    """The status of a run, and the reason on one line if the status does not show it."""
+    if facts.killed_for == "memory":
+        return RunStatus.MEMORY_LIMIT, f"more than {limits.memory_bytes // MIB} MiB"
+    if facts.memory_kills:
+        what = "process" if facts.memory_kills == 1 else "processes"
+        return (
+            RunStatus.MEMORY_LIMIT,
+            f"the kernel killed {facts.memory_kills} {what} over {limits.memory_bytes // MIB} MiB",
+        )
+    if facts.killed_for == "cpu" or facts.cpu_s > limits.cpu_s:
+        return RunStatus.CPU_LIMIT, f"more than {limits.cpu_s:g} s of processor time"
+    if facts.killed_for == "wall":
+        return RunStatus.WALL_LIMIT, f"more than {limits.wall_s:g} s of wall-clock time"
+    if facts.disk_full:
+        return RunStatus.DISK_LIMIT, "the disk was full"
+    if not facts.compiled:
+        return RunStatus.COMPILE_ERROR, "the program does not compile"
+    if facts.signal is not None:
+        return RunStatus.SIGNALED, _signal_name(facts.signal)
+    if facts.exit_code:
+        return RunStatus.EXITED, f"exit code {facts.exit_code}"
+    return RunStatus.OK, ""
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
 
 _BOOT_S = 120.0
 _GRACE_S = 30.0
@@ -42,7 +125,7 @@ class ByteStream(Protocol):
         """Receives exactly ``size`` bytes, or raises StreamEndedError or TimeoutError."""
         ...
 
-    def complaint(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of the text that the program inside wrote to standard error."""
         ...
 
@@ -127,7 +210,7 @@ class WardenLink:
         with self._translated_errors():
             header, blobs = frames.unpack(receive_frame(self._stream, deadline))
         if "failed" in header:
-            raise SandboxError(f"the warden failed: {header['failed']}{self._complaint()}")
+            raise SandboxError(f"the warden failed: {header['failed']}{self._stderr_suffix()}")
         return header, blobs
 
     def _send(self, data: bytes, deadline: float) -> None:
@@ -140,14 +223,14 @@ class WardenLink:
         try:
             yield
         except StreamEndedError as error:
-            raise SandboxGoneError(f"the sandbox disappeared{self._complaint()}") from error
+            raise SandboxGoneError(f"the sandbox disappeared{self._stderr_suffix()}") from error
         except TimeoutError as error:
-            raise SandboxError(f"the sandbox does not answer{self._complaint()}") from error
+            raise SandboxError(f"the sandbox does not answer{self._stderr_suffix()}") from error
         except frames.ProtocolError as error:
             raise SandboxError(f"the warden sent an invalid message: {error}") from error
 
-    def _complaint(self) -> str:
-        text = self._stream.complaint().strip()
+    def _stderr_suffix(self) -> str:
+        text = self._stream.stderr_tail().strip()
         return f"\n{text}" if text else ""
 
 
@@ -208,9 +291,9 @@ class FrameChannel:
             self.close()
             raise TimeoutError(f"no answer from the service in {timeout_s:g} s") from None
         except (StreamEndedError, frames.ProtocolError) as error:
-            complaint = self._stream.complaint().strip()
+            stderr = self._stream.stderr_tail().strip()
             self.close()
-            raise SandboxError(f"the service ended: {error} {complaint}".strip()) from error
+            raise SandboxError(f"the service ended: {error} {stderr}".strip()) from error
 
     def close(self) -> None:
         """Ends the service."""
@@ -232,39 +315,39 @@ def start_service(stream: ByteStream, config: dict[str, Any], *, entry: str = "s
     try:
         stream.send(boot_frame(entry, config), _after(_BOOT_S))
     except (StreamEndedError, TimeoutError) as error:
-        raise SandboxError(f"the service did not start: {stream.complaint().strip()}") from error
+        raise SandboxError(f"the service did not start: {stream.stderr_tail().strip()}") from error
 
 
 # -- streams --------------------------------------------------------------------------------------
 
 _CHUNK_BYTES = 1 << 18
-_COMPLAINT_BYTES = 4096
+_STDERR_TAIL_BYTES = 4096
 
 
 class PipeStream:
     """Pipes to a process inside a sandbox.
 
     Args:
-        to: descriptor of its standard input.
-        back: descriptor of its standard output.
-        complaints: descriptor of its standard error, of which the end is kept.
+        stdin: descriptor of its standard input.
+        stdout: descriptor of its standard output.
+        stderr: descriptor of its standard error, of which the end is kept.
     """
 
-    def __init__(self, to: int, back: int, complaints: int) -> None:
-        self._to = to
-        self._back = back
-        self._complaints = complaints
+    def __init__(self, stdin: int, stdout: int, stderr: int) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+        self._stderr = stderr
         self._tail = b""
-        for fd in (to, back, complaints):
+        for fd in (stdin, stdout, stderr):
             os.set_blocking(fd, False)
 
     def send(self, data: bytes, deadline: float) -> None:
         """Sends everything."""
         view = memoryview(data)
         while view:
-            self._await(self._to, select.POLLOUT, deadline)
+            self._await(self._stdin, select.POLLOUT, deadline)
             try:
-                view = view[os.write(self._to, view[:_CHUNK_BYTES]) :]
+                view = view[os.write(self._stdin, view[:_CHUNK_BYTES]) :]
             except BlockingIOError:
                 continue
             except OSError as error:
@@ -274,9 +357,9 @@ class PipeStream:
         """Receives exactly ``size`` bytes."""
         chunks = []
         while size:
-            self._await(self._back, select.POLLIN, deadline)
+            self._await(self._stdout, select.POLLIN, deadline)
             try:
-                chunk = os.read(self._back, min(size, _CHUNK_BYTES))
+                chunk = os.read(self._stdout, min(size, _CHUNK_BYTES))
             except BlockingIOError:
                 continue
             except OSError as error:
@@ -287,15 +370,15 @@ class PipeStream:
             size -= len(chunk)
         return b"".join(chunks)
 
-    def complaint(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of its standard error."""
-        self._take_complaints()
+        self._read_stderr()
         return self._tail.decode(errors="replace")
 
     def _await(self, fd: int, event: int, deadline: float) -> None:
         poller = select.poll()
         poller.register(fd, event)
-        poller.register(self._complaints, select.POLLIN)
+        poller.register(self._stderr, select.POLLIN)
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -303,17 +386,17 @@ class PipeStream:
             for ready, _ in poller.poll(left * 1000):
                 if ready == fd:
                     return
-                if not self._take_complaints():
+                if not self._read_stderr():
                     poller.unregister(ready)
 
-    def _take_complaints(self) -> bool:
+    def _read_stderr(self) -> bool:
         """Reads what is available; False at the end of the stream."""
         with contextlib.suppress(BlockingIOError):
             while True:
-                chunk = os.read(self._complaints, _CHUNK_BYTES)
+                chunk = os.read(self._stderr, _CHUNK_BYTES)
                 if not chunk:
                     return False
-                self._tail = (self._tail + chunk)[-_COMPLAINT_BYTES:]
+                self._tail = (self._tail + chunk)[-_STDERR_TAIL_BYTES:]
         return True
 
 
@@ -351,7 +434,7 @@ class ContainerStream:
         del self._output[:size]
         return data
 
-    def complaint(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of its standard error."""
         with contextlib.suppress(StreamEndedError, TimeoutError):
             while True:
@@ -395,6 +478,6 @@ class ContainerStream:
             if received[position] == 1:
                 self._output += part
             else:
-                self._tail = (self._tail + part)[-_COMPLAINT_BYTES:]
+                self._tail = (self._tail + part)[-_STDERR_TAIL_BYTES:]
             position = end
         del received[:position]

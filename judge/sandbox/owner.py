@@ -16,14 +16,14 @@ class Owner:
     Attributes:
         host: the machine.
         boot: the id of the machine's current boot.
-        space: process namespace of the judge, in which its process id is valid.
+        pid_namespace: process namespace of the judge, in which its process id is valid.
         pid: its process id.
         started: when that process started, in clock ticks since boot; ids are reused.
     """
 
     host: str
     boot: str
-    space: str
+    pid_namespace: str
     pid: int
     started: str
 
@@ -34,14 +34,14 @@ class Owner:
         return cls(
             host=_read("/etc/machine-id") or socket.gethostname(),
             boot=_read("/proc/sys/kernel/random/boot_id"),
-            space=str(Path("/proc/self/ns/pid").readlink()),
+            pid_namespace=str(Path("/proc/self/ns/pid").readlink()),
             pid=pid,
             started=_start_of(pid),
         )
 
     def label(self) -> str:
         """The text of the container's label."""
-        return " ".join((self.host, self.boot, self.space, str(self.pid), self.started))
+        return " ".join((self.host, self.boot, self.pid_namespace, str(self.pid), self.started))
 
     @classmethod
     def from_label(cls, text: str) -> Self | None:
@@ -51,13 +51,13 @@ class Owner:
             return None
         return cls(parts[0], parts[1], parts[2], int(parts[3]), parts[4])
 
-    def knows_gone(self, other: Owner) -> bool:
+    def knows_ended(self, other: Owner) -> bool:
         """Whether this judge can be sure that the other judge has ended."""
         if other.host != self.host:
             return False
         if other.boot != self.boot:
             return True
-        return other.space == self.space and _start_of(other.pid) != other.started
+        return other.pid_namespace == self.pid_namespace and _start_of(other.pid) != other.started
 
 
 def _read(path: str) -> str:

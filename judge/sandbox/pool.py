@@ -33,16 +33,16 @@ class Pool(Generic[T]):
     Args:
         prepare: makes an object that is ready to use; may raise SandboxError.
         size: how many objects are kept ready.
-        come_back: whether objects are usually given back. Those in use then count as ready, and
+        reusable: whether objects are usually given back. Those in use then count as ready, and
             more are prepared only for callers that wait.
     """
 
     def __init__(
-        self, prepare: Callable[[], T], size: int, *, come_back: Callable[[], bool] = lambda: False
+        self, prepare: Callable[[], T], size: int, *, reusable: Callable[[], bool] = lambda: False
     ) -> None:
         self._prepare = prepare
         self._size = size
-        self._come_back = come_back
+        self._reusable = reusable
         self._in_use = 0
         self._waiting = 0
         self._changed = threading.Condition()
@@ -138,7 +138,7 @@ class Pool(Generic[T]):
                 self._changed.notify_all()
 
     def _has_enough(self) -> bool:
-        in_use = self._in_use if self._come_back() else 0
+        in_use = self._in_use if self._reusable() else 0
         return len(self._ready) + self._preparing >= max(self._size - in_use, self._waiting)
 
     def _try(self) -> tuple[T | None, SandboxError | None]:

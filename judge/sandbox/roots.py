@@ -254,12 +254,12 @@ class ServiceRoot:
         memory_bytes: memory limit of a service that does not set its own.
         home: home folder of a service.
         path: further folders from which a service imports modules.
-        room: pairs of a writable folder and a divisor; the size of the folder is the service's
+        shares: pairs of a writable folder and a divisor; the size of the folder is the service's
             memory divided by it.
-        first: whether the service is process 1 of its namespace and hides its descriptors. This is
-            for services that run untrusted programs, which must not signal or imitate them (see
-            docs/security.md).
-        shown: a folder that services see at :data:`SERVER_CONTENT`; None if there is none.
+        is_process_1: whether the service is process 1 of its namespace and hides its descriptors.
+            This is for services that run untrusted programs, which must not signal or imitate them
+            (see docs/security.md).
+        content: a folder that services see at :data:`SERVER_CONTENT`; None if there is none.
     """
 
     name: str
@@ -269,9 +269,9 @@ class ServiceRoot:
     memory_bytes: int = 2 * GIB
     home: str = "/tmp/home"  # noqa: S108 - inside, on a separate tmpfs
     path: tuple[str, ...] = ()
-    room: tuple[tuple[str, int], ...] = _HALF
-    first: bool = False
-    shown: Path | None = None
+    shares: tuple[tuple[str, int], ...] = _HALF
+    is_process_1: bool = False
+    content: Path | None = None
 
     @property
     def folder(self) -> Path:
@@ -287,7 +287,7 @@ class ServiceRoot:
 
     def sizes(self, memory_bytes: int) -> dict[str, int]:
         """Writable folder -> its size in bytes."""
-        return {folder: memory_bytes // part for folder, part in self.room}
+        return {folder: memory_bytes // part for folder, part in self.shares}
 
 
 SOLUTIONS = "python"
@@ -313,8 +313,8 @@ ROOTS = MappingProxyType(
                 option="--desktop",
                 memory_bytes=1536 * MIB,
                 home="/home/user",
-                room=(("/tmp", 6), ("/home", 6), ("/run", 24)),  # noqa: S108 - inside
-                first=True,
+                shares=(("/tmp", 6), ("/home", 6), ("/run", 24)),  # noqa: S108 - inside
+                is_process_1=True,
             ),
             ServiceRoot(
                 AGENT_ROOT,
@@ -324,8 +324,8 @@ ROOTS = MappingProxyType(
                 memory_bytes=1536 * MIB,
                 home=AGENT_HOME,
                 path=(layout.SITE,),
-                room=(("/tmp", 6), ("/home", 6)),  # noqa: S108 - inside
-                first=True,
+                shares=(("/tmp", 6), ("/home", 6)),  # noqa: S108 - inside
+                is_process_1=True,
             ),
         )
     }
@@ -362,9 +362,9 @@ def _server_root(name: str) -> ServiceRoot:
         option="--mcp NAME",
         memory_bytes=1 * GIB,
         home=AGENT_HOME,
-        room=(("/tmp", 4), ("/home", 4), (SERVER, 16)),  # noqa: S108 - inside
-        first=True,
-        shown=server_folder(name.removeprefix(SERVER_ROOT)),
+        shares=(("/tmp", 4), ("/home", 4), (SERVER, 16)),  # noqa: S108 - inside
+        is_process_1=True,
+        content=server_folder(name.removeprefix(SERVER_ROOT)),
     )
 
 

@@ -3,6 +3,5 @@
 A layer above the library: :mod:`judge.api` does the judging, and no lower layer imports this
 package. ``store`` has the database and the data folder, ``access`` decides who may see and do what,
 ``queue`` claims judgings and runs them, ``api`` and ``pages`` have a module for each family of
-routes.
-The third-party packages that it needs come with the extra ``sheetjudge[serve]``.
+routes. The extra ``sheetjudge[serve]`` installs the third-party packages that it needs.
 """

@@ -130,7 +130,9 @@ def make_app(server: Server) -> FastAPI:
     )
     app.state.server = server
     app.add_middleware(_EachRequest, server=server)
-    app.add_middleware(BoundedBodies, limits=BODY_LIMITS)  # outermost: bounds what all others read
+    app.add_middleware(
+        BoundedBodies, limits=BODY_LIMITS
+    )  # outermost, so that it limits what all others read
     handlers: dict[type[Exception], Callable[..., Any]] = {
         Problem: _on_problem,
         HTTPException: _on_http_exception,
@@ -149,7 +151,7 @@ def make_app(server: Server) -> FastAPI:
 
 
 class _EachRequest:
-    """Gives each request an id and each response its security headers; never shows internal errors.
+    """Gives each request an id and each response security headers; hides internal errors.
 
     ``HEAD`` is answered like ``GET``, without the body, except for streams, which have no end.
 
@@ -196,9 +198,10 @@ class _EachRequest:
                 problem = Problem("malformed", "No such host here.")
                 await problem.response(named)(scope, receive, answer)
             elif {"content-length", "transfer-encoding"} <= set(request.headers):
-                # A proxy in front may take the one that this server does not.
+                # A proxy in front could use the one of the two that this server does not use.
                 headers = {"Connection": "close"}
-                problem = Problem("malformed", "The body has two lengths.", headers=headers)
+                detail = "The request has both Content-Length and Transfer-Encoding."
+                problem = Problem("malformed", detail, headers=headers)
                 await problem.response(named)(scope, receive, answer)
             else:
                 await self._app(scope, receive, answer)

@@ -25,11 +25,11 @@ from judge.serve.queue.conditions import (
     CORRECTIONS_FILE,
     SUITE_FOLDER,
     checked_options,
-    corrections_place,
+    corrections_path,
     ensure_conditions,
     environment_of,
     options_of,
-    suite_place,
+    suite_path,
 )
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row, row_of
@@ -38,8 +38,7 @@ from judge.serve.store.ids import new_id
 from judge.serve.store.words import Level, PhaseState, SuiteRole, Visibility
 from judge.suites.corrections import corrected_suite
 from judge.suites.folders import regular_files
-from judge.suites.load import load_suite
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 
 PUBLIC_SPLIT = "public"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}", re.ASCII)
@@ -123,9 +122,9 @@ class LoadedSuites:
         with self._lock:
             suite = self._suites.pop(revision["id"], None)
             if suite is None:
-                place = suite_place(self._folder, revision)
-                corrections = corrections_place(self._folder, revision)
-                suite = _loaded(place, corrections)
+                path = suite_path(self._folder, revision)
+                corrections = corrections_path(self._folder, revision)
+                suite = _loaded(path, corrections)
             self._suites[revision["id"]] = suite
             while len(self._suites) > _KEPT:
                 self._suites.popitem(last=False)
@@ -225,7 +224,7 @@ def add_phase(transaction: Transaction, new: NewPhase) -> str:
 
 
 def set_phase_state(transaction: Transaction, name: str, state: PhaseState | None) -> None:
-    """Opens, closes or publishes a phase by hand; with None, its opening and closing times count.
+    """Opens, closes or publishes a phase by hand; None makes its opening and closing times apply.
 
     Raises:
         UsageError: the phase does not exist.
@@ -293,20 +292,20 @@ def revision_of(connection: sa.Connection, revision: str) -> dict[str, Any]:
     return row_of(connection, t.revision, revision)
 
 
+_SHARED_SUITE = (
+    sa.select(t.suite).where(t.suite.c.id == sa.bindparam("suite")).with_for_update(read=True)
+)
+
+
 def current_conditions(transaction: Transaction, phase: dict[str, Any]) -> str | None:
     """The digest of the current conditions of a phase; None if no dispatcher has started yet."""
     environment = environment_of(transaction.connection)
     if environment is None:
         return None
-    # Applying a rejudging changes this row: a submission comes either before that or after it.
+    # Applying a rejudging changes this row, so the lock puts a submission before or after it.
     suite = dict(transaction.execute(_SHARED_SUITE, {"suite": phase["suite"]}).mappings().one())
     revision = revision_of(transaction.connection, suite["current_revision"])
     return ensure_conditions(transaction, revision, options_of(suite, phase), environment)
-
-
-_SHARED_SUITE = (
-    sa.select(t.suite).where(t.suite.c.id == sa.bindparam("suite")).with_for_update(read=True)
-)
 
 
 def revisions_of(connection: sa.Connection, suite: str) -> list[dict[str, Any]]:
@@ -399,9 +398,9 @@ def _copy(folder: DataFolder, suite: Suite, corrections: Path | None) -> tuple[s
     ):
         root = scratch / SUITE_FOLDER / suite.root.name
         for path in files:
-            place = root / path.relative_to(suite.root)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, place)
+            copy = root / path.relative_to(suite.root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
         if text is not None:
             write_whole(scratch / CORRECTIONS_FILE, text, durable=True)
         scratch.rename(target)
@@ -410,7 +409,7 @@ def _copy(folder: DataFolder, suite: Suite, corrections: Path | None) -> tuple[s
 
 
 def _verified(source: str, corrections: Path | None) -> list[CaseCheck]:
-    """Verifies a suite as ``judge verify`` does; without a sandbox, with the values saved in files.
+    """Verifies a suite as ``judge verify`` does; without a sandbox, uses values saved in files.
 
     A server in a container runs no programs and so has no sandbox. A gold that contains a formula
     without a saved value then counts as unreadable.
@@ -418,7 +417,9 @@ def _verified(source: str, corrections: Path | None) -> list[CaseCheck]:
     try:
         return api.verify(source, corrections=corrections)
     except SandboxError:
-        print_label("note:", "cyan", f"no sandbox here: formulas of {source} count as saved")
+        print_label(
+            "note:", "cyan", f"no sandbox here: formulas of {source} have their saved values"
+        )
         return api.verify(source, corrections=corrections, recalc="never")
 
 

@@ -31,7 +31,7 @@ _FINISHED = frozenset({"done", "failed", "cancelled"})
 
 
 class ServerAnswerError(JudgeError):
-    """The server refused something, or cannot be reached."""
+    """The server refused a request, or cannot be reached."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Server:
         database: open, with the current schema.
         folder: its data folder.
         options: the options of the server.
-        shared: what parts of the server keep between requests, by name.
+        shared: objects that parts of the server keep between requests, by name.
     """
 
     database: Database
@@ -68,7 +68,7 @@ class Server:
 
     @property
     def program(self) -> str:
-        """How people call the judge here, in commands to copy: by its path if it is on no PATH."""
+        """The judge's name in commands to copy; its path if it cannot be found through PATH."""
         called, found = Path(sys.argv[0]), shutil.which("judge")
         if called.name != "judge" or (found and Path(found).resolve() == called.resolve()):
             return "judge"
@@ -83,7 +83,7 @@ class Server:
         return shlex.join(options)
 
     def form_token(self, session: str) -> str:
-        """The value of the field ``token`` in every form of a session."""
+        """The value of the hidden field ``token`` in every form of a session."""
         secret = self.folder.secret("forms.key")
         return hmac.new(secret, session.encode("ascii"), hashlib.sha256).hexdigest()
 

@@ -19,9 +19,8 @@ from judge.serve.intake import LINES, Described, admit
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor
 from judge.serve.store.words import AccountKind, Role, Scope
-from judge.suites.load import load_suite
-from judge.suites.locate import data_folder
 from judge.suites.submissions import load_submissions, submission_record
+from judge.suites.suite import data_folder, load_suite
 
 _SUITES = {
     "sample": "Programs: fourteen tasks of everyday spreadsheet work",
@@ -55,8 +54,8 @@ def add_demo(server: Server) -> Iterator[str]:
                 add_phase(transaction, phase)
             board = NewBoard(_BOARD, f"{_BOARD}-open", title="The sample suite")
             server.shared["boards"].add(transaction, board)
-        for place, team in enumerate(_TEAMS):
-            _submit(server, team, place)
+        for number, team in enumerate(_TEAMS):
+            _submit(server, team, number)
     address = server.setting(ADDRESS)
     yield f"A board of {len(_TEAMS)} sample submissions: {address}/boards/{_BOARD}"
     program = server.program
@@ -66,12 +65,12 @@ def add_demo(server: Server) -> Iterator[str]:
 
 
 def _short(path: Path) -> Path:
-    """A path as people write it who are in one of the folders above."""
+    """A path relative to the working folder, if it is inside; otherwise, the path itself."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def _submit(server: Server, team: str, place: int) -> None:
+def _submit(server: Server, team: str, number: int) -> None:
     """One answer to each task of the sample suite; different teams get different answers."""
     by_task: dict[str, list[dict[str, object]]] = {}
     path = data_folder() / _BOARD / "submissions.jsonl"
@@ -81,7 +80,7 @@ def _submit(server: Server, team: str, place: int) -> None:
         by_task.setdefault(submission.task_id, []).append(record)
     lines = []
     for answers in by_task.values():
-        record = dict(answers[place % len(answers)] if place else answers[0])
+        record = dict(answers[number % len(answers)] if number else answers[0])
         record = {name: record[name] for name in _FIELDS if name in record}
         lines.append(json.dumps(record))
     with server.database.writing(_ACTOR) as transaction:

@@ -1,7 +1,7 @@
 """Accepts submissions: stores and checks the body, then queues it and counts it in the quota.
 
 JSON lines and programs become one file of solutions; archives of workbooks are unpacked next to it.
-All readers are those of the library. No message contains a path of the server.
+The library's readers read them. No message contains a path of the server.
 """
 
 from __future__ import annotations
@@ -52,10 +52,9 @@ from judge.serve.store.folder import DataFolder, ReceivedBody, StoredBody
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Kind, PhaseState, Role, Scope, SuiteRole
 from judge.suites.archive import ZipRefusedError, extract_zip
-from judge.suites.load import load_suite
 from judge.suites.outputs import find_outputs
 from judge.suites.submissions import iterate_submissions
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 
 MAX_LINES_BYTES = 64 << 20
 MAX_LINE_BYTES = 1 << 20
@@ -93,7 +92,7 @@ class Checked:
     samples: int
 
 
-def take_in(
+def check_body(
     folder: DataFolder,
     received: ReceivedBody,
     content_type: str,
@@ -239,7 +238,7 @@ def _put(inside: Path, target: Path) -> None:
 
 @contextmanager
 def _as_problems(path: Path, what: str = "the submission") -> Iterator[None]:
-    """Raises the library's errors about a body as a problem, without the server's paths."""
+    """Turns the library's errors about a body into a problem, without the server's paths."""
     try:
         yield
     except StoreError:
@@ -257,8 +256,8 @@ def _as_problems(path: Path, what: str = "the submission") -> Iterator[None]:
 
 
 def _without_places(text: str, path: Path, what: str) -> str:
-    for place in (str(path), str(path.resolve()), str(path.parent)):
-        text = text.replace(place, what)
+    for text_of_path in (str(path), str(path.resolve()), str(path.parent)):
+        text = text.replace(text_of_path, what)
     return text
 
 
@@ -292,7 +291,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Permission to submit to a phase now.
+    """Permission to submit to a phase now, with the rows that it depends on.
 
     Attributes:
         account: id of the team whose quota counts.
@@ -315,12 +314,12 @@ def admit(
     """Checks what can be checked before a body is read.
 
     Args:
-        server: this one.
-        viewer: who submits.
-        phase_name: to which phase.
-        team: for which of their teams.
-        key: the idempotency key, if one was sent. A client that missed the answer and sends it
-            again gets that answer also if the phase has closed since, or the queue is full.
+        server: the server.
+        viewer: the submitter.
+        phase_name: name of the phase.
+        team: the team for which they submit; None if they have only one, or none.
+        key: the idempotency key, if one was sent. A client that missed the answer and sends the
+            key again gets that answer even if the phase has closed since, or the queue is full.
 
     Raises:
         Problem: the caller may not submit, the phase is not open, or the server accepts nothing.
@@ -358,6 +357,16 @@ def check_open(server: Server) -> None:
         raise Problem("unavailable", message, headers={"Retry-After": "300"})
     if not server.folder.has_space():
         raise Problem("no-space", headers={"Retry-After": "600"})
+
+
+_INSERT = sa.insert(t.submission)
+
+
+_COUNTS_FIRST = (
+    sa.update(t.submission)
+    .where(_S.id == sa.bindparam("submission"))
+    .values(current_judging=sa.bindparam("judging"))
+)
 
 
 def submit(
@@ -447,14 +456,6 @@ def submit(
     return answer, False
 
 
-_INSERT = sa.insert(t.submission)
-_COUNTS_FIRST = (
-    sa.update(t.submission)
-    .where(_S.id == sa.bindparam("submission"))
-    .values(current_judging=sa.bindparam("judging"))
-)
-
-
 def may_upload(server: Server, viewer: Viewer, name: str) -> None:
     """Checks, before an archive is read, that the caller may add a revision to a suite.
 
@@ -474,7 +475,7 @@ def may_upload(server: Server, viewer: Viewer, name: str) -> None:
     check_open(server)
 
 
-def take_in_suite(
+def add_uploaded_revision(
     server: Server,
     viewer: Viewer,
     name: str,
@@ -574,6 +575,13 @@ _USED = sa.select(
 )
 
 
+_PHASE_NOW = (
+    sa.select(t.phase, t.suite.c.current_revision, t.Now().label("now"))
+    .join(t.suite, t.suite.c.id == t.phase.c.suite)
+    .where(t.phase.c.id == sa.bindparam("phase"))
+)
+
+
 def _check_unchanged(transaction: Transaction, admission: Admission) -> None:
     """Checks phase and revision again, as they may have changed while the body was uploaded.
 
@@ -589,13 +597,6 @@ def _check_unchanged(transaction: Transaction, admission: Admission) -> None:
             "conflict",
             f"The suite {admission.suite['name']} has got a new revision meanwhile: submit again.",
         )
-
-
-_PHASE_NOW = (
-    sa.select(t.phase, t.suite.c.current_revision, t.Now().label("now"))
-    .join(t.suite, t.suite.c.id == t.phase.c.suite)
-    .where(t.phase.c.id == sa.bindparam("phase"))
-)
 
 
 def _check_quota(transaction: Transaction, admission: Admission) -> None:

@@ -30,7 +30,7 @@ def check_installed() -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceOptions:
+class StorageOptions:
     """Where a server stores its data.
 
     Attributes:
@@ -50,7 +50,7 @@ class PlaceOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListenOptions(PlaceOptions):
+class ListenOptions(StorageOptions):
     """How a server is reached.
 
     Attributes:
@@ -126,7 +126,7 @@ def address_of(text: str, option: str) -> tuple[str, int]:
 
     Args:
         text: the address.
-        option: the option that has it as its value.
+        option: the option whose value it is.
 
     Raises:
         UsageError: it is not an address.

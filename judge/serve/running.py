@@ -23,11 +23,11 @@ from judge.console import print_label
 from judge.errors import JudgeError, UsageError
 from judge.serve.access.accounts import create_account, create_sign_in
 from judge.serve.app import make_app
-from judge.serve.boards.telling import note_judged
+from judge.serve.boards.disclosure import record_shown
 from judge.serve.boards.versions import Boards
 from judge.serve.context import ADDRESS, ServeOptions, Server
 from judge.serve.operations.metrics import metrics_of, serve_metrics
-from judge.serve.options import LOOPBACK, ListenOptions, PlaceOptions, SlotOptions, address_of
+from judge.serve.options import LOOPBACK, ListenOptions, SlotOptions, StorageOptions, address_of
 from judge.serve.queue.conditions import set_setting
 from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions
 from judge.serve.queue.watching import Watcher
@@ -57,23 +57,23 @@ _OPERATOR = "operator"
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open server, and the code of the link to sign in if this start created the operator."""
+    """An open server; if the operator was created just now, also the code of a link to sign in."""
 
     server: Server
     code: str | None
 
 
 @contextlib.contextmanager
-def opened(place: PlaceOptions, options: ServeOptions | None = None) -> Iterator[Opened]:
+def opened(storage: StorageOptions, options: ServeOptions | None = None) -> Iterator[Opened]:
     """Opens a server's data folder and database; makes them, with an operator, if they are missing.
 
     Raises:
         StoreError: they cannot be made, or a newer version of the judge wrote them.
         UsageError: the URL is not that of a supported database.
     """
-    folder = DataFolder(place.data.expanduser())
+    folder = DataFolder(storage.data.expanduser())
     folder.make()
-    database = Database(place.database or sqlite_url(folder.database))
+    database = Database(storage.database or sqlite_url(folder.database))
     with contextlib.closing(database):
         database.migrate()
         server = Server(database, folder, options or ServeOptions())
@@ -121,7 +121,7 @@ def serve(
             with server.database.writing(Actor("start")) as transaction:
                 set_setting(transaction, ADDRESS, reached)
         on_listening(server, made.code, reached)
-        tell_service_manager("READY=1")
+        notify_service_manager("READY=1")
         if dispatcher is not None:
             ready = threading.Event()
             parts.start(
@@ -147,19 +147,19 @@ def _serve_metrics(server: Server, listen: ListenOptions, stack: contextlib.Exit
         raise UsageError(f"--metrics {listen.metrics}: cannot listen there: {error}") from error
 
 
-def dispatch(place: PlaceOptions, slots: SlotOptions, *, on_ready: Callable[[], None]) -> None:
+def dispatch(storage: StorageOptions, slots: SlotOptions, *, on_ready: Callable[[], None]) -> None:
     """Judges until the main thread is interrupted.
 
     Raises:
         JudgeError: it cannot be opened, or has failed.
         KeyboardInterrupt: it was interrupted, and has returned its leases.
     """
-    with opened(place) as made, contextlib.ExitStack() as stack:
+    with opened(storage) as made, contextlib.ExitStack() as stack:
         dispatcher = _dispatcher(made.server, slots)
         parts = _Parts(stack)
         parts.start("dispatcher", lambda: dispatcher.run(on_ready=on_ready), stop=dispatcher.stop)
         parts.start("chores", lambda: _do_chores(made.server, parts.ended, ()))
-        tell_service_manager("READY=1")
+        notify_service_manager("READY=1")
         parts.wait()
 
 
@@ -225,7 +225,7 @@ class _Parts:
 
 
 class _PromptHeads(H11Protocol):
-    """Closes a connection that sends no complete request head in time, even if it sends slowly.
+    """Closes a connection if no complete request head arrives in time, even if bytes keep coming.
 
     uvicorn's own time-out applies only to silent connections that already got an answer. Without
     this one, a client could occupy a slot of ``limit_concurrency`` for as long as it likes.
@@ -327,7 +327,7 @@ def _dispatcher(server: Server, slots: SlotOptions) -> Dispatcher:
         server.database,
         server.folder,
         options,
-        on_judged=note_judged,
+        on_judged=record_shown,
         on_case=metrics.case,
         on_fenced=metrics.fenced,
     )
@@ -338,7 +338,7 @@ def _when(ready: threading.Event, server: Server, act: Callable[[Server], None])
     act(server)
 
 
-def tell_service_manager(state: str) -> None:
+def notify_service_manager(state: str) -> None:
     """Tells systemd that this process is ready or alive, if systemd requested that.
 
     Args:
@@ -355,7 +355,7 @@ def tell_service_manager(state: str) -> None:
 
 
 def _do_chores(server: Server, ended: threading.Event, names: Iterable[str] = CHORES) -> None:
-    """Does the chores after each commit, and otherwise once in a while.
+    """Does the chores after each commit, and otherwise every few seconds.
 
     An expensive chore, such as a large board, gets at most a twentieth of the processor time.
     """
@@ -367,7 +367,7 @@ def _do_chores(server: Server, ended: threading.Event, names: Iterable[str] = CH
     due = dict.fromkeys(chores, last)
     waiting: set[Callable[[Server], Any]] = set()
     while not ended.wait(_CHORE_S):
-        tell_service_manager("WATCHDOG=1")
+        notify_service_manager("WATCHDOG=1")
         with contextlib.suppress(JudgeError):  # the chores report it
             if changes.happened() or time.monotonic() - last >= _CHORE_ANYWAY_S:
                 waiting, last = set(chores), time.monotonic()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from judge.suites.load import load_suite
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 
 __all__ = ["Suite", "load_suite"]

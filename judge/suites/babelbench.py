@@ -29,7 +29,7 @@ from judge.replies.relaxed import NotLiteralError, read_literal
 from judge.suites.fields import FieldError
 from judge.suites.folders import Boundary, is_plain_name
 from judge.suites.formats import DATA_FOLDER, Contents, SolutionPaths, SuiteFormat
-from judge.suites.locate import data_folder
+from judge.suites.suite import data_folder
 
 DEFINITION = "benchmark.csv"
 NAME = "babelbench"

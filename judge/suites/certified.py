@@ -21,8 +21,7 @@ from judge.files.documents import MalformedError
 from judge.files.forms import Sha256, TaskId, checked
 from judge.files.yaml_documents import read_yaml
 from judge.suites.corrections import Correction, CorrectionFaultError, correction_of
-from judge.suites.locate import CERTIFIED_FOLDER, certified_files, data_folder
-from judge.suites.suite import Suite, file_digest
+from judge.suites.suite import CERTIFIED_FOLDER, Suite, certified_files, data_folder, file_digest
 
 
 class Grade(enum.StrEnum):

@@ -27,7 +27,7 @@ from judge.files.documents import read_kept
 from judge.files.paths import cache_folder
 from judge.files.writing import FileLock, HeldError, open_to_write, take_lock, write_whole
 from judge.suites.archive import unpack
-from judge.suites.locate import PublishedSuite, fetched_folder
+from judge.suites.suite import PublishedSuite, fetched_folder
 from judge.version import __version__
 
 MAX_ARCHIVE_BYTES = 4 * 1024**3

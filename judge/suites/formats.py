@@ -92,21 +92,21 @@ ROWS = (
     Row(
         ("opencomputer",),
         "tasks/calc_*/task.json",
-        "judge.suites.published.opencomputer:FORMAT",
+        "judge.suites.checklists:OPENCOMPUTER",
         markers=("tasks/calc_*/task.json", "task_generator/tasks/calc_*/task.json"),
     ),
     Row(
         ("ib-bench",),
         "tasks/*/rubric.json",
-        "judge.suites.published.ib_bench:FORMAT",
+        "judge.suites.checklists:IB_BENCH",
         markers=("tasks/*/rubric.json", "eval/tasks/*/rubric.json"),
     ),
-    Row(("officebench",), "tasks/*/subtasks/*.json", "judge.suites.published.officebench:FORMAT"),
-    Row(("skillsbench",), "tasks/*/task.toml", "judge.suites.published.skillsbench:FORMAT"),
+    Row(("officebench",), "tasks/*/subtasks/*.json", "judge.suites.checklists:OFFICEBENCH"),
+    Row(("skillsbench",), "tasks/*/task.toml", "judge.suites.checklists:SKILLSBENCH"),
     Row(
         ("waa-v2",),
         "examples/libreoffice_calc",
-        "judge.suites.published.waa:FORMAT",
+        "judge.suites.checklists:WINDOWS_AGENT_ARENA",
     ),
 )
 """The formats of the judge."""
@@ -228,7 +228,7 @@ class SuiteFormat(ABC):
 
         Returns:
             Task id -> a folder, or the file that leads
-            :func:`judge.suites.answer_files.read_answer` to the others.
+            :func:`judge.suites.folders.read_answer` to the others.
 
         Raises:
             SubmissionError: the folder cannot be listed.

@@ -18,7 +18,7 @@ from judge.errors import SuiteError, WorkbookError
 from judge.files.documents import read_regular
 from judge.files.paths import cache_folder
 from judge.files.writing import naming_what_is_written, write_whole
-from judge.suites.cell_corrections import (
+from judge.suites.corrections import (
     CellCorrection,
     UnfitCellsError,
     same_value,
@@ -26,10 +26,7 @@ from judge.suites.cell_corrections import (
 )
 from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.editing.cells import set_cells
-from judge.workbook.editing.contents import (
-    SetCell,
-    address,
-)
+from judge.workbook.editing.sheet_xml import SetCell, address
 from judge.workbook.reader import Workbook, open_workbook
 
 CORRECTED_FOLDER = "corrected-golds"

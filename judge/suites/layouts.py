@@ -6,11 +6,11 @@ A layout is one module with a :class:`LayoutKind`, and one row of :data:`LAYOUTS
 
 from __future__ import annotations
 
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from judge.core.records.runs import LayoutRecord
@@ -102,8 +102,7 @@ class LayoutKind(ABC):
 
 
 def _load(name: str) -> LayoutKind:
-    module, _, attribute = LAYOUTS[name].partition(":")
-    kind: LayoutKind = getattr(importlib.import_module(module), attribute)
+    kind: LayoutKind = resolve_name(LAYOUTS[name])
     return kind
 
 

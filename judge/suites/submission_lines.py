@@ -13,8 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from judge.core.conversation import usage_fault
-from judge.core.records.runs import EpisodeOutput
+from judge.core.records.runs import EpisodeOutput, usage_fault
 from judge.core.submission import KeptOutput, SampleNumbers, Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict

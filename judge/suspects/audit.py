@@ -39,6 +39,8 @@ from judge.suspects.model import (
     SignRun,
     Suspect,
 )
+from judge.suspects.signs.failed_task import SIGN as FAILED_TASK
+from judge.suspects.signs.mixed_verdicts import SIGN as MIXED_VERDICTS
 from judge.workbook.address import cell_key, parse_cell
 
 MAX_SUMMARY = 300
@@ -189,7 +191,33 @@ def examine_task(
     ]
     if not opened:
         files = [_files_of(task, case) for case in task.cases]
-    return TaskFindings(task, tuple(suspects.values()), tuple(files), tuple(problems))
+    supported = tuple(supported_by_others(suspects.values()))
+    return TaskFindings(task, supported, tuple(files), tuple(problems))
+
+
+def supported_by_others(suspects: Iterable[Suspect]) -> Iterator[Suspect]:
+    """Makes a failed task likely if another sign, which needs no run, finds a gold of it likely."""
+    listed = list(suspects)
+    support = next(
+        (
+            suspect
+            for suspect in listed
+            if suspect.about is About.GOLD
+            and suspect.certainty is not Certainty.POSSIBLE
+            and suspect.sign not in {FAILED_TASK.name, MIXED_VERDICTS.name}
+        ),
+        None,
+    )
+    for suspect in listed:
+        if (
+            support is not None
+            and suspect.sign == FAILED_TASK.name
+            and suspect.certainty is Certainty.POSSIBLE
+        ):
+            why = f"{suspect.why}; another sign of the task is {support.sign}"
+            yield replace(suspect, certainty=Certainty.LIKELY, why=why)
+        else:
+            yield suspect
 
 
 def _opened(task: Task, tools: Tools) -> tuple[list[CaseMaterial], list[Problem]]:

@@ -19,6 +19,9 @@ agree = comparator(get_profile("standard"))
 """Returns whether two values are the same answer under the default rules."""
 
 
+NO_ANSWER = frozenset({"", "-", "n/a", "na", "none", "not found", "#n/a"})
+"""Strings, in lower case, that say that there is no answer; so do 0, a blank cell and #N/A."""
+
 NOISE = 1e-9
 """Numbers count as equal up to this relative difference, because saving a workbook rounds them."""
 

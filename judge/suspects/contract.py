@@ -176,6 +176,7 @@ _HOMES = (
     "judge.suspects.signs.leftover",
     "judge.suspects.signs.swapped_gold",
     "judge.suspects.signs.omitted_row",
+    "judge.suspects.signs.copied_rows",
     "judge.suspects.signs.outvoted",
     "judge.suspects.signs.items",
     "judge.suspects.signs.gold_refused",

@@ -22,7 +22,7 @@ from judge.files.json_lines import read_json_lines
 from judge.grading.keys import FileDigests
 from judge.grading.store import SUSPECTS_FILE, RunDirectory
 from judge.suites import Suite
-from judge.suites.locate import shown_source
+from judge.suites.suite import shown_source
 from judge.suspects.model import (
     About,
     Audit,

@@ -1,6 +1,7 @@
 """Sandboxes for the tools of one episode, controlled through a driver inside.
 
-Nothing in them is trusted, not even the driver: it limits the answers, and they are checked here.
+Nothing inside is trusted, not even the driver: it limits its answers, but this module checks them
+again.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ MAX_DRAWN_BYTES = 8 * MIB
 _START_S = 120.0
 _FILES_S = 120.0
 _SLACK_S = 30.0
-"""Seconds that an answer may take beyond its own limit, in which the driver ends the program."""
+"""How many more seconds than its limit an answer may take, while the driver ends the program."""
 
 _DATA_SHARE = 0.8
-"""Share of the sandbox's memory that one process may hold."""
+"""Share of the sandbox's memory that one process may allocate."""
 
 _MAX_MESSAGE_CHARS = 600
 _NO_FILE = {
@@ -84,7 +85,7 @@ class Box(Closable):
         files: absolute path below :data:`HOME` -> content.
         folders: further folders to make.
         environment: environment variables of every program in the sandbox.
-        functions: text that the shell reads when it starts.
+        functions: definitions of functions, which the shell reads when it starts.
 
     Raises:
         SandboxError: the root does not exist, or the driver does not start.
@@ -145,7 +146,7 @@ class Box(Closable):
         except TimeoutError as error:
             self.close()
             raise SandboxError(
-                f"the sandbox of the tools gives no answer in {limit_s + _SLACK_S:g} s"
+                f"the sandbox of the tools did not answer within {limit_s + _SLACK_S:g} s"
             ) from error
         except (frames.ProtocolError, RecursionError, UnicodeError) as error:
             self.close()
@@ -228,7 +229,7 @@ class Boxes(Closable):
         files: absolute path below :data:`HOME` -> content.
         folders: further folders to make.
         environment: environment variables of every program.
-        functions: text that the shell reads when it starts.
+        functions: definitions of functions, which the shell reads when it starts.
     """
 
     def __init__(
@@ -322,7 +323,7 @@ class BoxFolder:
         self._boxes = boxes
 
     def names(self) -> list[tuple[str, int]]:
-        """Returns the paths of the workbooks below the home folder, each with 0 as its size."""
+        """Returns the paths of the workbooks below the home folder, with 0 for unknown sizes."""
         try:
             paths = self._boxes.latest.manifest()
         except BoxError as error:
@@ -354,6 +355,6 @@ class BoxFolder:
 
 
 def box_image(sandbox: Sandbox, root: str) -> str:
-    """Returns an id of what is installed in a root, driver included; it changes with any of it."""
+    """Returns an id of a root's content and of the driver; a change of either changes the id."""
     text = f"{sandbox.root_digest(root)}\0{driver_digest()}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]

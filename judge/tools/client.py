@@ -1,4 +1,4 @@
-"""A client for untrusted MCP servers on stdio, in both eras of the protocol.
+"""A client for untrusted MCP servers on stdio, for versions with a handshake and without one.
 
 The driver inside the sandbox limits each line and each wait; the parser here has further limits. If
 a server does something wrong, a :class:`ServerError` with the kind is raised. Nothing that a server
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from judge.console import visible
-from judge.core.records.tool_episodes import ServerRecord
+from judge.core.records.runs import ServerRecord
 from judge.files.documents import MIB, MalformedError, dump_json, parse_json
 from judge.tools.box import Box, BoxError
 from judge.tools.mcp import HANDSHAKE, STATELESS
@@ -34,12 +34,12 @@ PROBE_S = 5.0
 
 LIST_S = 60.0
 CANCEL_S = 5.0
-"""Seconds that a server has for answering after a call was cancelled, before it is ended."""
+"""Seconds within which a server must answer after a call was cancelled, so as not to be ended."""
 
 MAX_PAGES, MAX_TOOLS, MAX_LIST_BYTES, MAX_LEVELS = 20, 256, 1 * MIB, 64
 MAX_DESCRIPTION_CHARS = 4_096
-MAX_NOISE = 100
-"""Most lines in an episode that are not answers; with more, the server is at fault."""
+MAX_USELESS = 100
+"""How many lines in an episode may be other than answers; with more, the server is at fault."""
 
 MAX_PICTURES, MAX_PICTURE_BYTES = 4, 8 * MIB
 _MAX_LINES, _MAX_BYTES = 20_000, 32 * MIB
@@ -74,7 +74,7 @@ class ServerError(Exception):
 
 @contextlib.contextmanager
 def _within(late: str) -> Iterator[None]:
-    """Replaces the message of a timeout by ``late``."""
+    """Gives a timeout within the block the message ``late``."""
     try:
         yield
     except ServerError as error:
@@ -195,7 +195,7 @@ class McpClient:
     instructions: str = ""
     _next: int = 0
     _stateless: bool = False
-    _noise: int = 0
+    _useless: int = 0
     _changed: int = 0
     _early: dict[int, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -220,29 +220,29 @@ class McpClient:
             if error.kind != "timeout":
                 raise
             answer = None
-        if answer is not None and self._takes_discovery(answer):
+        if answer is not None and self._accept_discovery(answer):
             return
-        greeting = self._greet(deadline)
-        waiting = [greeting] if answer is not None else [probe, greeting]
+        handshake = self._send_initialize(deadline)
+        waiting = [handshake] if answer is not None else [probe, handshake]
         while True:
             answer = self._await(waiting, deadline)
-            if answer["id"] != greeting:
-                if self._takes_discovery(answer):
+            if answer["id"] != handshake:
+                if self._accept_discovery(answer):
                     return
                 waiting.remove(probe)
                 continue
             if "result" in answer:
-                self._takes_greeting(answer["result"], deadline)
+                self._finish_handshake(answer["result"], deadline)
                 return
             code, message = _error_of(answer)
             if code != _NOT_SUPPORTED:
                 raise ServerError("protocol", f"it refuses to start: {_one_line(message)}")
             probe = self._send_request("server/discover", self._meta({}), deadline)
-            if self._takes_discovery(self._await((probe,), deadline)):
+            if self._accept_discovery(self._await((probe,), deadline)):
                 return
             raise ServerError("protocol", "it supports no known version of the protocol")
 
-    def _greet(self, deadline: float) -> int:
+    def _send_initialize(self, deadline: float) -> int:
         return self._send_request(
             "initialize",
             {
@@ -253,7 +253,7 @@ class McpClient:
             deadline,
         )
 
-    def _takes_discovery(self, answer: Mapping[str, Any]) -> bool:
+    def _accept_discovery(self, answer: Mapping[str, Any]) -> bool:
         result = answer.get("result")
         if not isinstance(result, dict):
             return False
@@ -266,7 +266,7 @@ class McpClient:
         self._note("stateless", STATELESS[-1], info, result)
         return True
 
-    def _takes_greeting(self, result: object, deadline: float) -> None:
+    def _finish_handshake(self, result: object, deadline: float) -> None:
         version = result.get("protocolVersion") if isinstance(result, dict) else None
         if not isinstance(result, dict) or version not in HANDSHAKE:
             raise ServerError("protocol", f"its version {str(version)!r:.60} is not known")
@@ -317,7 +317,7 @@ class McpClient:
             for tool in tools:
                 self._take(tool, listed, left_out)
             cursor = page.get("nextCursor")
-            if cursor is None or cursor == "":  # some servers send no cursor as empty text
+            if cursor is None or cursor == "":  # some servers send "" for the end
                 break
         else:
             raise ServerError("protocol", f"its list of tools has more than {MAX_PAGES} pages")
@@ -398,7 +398,7 @@ class McpClient:
 
     def facts(self) -> ServerRecord:
         """Returns the facts known about the server so far."""
-        return {**self.record, "noise": self._noise, "list_changed": self._changed}
+        return {**self.record, "noise": self._useless, "list_changed": self._changed}
 
     def _meta(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Returns parameters; in stateless versions of the protocol, the version is added."""
@@ -453,7 +453,7 @@ class McpClient:
                 if answer["id"] in numbers and answer["id"] not in self._early:
                     self._early[answer["id"]] = answer
                 else:
-                    self._make_noise("an answer to no request")
+                    self._count_useless("an answer without a request")
             for number in numbers:
                 if number in self._early:
                     return self._early.pop(number)
@@ -475,24 +475,24 @@ class McpClient:
                 raise ServerError("protocol", f"an answer cannot be read: {error}") from None
             message = None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            self._make_noise("a line that is not a message")
+            self._count_useless("a line that is not a message")
             return None
         if isinstance(message.get("method"), str):
-            self._deal_with(message, deadline)
+            self._handle(message, deadline)
             return None
         number = message.get("id")
         if isinstance(number, bool) or not isinstance(number, int):
-            self._make_noise("an answer without the number of a request")
+            self._count_useless("an answer without the number of a request")
             return None
         return message
 
-    def _deal_with(self, message: Mapping[str, Any], deadline: float) -> None:
-        """Refuses a request of the server, other than a ping; counts changes of its tools."""
+    def _handle(self, message: Mapping[str, Any], deadline: float) -> None:
+        """Answers a ping, and refuses any other request; counts notices that the tools changed."""
         method, number = message["method"], message.get("id")
         if number is None:
             self._changed += method == "notifications/tools/list_changed"
             return
-        self._make_noise("requests of its own")
+        self._count_useless("requests to the client")
         if isinstance(number, bool) or not isinstance(number, int | str):
             return
         if method == "ping":
@@ -501,10 +501,10 @@ class McpClient:
             answer = {"error": {"code": _UNKNOWN_METHOD, "message": "not offered by this client"}}
         self._send({"jsonrpc": "2.0", "id": number, **answer}, deadline)
 
-    def _make_noise(self, what: str) -> None:
-        self._noise += 1
-        if self._noise > MAX_NOISE:
-            raise ServerError("protocol", f"more than {MAX_NOISE} lines are noise, such as {what}")
+    def _count_useless(self, what: str) -> None:
+        self._useless += 1
+        if self._useless > MAX_USELESS:
+            raise ServerError("protocol", f"more than {MAX_USELESS} useless lines, such as {what}")
 
 
 def _error_of(answer: Mapping[str, Any]) -> tuple[int, str]:
@@ -580,12 +580,12 @@ def cleaned(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Cleans untrusted text that is part of a line, which it must not end."""
+    """Cleans untrusted text and puts it on one line."""
     return " ".join(cleaned(text).split())
 
 
 def _offered(schema: Any) -> Any:
-    """Cleans all text of a schema, which no request could be sent with; shortens descriptions."""
+    """Cleans all text of a schema, so that it can be part of a request; shortens descriptions."""
     if isinstance(schema, dict):
         return {
             cleaned(name): _offered(
@@ -616,7 +616,7 @@ def levels(document: object) -> int:
 
 
 def offered_names(tools: Sequence[ListedTool], prefix: str, taken: set[str]) -> dict[str, str]:
-    """Makes names for the tools of a server that chat servers accept.
+    """Gives the tools of an MCP server names that chat servers accept.
 
     Args:
         tools: the tools.

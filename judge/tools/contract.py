@@ -123,7 +123,8 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
     """Checks that arguments fit the schema of a tool.
 
     Raises:
-        ToolFaultError: an argument does not fit; the message names it, and lists the tool's own.
+        ToolFaultError: an argument does not fit; the message names it. If the tool has no such
+            argument, the message lists those that it has.
     """
     if tool.given is not None:
         _check_given(tool.name, tool.given, arguments)
@@ -140,7 +141,7 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
 
 
 def _check_given(name: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-    """Checks names, and types that a server's schema states directly; the server does the rest."""
+    """Checks names, and types if the server's schema states them; the server checks the rest."""
     properties, required = schema.get("properties"), schema.get("required")
     properties = properties if isinstance(properties, dict) else {}
     known = ", ".join(map(str, list(properties)[:_MAX_NAMED])) or "none"
@@ -162,13 +163,13 @@ def _check_given(name: str, schema: Mapping[str, Any], arguments: Mapping[str, A
 def repaired(
     schema: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Repairs two common mistakes of models; returns the arguments, and the repairs in words.
+    """Repairs two common mistakes of models; returns the arguments, and a list of the repairs.
 
     If the schema requires an array or object, a string with its JSON is parsed; if it requires an
     integer, a whole float is converted. Nothing else is guessed.
     """
     properties = schema.get("properties")
-    mended, repairs = dict(arguments), []
+    changed, repairs = dict(arguments), []
     for name, value in arguments.items():
         kinds = _kinds(properties.get(name)) if isinstance(properties, Mapping) else set()
         if isinstance(value, str) and "string" not in kinds:
@@ -176,16 +177,16 @@ def repaired(
                 document = parse_json(value, most_values=MAX_ITEMS * 10)
                 kind = "array" if isinstance(document, list) else "object"
                 if kind in kinds and isinstance(document, _TYPES[kind]):
-                    mended[name] = document
+                    changed[name] = document
                     repairs.append(f"{name}: text to {kind}")
         elif isinstance(value, float) and value.is_integer() and kinds & _NUMBERS == {"integer"}:
-            mended[name] = int(value)
+            changed[name] = int(value)
             repairs.append(f"{name}: whole number")
-    return mended, repairs
+    return changed, repairs
 
 
 def _kinds(schema: object) -> set[str]:
-    """Returns the types that an argument's schema allows, as far as it states them directly."""
+    """Returns the types that an argument's schema allows, if it states them directly."""
     if not isinstance(schema, Mapping):
         return set()
     stated = schema.get("type")

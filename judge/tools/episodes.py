@@ -88,7 +88,7 @@ def has_tool_episodes(setting: str | None) -> bool:
     return (setting or "").startswith(SETTING)
 
 
-def keep_definitions(run: Path, definitions: Sequence[Mapping[str, Any]]) -> str:
+def write_definitions(run: Path, definitions: Sequence[Mapping[str, Any]]) -> str:
     """Writes the definitions of tools to a run's directory, unless they already exist.
 
     Returns:

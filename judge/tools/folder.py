@@ -69,12 +69,12 @@ class ToolFolder:
             except OSError as error:
                 raise _fault(name, error) from error
             with os.fdopen(file, "rb") as opened:
-                known = os.fstat(file)
-                if not stat.S_ISREG(known.st_mode):
+                status = os.fstat(file)
+                if not stat.S_ISREG(status.st_mode):
                     raise ToolFaultError(f"{visible(name)} is not a regular file")
-                if known.st_size > MAX_FILE_BYTES:
+                if status.st_size > MAX_FILE_BYTES:
                     raise ToolFaultError(
-                        f"{visible(name)} has {known.st_size:,} bytes; files of up to "
+                        f"{visible(name)} has {status.st_size:,} bytes; files of up to "
                         f"{MAX_FILE_BYTES:,} are opened"
                     )
                 return opened.read(MAX_FILE_BYTES + 1)
@@ -91,8 +91,8 @@ class ToolFolder:
             beside = f".{secrets.token_hex(8)}.part"
             try:
                 with contextlib.suppress(FileNotFoundError):
-                    known = os.stat(last, dir_fd=descriptor, follow_symlinks=False)
-                    if not stat.S_ISREG(known.st_mode):
+                    status = os.stat(last, dir_fd=descriptor, follow_symlinks=False)
+                    if not stat.S_ISREG(status.st_mode):
                         raise ToolFaultError(f"{visible(name)} is not a regular file")
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK
                 file = os.open(beside, flags, 0o644, dir_fd=descriptor)

@@ -1,7 +1,7 @@
-"""Offers tools as a server of the Model Context Protocol on stdin and stdout, in both its eras.
+"""Offers tools as a server of the Model Context Protocol on stdin and stdout.
 
-There is one JSON-RPC 2.0 message per line. In the handshake era, a session begins with
-``initialize``; in the stateless era, every request names its version in ``_meta``, and
+There is one JSON-RPC 2.0 message per line. In older versions of the protocol, a session begins with
+``initialize``; newer versions are stateless: every request names its version in ``_meta``, and
 ``server/discover`` returns the supported versions. Calls are executed one after the other.
 """
 
@@ -110,25 +110,25 @@ class ToolServer:
         if not isinstance(params, dict):
             raise _RequestError(_PARAMETERS, "params must be an object")
         meta = params.get("_meta")
-        asked = meta.get(_VERSION) if isinstance(meta, dict) else None
-        if asked is not None and asked not in STATELESS:
+        requested = meta.get(_VERSION) if isinstance(meta, dict) else None
+        if requested is not None and requested not in STATELESS:
             supported = [*STATELESS, *HANDSHAKE]
-            data = {"supported": supported, "requested": str(asked)[:80]}
+            data = {"supported": supported, "requested": str(requested)[:80]}
             raise _RequestError(_WRONG_VERSION, "this version is not supported", data)
         run = self._methods.get(method)
         if run is None:
             raise _RequestError(_UNKNOWN, f"there is no method {visible(method)!r:.80}")
         result = run(params)
-        if asked is not None:
+        if requested is not None:
             result |= {"resultType": "complete", "_meta": {_SERVER: self._info}}
             if method in {"server/discover", "tools/list"}:
                 result |= {"ttlMs": 0, "cacheScope": "private"}
         return result
 
     def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        asked = params.get("protocolVersion")
+        requested = params.get("protocolVersion")
         return {
-            "protocolVersion": asked if asked in HANDSHAKE else HANDSHAKE[-1],
+            "protocolVersion": requested if requested in HANDSHAKE else HANDSHAKE[-1],
             "capabilities": {"tools": {"listChanged": False}},
             "serverInfo": self._info,
             "instructions": _INSTRUCTIONS,

@@ -1,4 +1,4 @@
-"""The judge's own tools of an episode: those that run inside, and those that read workbooks."""
+"""The judge's own tools for an episode: some run in the sandbox, others read its workbooks."""
 
 from __future__ import annotations
 
@@ -112,42 +112,6 @@ def tools_of(names: tuple[str, ...], context: NativeContext, answer: str) -> lis
     return [tools[name] for name in names]
 
 
-def _all(context: NativeContext | None, answer: str) -> Iterator[Tool]:
-    yield Tool(
-        "python",
-        "Run Python in an interpreter that keeps its state. Returns what the code prints, or its "
-        "traceback; pictures that it saves or leaves open are shown. openpyxl, pandas, numpy and "
-        "matplotlib can be imported.",
-        {"code": {"type": "string", "description": "The code."}},
-        ("code",),
-        lambda arguments: _python(_there(context), arguments),
-    )
-    yield Tool(
-        "bash",
-        "runs the given command directly in bash",
-        {"command": {"type": "string", "description": "The bash command to execute."}},
-        ("command",),
-        lambda arguments: _bash(_there(context), arguments["command"]),
-    )
-    yield Tool(
-        "render",
-        "Draw a range of a workbook as LibreOffice shows it, with charts.",
-        {"range": {"type": "string", "description": "Such as Sheet1!A1:H40."}, "path": _PATH},
-        ("range",),
-        lambda arguments: _render(_there(context), arguments),
-    )
-    yield from _of_workbooks(context)
-    yield Tool(
-        VIEW_XLSX,
-        "view the content of an xlsx file. Can list all sheets or view a specific sheet's contents "
-        "with optional row range",
-        _VIEW_PROPERTIES,
-        ("file_path",),
-        lambda arguments: _bash(_there(context), view_command(_there(context).shifted, arguments)),
-    )
-    yield _submit(answer)
-
-
 _VIEW_PROPERTIES: Mapping[str, Mapping[str, Any]] = {
     "file_path": {"type": "string", "description": "the path to the xlsx file to view"},
     "mode": {
@@ -171,6 +135,42 @@ _VIEW_PROPERTIES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 """Source: RUCKBReasoning/SpreadsheetBench-2, tools of its SWE-agent."""
+
+
+def _all(context: NativeContext | None, answer: str) -> Iterator[Tool]:
+    yield Tool(
+        "python",
+        "Run Python in an interpreter that keeps its state. Returns what the code prints, or its "
+        "traceback; pictures that it saves or leaves open are shown. openpyxl, pandas, numpy and "
+        "matplotlib can be imported.",
+        {"code": {"type": "string", "description": "The code."}},
+        ("code",),
+        lambda arguments: _python(_given(context), arguments),
+    )
+    yield Tool(
+        "bash",
+        "runs the given command directly in bash",
+        {"command": {"type": "string", "description": "The bash command to execute."}},
+        ("command",),
+        lambda arguments: _bash(_given(context), arguments["command"]),
+    )
+    yield Tool(
+        "render",
+        "Draw a range of a workbook as LibreOffice shows it, with charts.",
+        {"range": {"type": "string", "description": "Such as Sheet1!A1:H40."}, "path": _PATH},
+        ("range",),
+        lambda arguments: _render(_given(context), arguments),
+    )
+    yield from _of_workbooks(context)
+    yield Tool(
+        VIEW_XLSX,
+        "view the content of an xlsx file. Can list all sheets or view a specific sheet's contents "
+        "with optional row range",
+        _VIEW_PROPERTIES,
+        ("file_path",),
+        lambda arguments: _bash(_given(context), view_command(_given(context).shifted, arguments)),
+    )
+    yield _submit(answer)
 
 
 def _submit(answer: str) -> Tool:
@@ -199,13 +199,13 @@ def _nothing(_: Mapping[str, Any]) -> str:
     return ""
 
 
-def _there(context: NativeContext | None) -> NativeContext:
+def _given(context: NativeContext | None) -> NativeContext:
     if context is None:
         raise ToolFaultError("nothing runs here")
     return context
 
 
-# -- what runs inside -----------------------------------------------------------------------------
+# -- tools that run inside ------------------------------------------------------------------------
 
 
 def _python(context: NativeContext, arguments: Mapping[str, Any]) -> ToolOutcome:
@@ -329,14 +329,14 @@ def area_of(text: str) -> tuple[str, str]:
     return sheet, cells.strip().replace("$", "")
 
 
-# -- what reads workbooks from there --------------------------------------------------------------
+# -- tools that read workbooks from the sandbox ---------------------------------------------------
 
 
 def _of_workbooks(context: NativeContext | None) -> Iterator[Tool]:
     """Returns the tools of :mod:`judge.tools.workbooks`, with default paths."""
 
     def calculator() -> Recalculating:
-        return _there(context).calculator()
+        return _given(context).calculator()
 
     folder = BoxFolder(context.boxes if context is not None else _no_boxes())
     for tool in WorkbookTools(folder, calculator).tools():
@@ -345,7 +345,7 @@ def _of_workbooks(context: NativeContext | None) -> Iterator[Tool]:
 
 
 def _no_boxes() -> Boxes:
-    return Boxes(_NOWHERE, {})
+    return Boxes(_NO_SANDBOX, {})
 
 
 def _with_paths(tool: Tool, context: NativeContext | None) -> Tool:
@@ -357,7 +357,7 @@ def _with_paths(tool: Tool, context: NativeContext | None) -> Tool:
         properties["save_as"]["description"] = "Where to save [the output path]."
 
     def run(arguments: Mapping[str, Any]) -> str | ToolOutcome:
-        there = _there(context)
+        there = _given(context)
         there.boxes.at(AGENT_ROOT)
         more = {"path": there.default_path()} if "path" not in arguments else {}
         if "against" in properties:
@@ -370,8 +370,8 @@ def _with_paths(tool: Tool, context: NativeContext | None) -> Tool:
     return replace(tool, properties=properties, required=required, run=run)
 
 
-class _Nowhere:
-    """Takes the place of a sandbox if tools are only described."""
+class _NoSandbox:
+    """Replaces the sandbox where tools are only described, and not called."""
 
 
-_NOWHERE: Any = _Nowhere()
+_NO_SANDBOX: Any = _NoSandbox()

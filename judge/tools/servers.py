@@ -116,7 +116,7 @@ class ServerSource:
 
     @property
     def argv(self) -> list[str]:
-        """The command that starts it inside."""
+        """The command that starts the server inside the sandbox."""
         arguments = shlex.split(self.arguments)
         if self.command:
             first, *others = shlex.split(self.command)
@@ -146,11 +146,11 @@ class BuiltServer:
 
     @property
     def root(self) -> str:
-        """The name of its root, for ``Sandbox.service``."""
+        """The name of the server's root, for ``Sandbox.service``."""
         return server_root_name(self.digest)
 
     def command(self, work: str) -> list[str]:
-        """The command that starts it inside.
+        """The command that starts the server inside the sandbox.
 
         Args:
             work: the folder in which the agent works.
@@ -158,7 +158,7 @@ class BuiltServer:
         return [part.replace(WORK, work) for part in self.argv]
 
     def variables(self, work: str) -> dict[str, str]:
-        """The variables of its environment.
+        """The environment variables of the server.
 
         Args:
             work: the folder in which the agent works.
@@ -167,7 +167,7 @@ class BuiltServer:
 
 
 def starting(entry: str) -> str:
-    """A program that starts an entry with the arguments that follow its name."""
+    """A Python program, for ``python3 -c``, that starts an entry with the command's arguments."""
     module, _, name = entry.partition(":")
     if not name:
         return f"import runpy, sys; runpy.run_module({module!r}, run_name='__main__')"
@@ -314,7 +314,7 @@ def _install(
 
 
 def _try_entry(source: ServerSource, channel: ServiceChannel, report: Report) -> None:
-    """Imports the entry as starting the server would.
+    """Checks that the entry can be imported.
 
     Raises:
         SandboxError: it cannot be imported.
@@ -353,7 +353,7 @@ def _unpack(name: str, data: bytes, work: Path) -> None:
 
 
 def _files_of(source: ServerSource) -> dict[str, Path]:
-    """The wheels or files, by their name within the folder."""
+    """The wheels or files, by their path within the folder."""
     if source.command:
         paths = [path for path in sorted(source.folder.rglob("*")) if path.is_file()]
         files = {path.relative_to(source.folder).as_posix(): path for path in paths}
@@ -467,7 +467,7 @@ def server_names() -> list[str]:
 
 
 def find_server(name: str, sandbox: Sandbox) -> BuiltServer:
-    """The server with a name, as built for the interpreter of a sandbox.
+    """The server with this name that was built for the interpreter of a sandbox.
 
     Raises:
         SandboxError: the server was not built; the hint names the command.

@@ -16,7 +16,7 @@ from typing import Any
 
 from judge.closable import Closable
 from judge.console import visible
-from judge.core.records.tool_episodes import ServerRecord
+from judge.core.records.runs import ServerRecord
 from judge.errors import JudgeError, SandboxError, UsageError
 from judge.recalc.library import Recalculating
 from judge.sandbox.contract import Sandbox
@@ -62,13 +62,13 @@ _OPEN_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ServerTools:
-    """An MCP server of a set, as it was when the run was planned.
+    """An MCP server of a set, with the tools that it had when the run was planned.
 
     Attributes:
         server: its root and its command.
         tools: name for the model -> the tool.
         instructions: the instructions that the server sends.
-        problem: the server's own fault because of which it cannot be used; empty if it can.
+        problem: why the server cannot be used, by its own fault; empty if it can.
         record: facts about the server.
         seconds: time from the start of its sandbox to its list of tools.
         memory_bytes: the memory of its sandbox at the end of this time.
@@ -103,13 +103,13 @@ class ToolSet:
     """A set of tools.
 
     Attributes:
-        asked: the value of ``--tools``.
+        requested: the value of ``--tools``.
         native: names of the judge's own tools.
         servers: the MCP servers.
         answer: ``workbook``, ``program`` or ``published``: which form the tool submit has.
     """
 
-    asked: str
+    requested: str
     native: tuple[str, ...]
     servers: tuple[ServerTools, ...] = ()
     answer: str = "workbook"
@@ -159,11 +159,11 @@ def _definition(name: str, description: str, schema: Mapping[str, Any]) -> dict[
     }
 
 
-def read_names(asked: str, native: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def read_names(requested: str, native: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Reads the value of ``--tools``.
 
     Args:
-        asked: names separated by commas: names of tools, ``native``, ``mcp:NAME``.
+        requested: names separated by commas: names of tools, ``native``, ``mcp:NAME``.
         native: names of the tools that ``native`` stands for.
 
     Returns:
@@ -174,7 +174,7 @@ def read_names(asked: str, native: Sequence[str]) -> tuple[tuple[str, ...], tupl
     """
     tools: list[str] = []
     servers: list[str] = []
-    for part in (name.strip() for name in asked.split(",")):
+    for part in (name.strip() for name in requested.split(",")):
         if part == NATIVE:
             tools += [name for name in native if name not in tools]
         elif part.startswith(_MCP):
@@ -197,12 +197,12 @@ def read_names(asked: str, native: Sequence[str]) -> tuple[tuple[str, ...], tupl
 
 
 def open_set(
-    asked: str, native: Sequence[str], answer: str, sandbox: Callable[[], Sandbox]
+    requested: str, native: Sequence[str], answer: str, sandbox: Callable[[], Sandbox]
 ) -> ToolSet:
     """Makes a set of tools; its servers are started once, to list their tools.
 
     Args:
-        asked: the value of ``--tools``, as in :func:`read_names`.
+        requested: the value of ``--tools``, as in :func:`read_names`.
         native: names of the tools that ``native`` stands for.
         answer: the form of the answer, as in :class:`ToolSet`.
         sandbox: opens the sandbox, if there are servers.
@@ -211,7 +211,7 @@ def open_set(
         UsageError: a name is unknown.
         SandboxError: a server was not built.
     """
-    tools, names = read_names(asked, native)
+    tools, names = read_names(requested, native)
     taken = set(tools)
     servers: list[ServerTools] = []
     if names:
@@ -219,7 +219,7 @@ def open_set(
         for name in names:
             prefix = f"{name}__" if len(names) > 1 else ""
             servers.append(list_server(find_server(name, opened), opened, prefix, taken))
-    return ToolSet(asked, tools, tuple(servers), answer)
+    return ToolSet(requested, tools, tuple(servers), answer)
 
 
 def list_server(
@@ -464,7 +464,9 @@ class EpisodeTools(Closable):
         """Returns the time limit of a tool's calls, in seconds."""
         return self.slow_call_s if name in SLOW else self.call_s
 
-    def mended(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    def repaired_arguments(
+        self, name: str, arguments: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
         """Returns the repaired arguments of a call, and the repairs in words."""
         tool = self._table.get(name)
         return (dict(arguments), []) if tool is None else repaired(tool.schema, arguments)
@@ -506,7 +508,7 @@ class EpisodeTools(Closable):
             return ToolOutcome(error.message, "tool")
 
     def _after_loss(self, error: SandboxError) -> ToolOutcome:
-        """Starts again with the initial files if a sandbox has ended in a call, but only once."""
+        """Opens the sandboxes again, with the initial files, after one ended; does so only once."""
         self._lost += 1
         fault = f"the sandbox of the tools ended: {error.message}"
         for running in self._running.values():
@@ -603,7 +605,7 @@ def _tool_of(tools: EpisodeTools, running: _Running, name: str, listed: ListedTo
 
 
 class SharedCalculator(Closable):
-    """Calculation engines that all episodes of a run share; opened when first needed.
+    """The calculation engines that all episodes of a run share; opened when they are first needed.
 
     Args:
         sandbox: ``auto``, ``docker`` or ``bubblewrap``.

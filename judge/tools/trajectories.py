@@ -1,7 +1,7 @@
 """Reads trajectories of agents: ATIF, Inspect's messages, SWE-agent's ``.traj``.
 
 A trajectory becomes an episode of tools: turns, calls, results, tokens. Facts that a format does
-not contain are null, and are never guessed. :mod:`judge.tools.atif` writes trajectories.
+not contain are null, and are never guessed. :mod:`judge.api.trajectories` writes trajectories.
 
 All input is untrusted: lengths are limited, and a field of the wrong type counts as missing.
 
@@ -38,7 +38,7 @@ from judge.tools.episodes import (
     SETTING,
     ToolEpisode,
     ToolEpisodeWriter,
-    keep_definitions,
+    write_definitions,
 )
 
 ATIF, INSPECT, SWE_AGENT = "atif", "inspect", "swe-agent"
@@ -118,8 +118,8 @@ def read_trajectory(path: Path) -> Trajectory:
         return of_swe_agent(document)
     raise SubmissionError(
         f"{path}: is not a trajectory",
-        hint="ATIF has `steps`, and SWE-agent's .traj has `trajectory`; a log of Inspect is named "
-        "by itself.",
+        hint="ATIF has `steps`, and SWE-agent's .traj has `trajectory`. Give a log of Inspect by "
+        "its own path, not by a folder or a pattern.",
     )
 
 
@@ -160,7 +160,7 @@ def of_atif(document: Object, folder: Path) -> Trajectory:
         elif not turns:
             opening.append((_text(step, "source"), pictures.text(step.get("message"))))
         else:
-            _tell(turns[-1], pictures.text(step.get("message")))
+            _add_told(turns[-1], pictures.text(step.get("message")))
     total = _object(document, "final_metrics")
     version = _text(agent, "version")
     stamps = [_text(step, "timestamp") for step in steps]
@@ -194,24 +194,24 @@ def _turn_of_step(step: Object, number: int, pictures: _Pictures) -> ToolTurn:
     calls, received = [], []
     for call in _objects(step, "tool_calls")[:_MAX_CALLS]:
         identifier = _text(call, "tool_call_id")
-        known = _object(call, "extra")
+        call_extra = _object(call, "extra")
         answer = next(iter(results.pop(identifier, [])), None)
         arguments = _object(call, "arguments")
         line = _call_line(identifier, _text(call, "function_name"), arguments, answer, pictures)
         for name in ("raw", "fault"):
-            if isinstance(known.get(name), str):
+            if isinstance(call_extra.get(name), str):
                 line.pop("arguments", None)
-                line[name] = known[name]
-        if isinstance(known.get("repairs"), list):
-            line["repairs"] = [str(repair) for repair in known["repairs"]]
-        line["id"] = _text(known, "id") if "id" in known else identifier
+                line[name] = call_extra[name]
+        if isinstance(call_extra.get("repairs"), list):
+            line["repairs"] = [str(repair) for repair in call_extra["repairs"]]
+        line["id"] = _text(call_extra, "id") if "id" in call_extra else identifier
         calls.append(line)
         received.append(
             ReceivedCall(
                 id=line["id"],
-                name=_text(known, "name") or line["tool"],
-                arguments=known["received"]
-                if isinstance(known.get("received"), str)
+                name=_text(call_extra, "name") or line["tool"],
+                arguments=call_extra["received"]
+                if isinstance(call_extra.get("received"), str)
                 else json.dumps(arguments, ensure_ascii=False),
             )
         )
@@ -237,7 +237,7 @@ def _turn_of_step(step: Object, number: int, pictures: _Pictures) -> ToolTurn:
     if reasoning := _text(step, "reasoning_content"):
         turn["reply"]["reasoning"] = reasoning
     for words in told:
-        _tell(turn, words)
+        _add_told(turn, words)
     return turn
 
 
@@ -249,22 +249,22 @@ def _call_line(
     pictures: _Pictures,
 ) -> ToolCallLine:
     """Reads a call with its result; if there is no result, its text is empty."""
-    known = _object(answer or {}, "extra")
+    extra = _object(answer or {}, "extra")
     text = pictures.text((answer or {}).get("content"))
     line = ToolCallLine(
         id=identifier,
         id_sent=identifier,
         tool=tool,
         arguments=dict(arguments),
-        ok=known.get("ok") is not False,
-        text=result_text(text, known),
-        seconds=_amount(known.get("seconds")),
-        workbook=_text(known, "workbook") or None,
+        ok=extra.get("ok") is not False,
+        text=result_text(text, extra),
+        seconds=_amount(extra.get("seconds")),
+        workbook=_text(extra, "workbook") or None,
     )
     if shown := pictures.taken():
         line["pictures"] = shown
     if not line["ok"]:
-        line["error"] = _text(known, "error") or "tool"
+        line["error"] = _text(extra, "error") or "tool"
     return line
 
 
@@ -311,6 +311,9 @@ class _Pictures:
 # -- reading Inspect ------------------------------------------------------------------------------
 
 
+_INSPECT_ERRORS = {"parsing": "argument", "timeout": "timeout", "limit": "limit"}
+
+
 def of_inspect(sample: Object, header: Object) -> Trajectory:
     """Reads a sample of a log of Inspect: messages with their calls, and the model's tokens.
 
@@ -342,7 +345,7 @@ def of_inspect(sample: Object, header: Object) -> Trajectory:
                 line["ok"] = False
                 line["error"] = _INSPECT_ERRORS.get(_text(fault, "type"), "tool")
         elif turns:
-            _tell(turns[-1], text(message.get("content")))
+            _add_told(turns[-1], text(message.get("content")))
         else:
             opening.append((str(role), text(message.get("content"))))
     usage = [
@@ -367,9 +370,6 @@ def of_inspect(sample: Object, header: Object) -> Trajectory:
         seconds=_amount(sample.get("total_time")),
         started=_text(sample, "started_at") or _text(task, "created"),
     )
-
-
-_INSPECT_ERRORS = {"parsing": "argument", "timeout": "timeout", "limit": "limit"}
 
 
 def _turn_of_message(message: Object, number: int, text: Callable[[object], str]) -> ToolTurn:
@@ -463,7 +463,7 @@ def _turn_of_action(step: Object, action: str, call: Object, number: int) -> Too
         received.append(ReceivedCall(id=line["id"], name=name, arguments=sent))
     turn = _turn(number, _text(step, "response") or _text(step, "thought"), calls, received)
     if not calls:
-        _tell(turn, _text(step, "observation"))
+        _add_told(turn, _text(step, "observation"))
     return turn
 
 
@@ -477,7 +477,7 @@ def _plain(content: object) -> str:
 # -- into a run -----------------------------------------------------------------------------------
 
 
-def keep_trajectory(
+def write_trajectory(
     run: Path,
     trajectory: Trajectory,
     *,
@@ -513,7 +513,7 @@ def keep_trajectory(
         setting=SETTING + (trajectory.agent or trajectory.format),
         instruction="\n\n".join(text for role, text in trajectory.opening if role != "system"),
         answer="workbook",
-        tools=keep_definitions(run, trajectory.definitions or []),
+        tools=write_definitions(run, trajectory.definitions or []),
         servers=[],
         image="",
         files={},
@@ -581,9 +581,12 @@ def _turn(
     )
 
 
-def result_text(shown: str, known: Object | None = None) -> ResultText:
-    """Returns the record of a result's text; ``known`` may have hash and length of all of it."""
-    digest, chars = _text(known or {}, "sha256"), _count((known or {}).get("chars"))
+def result_text(shown: str, full: Object | None = None) -> ResultText:
+    """Returns the record of a result's text.
+
+    If the text was cut before, ``full`` has the hash and the length of the whole text.
+    """
+    digest, chars = _text(full or {}, "sha256"), _count((full or {}).get("chars"))
     return {
         "sha256": digest or hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest(),
         "chars": len(shown) if chars is None else chars,
@@ -591,14 +594,14 @@ def result_text(shown: str, known: Object | None = None) -> ResultText:
     }
 
 
-def _tell(turn: ToolTurn, words: str) -> None:
+def _add_told(turn: ToolTurn, words: str) -> None:
     if words:
         turn["told"] = "\n\n".join(part for part in (turn.get("told"), words) if part)
 
 
-def _total(turns: Sequence[ToolTurn], **known: int | None) -> TokenRecord:
+def _total(turns: Sequence[ToolTurn], **stated: int | None) -> TokenRecord:
     total: dict[str, int | None] = {}
-    for name, value in known.items():
+    for name, value in stated.items():
         counts = ((turn.get("tokens") or TokenRecord()).get(name) for turn in turns)
         total[name] = _first(value, _count(_sum(counts)))
     return cast("TokenRecord", total)

@@ -23,7 +23,7 @@ from judge.workbook.address import (
 )
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.editing.cells import set_cells
-from judge.workbook.editing.contents import (
+from judge.workbook.editing.sheet_xml import (
     CellContent,
     Formula,
     SetCell,
@@ -43,7 +43,7 @@ _MAX_VALUE_CHARS = 200
 _SHOWN = ("values", "formulas", "both", "formats")
 
 
-class Calculates(Protocol):
+class Calculator(Protocol):
     """Computes the formulas of a workbook; :class:`judge.recalc.library.Recalculating` does."""
 
     def __call__(self, path: bytes, *, at: str | None = None) -> Recalculation:
@@ -55,7 +55,7 @@ class Calculates(Protocol):
         ...
 
 
-class HoldsWorkbooks(Protocol):
+class WorkbookStore(Protocol):
     """Reads and writes workbooks for tools; :class:`judge.tools.folder.ToolFolder` does."""
 
     read_only: bool
@@ -90,10 +90,10 @@ class WorkbookTools:
         calculator: opens the calculation engines; called once, when they are first needed.
     """
 
-    def __init__(self, folder: HoldsWorkbooks, calculator: Callable[[], Calculates]) -> None:
+    def __init__(self, folder: WorkbookStore, calculator: Callable[[], Calculator]) -> None:
         self._folder = folder
         self._open_calculator = calculator
-        self._calculator: Calculates | None = None
+        self._calculator: Calculator | None = None
 
     def tools(self) -> tuple[Tool, ...]:
         """All tools; if the folder is read-only, without those that write."""

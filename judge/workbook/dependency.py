@@ -266,7 +266,7 @@ class FormulaIndex:
         """How many formula cells there are on the sheets that were reached."""
         return sum(len(rows) for sheet in self._sheets.values() for rows, _ in sheet.cells.values())
 
-    def place(self, ref: CellRef) -> int | None:
+    def index_in_column(self, ref: CellRef) -> int | None:
         """Index of a formula cell among those of its column; None if its sheet was not reached."""
         formulas = self._sheets.get(ref.sheet)
         rows, _ = formulas.cells.get(ref.column, _NO_CELLS) if formulas else _NO_CELLS
@@ -275,7 +275,7 @@ class FormulaIndex:
 
     def cell(self, ref: CellRef) -> Cell | None:
         """A formula cell; None if its sheet was not reached, or it holds no formula."""
-        position = self.place(ref)
+        position = self.index_in_column(ref)
         return None if position is None else self._sheets[ref.sheet].cells[ref.column][1][position]
 
     def every(self) -> Iterator[Cell]:

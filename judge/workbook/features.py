@@ -20,7 +20,7 @@ from judge.workbook.address import Window, folded, parse_window
 from judge.workbook.package import Package
 from judge.workbook.sheets.sheet_scan import scan_surroundings
 from judge.workbook.workbook_parts import Tab, main_part
-from judge.workbook.xml_parts import CHART_NAMES, DRAWING_NAMES, relationships, scan_part
+from judge.workbook.xml_parts import CHART_NAMES, DRAWING_NAMES, is_on, relationships, scan_part
 
 _SHOWN = 80
 
@@ -241,7 +241,7 @@ def _read_names(package: Package, features: Features) -> None:
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal inside
-        inside = tag == "definedName" and attributes.get("hidden", "0") in {"0", "false"}
+        inside = tag == "definedName" and not is_on(attributes.get("hidden"))
         if inside:
             package.budget.take_cells(1)
             names.append((attributes.get("name", ""), []))
@@ -339,7 +339,7 @@ _AROUND = {"si", "is", "row", "c", "v", "f"}
 """Elements that begin a string, or follow one."""
 
 _FORMAT = b"rPr>"
-"""How the tag of a run's format ends, whatever its prefix."""
+"""The end of the tag of a run's format, which is the same with every namespace prefix."""
 
 
 def read_rich_text(package: Package, part: str, sheet: str, features: Features) -> None:
@@ -444,8 +444,8 @@ class _Rule:
     @property
     def terms(self) -> list[str]:
         default = {"type": "none"} if self.kind is FeatureKind.VALIDATION else {}
-        given = {**default, **self.attributes}
-        return [f"{name}={given[name]}" for name in _TERMS if name in given]
+        attributes = {**default, **self.attributes}
+        return [f"{name}={attributes[name]}" for name in _TERMS if name in attributes]
 
     @property
     def content(self) -> str:
@@ -453,9 +453,9 @@ class _Rule:
 
     @property
     def label(self) -> str:
-        what = self.kind.value.replace("_", " ")
+        noun = self.kind.value.replace("_", " ")
         kind = self.attributes.get("type", "")
-        return " ".join(filter(None, (what, kind, ", ".join(self.formulas))))
+        return " ".join(filter(None, (noun, kind, ", ".join(self.formulas))))
 
 
 class _RuleCollector:
@@ -490,7 +490,7 @@ class _RuleCollector:
         elif tag == "sparkline":
             self._begin(_Rule(FeatureKind.SPARKLINE, {}))
         elif tag == "sheetProtection":
-            self.protects = attributes.get("sheet", "") in {"1", "true", "on"}
+            self.protects = is_on(attributes.get("sheet"))
 
     def _begin(self, rule: _Rule) -> None:
         self._budget.take_cells(1)
@@ -537,9 +537,9 @@ def read_sheet_features(package: Package, tab: Tab, features: Features) -> None:
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
     """
-    heard = scan_surroundings(package, tab.part, lambda: _RuleCollector(package))
-    for rule in heard.rules:
-        if rule.kind is FeatureKind.FORMAT and rule.attributes.get("id") in heard.bars:
+    collector = scan_surroundings(package, tab.part, lambda: _RuleCollector(package))
+    for rule in collector.rules:
+        if rule.kind is FeatureKind.FORMAT and rule.attributes.get("id") in collector.bars:
             continue
         windows = [
             window
@@ -559,11 +559,11 @@ def read_sheet_features(package: Package, tab: Tab, features: Features) -> None:
             sheet=tab.name,
             where=str(windows[0]),
         )
-    if heard.protects:
+    if collector.protects:
         features.add(
             FeatureKind.PROTECTION, folded(tab.name), f"protection of {tab.name!r}", sheet=tab.name
         )
-    for window in heard.merges:
+    for window in collector.merges:
         rows = window.rows
         columns = window.columns
         shape = f"{rows} x {columns}"

@@ -120,8 +120,8 @@ def read_entries(data: bytes, *, most: int) -> list[Entry]:
     return entries
 
 
-def _ambiguous(what: str) -> WorkbookError:
-    return WorkbookError(f"the archive can be read in two ways: {what}", hint=_AMBIGUOUS_HINT)
+def _ambiguous(reason: str) -> WorkbookError:
+    return WorkbookError(f"the archive can be read in two ways: {reason}", hint=_AMBIGUOUS_HINT)
 
 
 def _refuse_other_formats(data: bytes) -> None:
@@ -290,12 +290,12 @@ def _check_names(entries: list[Entry]) -> None:
         # By the package convention, names that differ only in case or escapes are the same.
         key = folded(unquote(name) if "%" in name else name)
         if key in seen:
-            what = (
+            reason = (
                 f"{_cut(name)} is in it twice"
                 if seen[key] == name
                 else f"{_cut(seen[key])} and {_cut(name)} are one name"
             )
-            raise _ambiguous(what)
+            raise _ambiguous(reason)
         seen[key] = name
 
 
@@ -349,7 +349,7 @@ def _end_of(data: bytes, entry: Entry) -> int:
     if flags & _DESCRIPTOR_FLAG:
         # In an entry that was written as a stream, the sizes are 0 and follow after its data.
         agree = all(
-            one in {0, _IN_EXTRA_32, other} for one, other in zip(described, listed, strict=True)
+            size in {0, _IN_EXTRA_32, other} for size, other in zip(described, listed, strict=True)
         )
     else:
         agree = described == listed

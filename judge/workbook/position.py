@@ -122,7 +122,7 @@ def parse_position(text: str, *, answer_sheet: str | None = None) -> Position:
                 hint="Write it like 'Sheet1'!A1:B9, several of them with commas between.",
             )
         if part.sheet is None and parts and parts[-1].sheet is not None:
-            notes.append(f"{_shorten(written)!r} names no sheet and was read on the one before it")
+            notes.append(f"{_shorten(written)!r} names no sheet; the sheet before it was used")
             part = PositionPart(
                 parts[-1].sheet, part.min_row, part.min_column, part.max_row, part.max_column
             )
@@ -348,8 +348,8 @@ def _fault_of_cells(plain: str, bare: str) -> str:
         if digits and not (len(digits) <= 7 and 1 <= int(digits) <= MAX_ROW):
             return f"there is no row {_shorten(digits)}; rows go from 1 to {MAX_ROW:,}"
     if not colon:
-        what, other = ("column", "row") if first.isalpha() else ("row", "column")
-        return f"{shown!r} is a {what} without a {other}; a whole {what} is {first}:{first}"
+        axis, other_axis = ("column", "row") if first.isalpha() else ("row", "column")
+        return f"{shown!r} is a {axis} without a {other_axis}; a whole {axis} is {first}:{first}"
     return f"{shown!r} has a column on one side and a row on the other"
 
 
@@ -439,20 +439,20 @@ def _typed_sheet(
     part: PositionPart, position: Position, names: Sequence[str], notes: list[str]
 ) -> str:
     """The sheet with the given name, as spreadsheet programs find it: case does not matter."""
-    meant = position.answer_sheet if part.sheet is None else part.sheet
-    if meant is None:
+    sheet_name = position.answer_sheet if part.sheet is None else part.sheet
+    if sheet_name is None:
         return _default_sheet(position, names, notes)
-    match = next((name for name in names if folded(name) == folded(meant)), None)
+    match = next((name for name in names if folded(name) == folded(sheet_name)), None)
     if match is None:
-        raise _no_such_sheet(meant, position, names)
+        raise _no_such_sheet(sheet_name, position, names)
     return match
 
 
-def _no_such_sheet(meant: str, position: Position, names: Sequence[str]) -> PositionError:
+def _no_such_sheet(sheet_name: str, position: Position, names: Sequence[str]) -> PositionError:
     listed = ", ".join(repr(name) for name in names[:20])
     more = f" and {len(names) - 20:,} more" if names[20:] else ""
     return PositionError(
-        f"the answer position {position.text[:60]!r} names the sheet {meant!r}; "
+        f"the answer position {position.text[:60]!r} names the sheet {sheet_name!r}; "
         f"the workbook has {listed}{more}"
     )
 
@@ -502,27 +502,27 @@ def _output_sheet(gold_sheet: str, names: Sequence[str], notes: list[str]) -> st
     return alike
 
 
-def same_sheet(meant: str, names: Sequence[str]) -> str | None:
+def same_sheet(sheet_name: str, names: Sequence[str]) -> str | None:
     """The sheet with the given name, exactly or with different case and spacing.
 
     Returns:
         The sheet's real name, or None if no sheet or several sheets have it.
     """
-    if meant in names:
-        return meant
-    alike = [name for name in names if _folded(name) == _folded(meant)]
+    if sheet_name in names:
+        return sheet_name
+    alike = [name for name in names if _folded(name) == _folded(sheet_name)]
     return alike[0] if len(alike) == 1 else None
 
 
-def match_sheet(meant: str, names: Sequence[str]) -> str | None:
+def match_sheet(sheet_name: str, names: Sequence[str]) -> str | None:
     """The sheet that a name means: exactly, then regardless of case and spacing, then as a prefix.
 
     Returns:
         The sheet's real name, or None if no sheet or several sheets fit.
     """
-    if (named := same_sheet(meant, names)) is not None:
+    if (named := same_sheet(sheet_name, names)) is not None:
         return named
-    sought = _folded(meant)
+    sought = _folded(sheet_name)
     if not sought:
         return None
     longer = [name for name in names if _folded(name).startswith(sought)]

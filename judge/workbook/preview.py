@@ -166,8 +166,8 @@ def read_table(path: Path, rows: int) -> SheetPreview:
             raise WorkbookError(f"{path}: the table is missing")
         data = file.read(MAX_TABLE_BYTES + 1)
     text = _text_of(data[:MAX_TABLE_BYTES])
-    whole = len(data) <= MAX_TABLE_BYTES
-    if not whole:
+    is_whole = len(data) <= MAX_TABLE_BYTES
+    if not is_whole:
         text = text[: text.rfind("\n") + 1]
     kept: list[list[str]] = []
     total = width = 0
@@ -185,9 +185,9 @@ def read_table(path: Path, rows: int) -> SheetPreview:
     return SheetPreview(
         name=path.name,
         rows=tuple((*(cell or None for cell in row), *[None] * (width - len(row))) for row in kept),
-        total_rows=total if whole else None,
+        total_rows=total if is_whole else None,
         total_columns=width,
-        more_rows=total > len(kept) or not whole,
+        more_rows=total > len(kept) or not is_whole,
     )
 
 

@@ -6,6 +6,7 @@ range by range, and each range once.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -27,14 +28,19 @@ from judge.workbook.address import (
 )
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
 from judge.workbook.cell import Cell, CellRange, CellValue, WorkbookFacts
-from judge.workbook.number_formats import NumberFormats
+from judge.workbook.number_formats import NumberFormats, read_number_formats
 from judge.workbook.package import Package
 from judge.workbook.sheets.shared_strings import SharedStrings
 from judge.workbook.sheets.sheet import Sheet
 from judge.workbook.sheets.sheet_cells import SheetCells
 from judge.workbook.sheets.sheet_scan import scan_first_rows, scan_sheet
-from judge.workbook.styles.cell_formats import read_number_formats
-from judge.workbook.workbook_parts import Tab, WorkbookPart, read_application, read_workbook_part
+from judge.workbook.workbook_parts import (
+    Tab,
+    WorkbookPart,
+    read_application,
+    read_saved,
+    read_workbook_part,
+)
 from judge.workbook.xml_parts import Relationship, relationships
 
 if TYPE_CHECKING:
@@ -178,6 +184,12 @@ class Workbook:
             date_1904=self._part.date_1904,
             sheet_names=self.sheet_names,
         )
+
+    @cached_property
+    def saved(self) -> dt.date | None:
+        """The day on which the workbook was saved last, if the file states it."""
+        with self._package.blamed():
+            return read_saved(self._package)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -438,8 +450,8 @@ def linked_keys(
                     f"the hyperlinks of the sheet {sheet!r} overlap each other or merged ranges "
                     "too often"
                 )
-        whole = linked.window
-        yield whole, [cell_key(row, column) for row in rows for column in columns], target
+        linked_window = linked.window
+        yield linked_window, [cell_key(row, column) for row in rows for column in columns], target
 
 
 DATA_TABLE = "=TABLE()"

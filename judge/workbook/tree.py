@@ -145,15 +145,9 @@ class TreeListener:
             self._budget.take_chars(len(here.text))
 
 
-_ON = {"1", "true", "t", "on"}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}(?:\.[0-9]{0,30})?(?:[eE][+-]?[0-9]{1,3})?")
 MAX_ELEMENTS = 500_000
 """Most elements of one part that are read; a chart of 100,000 points has 400,000."""
-
-
-def is_on(text: str | None, *, default: bool = False) -> bool:
-    """Whether the text of an attribute means true."""
-    return default if text is None else text.strip().lower() in _ON
 
 
 def number(text: str | None) -> float | None:

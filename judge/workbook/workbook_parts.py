@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,8 +10,8 @@ from urllib.parse import unquote
 
 from judge.errors import WorkbookError
 from judge.workbook.address import folded
+from judge.workbook.number_formats import read_number_formats
 from judge.workbook.package import Package
-from judge.workbook.styles.cell_formats import read_number_formats
 from judge.workbook.xml_parts import (
     PROPERTY_NAMES,
     TYPE_NAMES,
@@ -25,6 +26,8 @@ from judge.workbook.xml_parts import (
 _TRUTH = {"1": True, "true": True, "0": False, "false": False}
 _CONTENT_TYPES = "[Content_Types].xml"
 _APPLICATION = "docProps/app.xml"
+_CORE = "docProps/core.xml"
+_MODIFIED = "{http://purl.org/dc/terms/}modified"
 _SHEETML = "application/vnd.openxmlformats-officedocument.spreadsheetml."
 _USUAL_MAIN = "xl/workbook.xml"
 _MAIN_TYPES = frozenset(
@@ -440,28 +443,47 @@ def read_application(package: Package) -> tuple[str | None, str | None]:
     Raises:
         WorkbookError: the part with the properties is over a limit.
     """
-    if _APPLICATION not in package:
-        return None, None
-    parts: dict[str, str] = {}
+    stated = _stated(package, _APPLICATION, frozenset({"Application", "AppVersion"}))
+    return stated.get("Application"), stated.get("AppVersion")
+
+
+def read_saved(package: Package) -> dt.date | None:
+    """Day on which the file was saved last, if it states a day.
+
+    Raises:
+        WorkbookError: the part with the properties is over a limit.
+    """
+    text = _stated(package, _CORE, frozenset({_MODIFIED})).get(_MODIFIED, "")
+    try:
+        return dt.date.fromisoformat(text[:10])
+    except ValueError:
+        return None
+
+
+def _stated(package: Package, part: str, names: frozenset[str]) -> dict[str, str]:
+    """Strings in some elements of a part with properties; none if it is missing or damaged."""
+    if part not in package:
+        return {}
+    stated: dict[str, str] = {}
     text: list[str] = []
-    parser = PartParser(package, _APPLICATION)
+    parser = PartParser(package, part)
 
     def on_start(_: str, __: dict[str, str]) -> None:
         text.clear()
 
     def on_end(tag: str) -> None:
         name = PROPERTY_NAMES[tag]
-        if name in {"Application", "AppVersion"}:
-            parts.setdefault(name, "".join(text).strip()[:200])
+        if name in names:
+            stated.setdefault(name, "".join(text).strip()[:200])
         text.clear()
 
     parser.expat.StartElementHandler = on_start
     parser.expat.EndElementHandler = on_end
     parser.expat.CharacterDataHandler = text.append
     try:
-        for chunk in package.chunks(_APPLICATION):
+        for chunk in package.chunks(part):
             parser.feed(chunk)
     except WorkbookError:
         # A damaged property part does not name its program; the cells can still be read.
-        return None, None
-    return parts.get("Application"), parts.get("AppVersion")
+        return {}
+    return stated

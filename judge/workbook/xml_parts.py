@@ -113,20 +113,22 @@ class Names(dict[str, str]):
         # If a part has two namespaces, each of them has its own names.
         return len(self._own) == 1 or (prefix == "a") is (local in _DRAWING_NAMES)
 
-    def attributes(self, given: Mapping[str, str]) -> dict[str, str]:
+    def attributes(self, named: Mapping[str, str]) -> dict[str, str]:
         """Attributes by their short names; names without a namespace do not change.
 
         Raises:
             WorkbookError: two attributes have the same short name, such as the ids of the
                 transitional and of the strict namespace.
         """
-        made = {(_attribute(key) if SEPARATOR in key else key): text for key, text in given.items()}
-        if len(made) < len(given):
+        short = {
+            (_attribute(key) if SEPARATOR in key else key): text for key, text in named.items()
+        }
+        if len(short) < len(named):
             raise WorkbookError(
                 "an element of the workbook has one attribute in two namespaces, of which programs "
-                f"read different ones: {', '.join(sorted(made))[:100]}"
+                f"read different ones: {', '.join(sorted(short))[:100]}"
             )
-        return made
+        return short
 
 
 def _attribute(expanded: str) -> str:
@@ -185,7 +187,10 @@ _OTHER_KINDS: Mapping[str, str] = {
 
 
 def relationship_kind(written: str) -> str:
-    """The short name of a relationship's type, such as ``worksheet``; a foreign type unchanged."""
+    """Returns the short name of a relationship's type, such as ``worksheet``.
+
+    A type that is not one of Office's is returned unchanged.
+    """
     for start in _KINDS:
         if written.startswith(start):
             kind = written[len(start) :]
@@ -451,3 +456,12 @@ def whole_number(text: str | None) -> int | None:
     accepts superscripts, and :class:`int` refuses them, as it refuses thousands of digits.
     """
     return int(text) if text is not None and _WHOLE.fullmatch(text) else None
+
+
+_ON = frozenset(("1", "true", "on", "t"))
+"""``xsd:boolean``, and what older parts write: ``on`` (ST_OnOff) and ``t`` (VML's ST_TrueFalse)."""
+
+
+def is_on(text: str | None, *, default: bool = False) -> bool:
+    """Whether the text of an attribute means true; ``default`` if the attribute is missing."""
+    return default if text is None else text.strip().lower() in _ON

@@ -8,7 +8,7 @@ from typing import Any
 
 from judge.errors import UsageError
 from judge.suites import Suite, load_suite
-from judge.suites.load import source_of_digest
+from judge.suites.suite import source_of_digest
 
 SUITE = "suite"
 SUITE_DIGEST = "suite_digest"

@@ -12,8 +12,7 @@ from inspect_ai.model import ChatMessageUser, GenerateConfig
 
 from judge.errors import SuiteError, UsageError, WorkbookError
 from judge.inference.plan import InferencePlan
-from judge.suites.load import remember_suite
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, remember_suite
 from sheetjudge.inspect.asking import ASKING_OPTIONS, Asking, Room, asking_of
 from sheetjudge.inspect.faults import shown_by_inspect
 from sheetjudge.inspect.messages import inspect_content

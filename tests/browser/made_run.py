@@ -22,7 +22,7 @@ from judge.report.report_json import build_report
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites import load_suite
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.suites.submissions import load_submissions
 
 Cells = Mapping[str, object]

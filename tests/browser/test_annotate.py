@@ -531,7 +531,9 @@ def test_a_case_is_made_on_a_telephone(
     assert values((suite / "spreadsheet/7/4_7_input.xlsx").read_bytes())[3, 1] == 50
 
 
-def test_what_stands_in_a_workbook_is_text(suite: Path, start: Start, open_page: OpenPage) -> None:
+def test_the_content_of_a_workbook_is_shown_as_text(
+    suite: Path, start: Start, open_page: OpenPage
+) -> None:
     hostile = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
 
     def fill(book: object) -> None:

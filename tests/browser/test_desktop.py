@@ -144,7 +144,7 @@ def scripted(tmp_path: Path) -> Iterator[tuple[Setup, str]]:
     setup.session.close()
 
 
-def test_what_a_browser_hears_of_mouse_and_keyboard(
+def test_the_events_of_mouse_and_keyboard_in_a_browser(
     scripted: tuple[Setup, str], watched: Watched
 ) -> None:
     setup, address = scripted
@@ -203,7 +203,7 @@ def test_what_a_browser_hears_of_mouse_and_keyboard(
     ]
 
 
-def test_once_the_verdict_is_shown_the_page_asks_for_nothing_more(
+def test_after_the_verdict_the_page_sends_no_more_requests(
     scripted: tuple[Setup, str], watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Anyone who sees the desktop may end the server at once."""

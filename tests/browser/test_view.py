@@ -121,7 +121,7 @@ def test_report_of_a_run(watched: Watched, server: Server, results: Path) -> Non
     assert json.loads(get(server, "/runs/strict%20run/report.json")[1]) == document
 
 
-def test_runs_held_against_each_other(watched: Watched, server: Server, results: Path) -> None:
+def test_runs_compared_with_each_other(watched: Watched, server: Server, results: Path) -> None:
     page = watched.page
     page.goto(server.at("/"))
     compare = page.get_by_role("button", name="Compare the chosen runs")

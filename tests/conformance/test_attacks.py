@@ -21,7 +21,7 @@ from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.running import run_program
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox, SandboxSession
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from tests.conformance import ways
 from tests.conformance.attack_corpus import FOLDER, LIMITS, Attack, load_attack, load_attacks
 from tests.conformance.conftest import BACKENDS
@@ -104,7 +104,7 @@ def test_no_attack_is_left_out_of_either_backend(way: str) -> None:
     }
 
 
-def test_the_ways_are_those_of_the_backends_and_their_attacks_those_of_the_corpus() -> None:
+def test_every_way_belongs_to_a_backend_and_its_attacks_to_the_corpus() -> None:
     assert set(ways.WAYS) == set(BACKENDS) == {*ways.USUAL, *ways.FURTHER}
     for way in ways.FURTHER:
         assert ways.attacks_of(way) < {attack.name for attack in ATTACKS}, way

@@ -82,7 +82,7 @@ def attack(place: Place, name: str, **filled: object) -> Ran:
     return ran
 
 
-def test_a_hostile_workbook_runs_nothing_as_it_is_opened(desktops: Desktops) -> None:
+def test_opening_a_hostile_workbook_runs_nothing(desktops: Desktops) -> None:
     assert desktops.attacked.collect("/home/user/probed")[0] == "missing"
 
 
@@ -90,7 +90,7 @@ def test_a_macro_that_is_run_has_no_more_rights_than_an_action(desktops: Desktop
     assert "the macro ran" in attack(desktops.attacked, "macro").said
 
 
-def test_what_a_desktop_holds_is_seen_by_no_other(desktops: Desktops) -> None:
+def test_a_desktop_cannot_see_the_content_of_another(desktops: Desktops) -> None:
     attack(desktops.attacked, "leave_everything")
     looked = desktops.attacked.run((FOLDER / "look_around.py").read_text(), 200, screen=True)
     for what in ("CLIPBOARD", "a property", "a window", "/tmp", "a socket", "on the bus", "/run"):
@@ -98,12 +98,12 @@ def test_what_a_desktop_holds_is_seen_by_no_other(desktops: Desktops) -> None:
     attack(desktops.neighbour, "look_around")
 
 
-def test_there_is_no_bus_but_its_own(desktops: Desktops) -> None:
+def test_a_desktop_reaches_only_its_own_bus(desktops: Desktops) -> None:
     said = attack(desktops.attacked, "buses").said
     assert "started 0" not in said, said
 
 
-def test_there_is_no_display_but_its_own(desktops: Desktops) -> None:
+def test_a_desktop_reaches_only_its_own_display(desktops: Desktops) -> None:
     attack(desktops.attacked, "displays")
 
 
@@ -124,7 +124,7 @@ def test_no_socket_leads_out(desktops: Desktops) -> None:
     assert "tried 0" not in tried, tried
 
 
-def test_what_it_can_fill_is_bounded(desktops: Desktops) -> None:
+def test_everything_that_it_can_fill_is_bounded(desktops: Desktops) -> None:
     said = attack(desktops.neighbour, "fill_everything").said
     assert "full: 3" in said or "full: 4" in said or "full: 5" in said, said
     desktops.neighbour.run("import os\nfor f in ('/tmp','/home/user','/run','/dev/shm'):\n"
@@ -171,7 +171,7 @@ def test_the_workbook_cannot_be_swapped_while_it_is_collected(desktops: Desktops
     assert {content for status, content in seen} <= {b"own", b""}
 
 
-def test_the_driver_outlives_every_signal(desktops: Desktops) -> None:
+def test_the_driver_survives_every_signal(desktops: Desktops) -> None:
     attack(desktops.attacked, "end_everything")
     desktops.attacked.sweep()
     assert desktops.attacked.ask("look") == {"pid": 1, "others": 0}

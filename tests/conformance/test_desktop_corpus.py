@@ -113,7 +113,7 @@ def reopened(request: pytest.FixtureRequest) -> Iterator[Reopened]:
     sandbox.close()
 
 
-def test_what_is_left_out_needs_a_package() -> None:
+def test_the_attacks_left_out_need_a_package() -> None:
     assert len(ATTACKS) >= 75
     assert {attack.name for attack in ATTACKS if "openpyxl" in adapted(attack)} == set()
 

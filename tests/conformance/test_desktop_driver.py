@@ -108,7 +108,7 @@ def opened(sandbox: Sandbox, book: bytes) -> SandboxDesktop:
     return SandboxDesktopHost(sandbox).open(DesktopTask({PATH: book}, PATH, PATH), OPTIONS)
 
 
-def test_the_driver_outlives_attacks_and_the_next_desktop_is_clean(
+def test_the_driver_survives_attacks_and_the_next_desktop_is_clean(
     sandbox: Sandbox, book: bytes, listener: socket.socket
 ) -> None:
     with opened(sandbox, book) as desktop:

@@ -91,7 +91,7 @@ def test_thirty_desktops_in_a_row_leave_nothing(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_killed_part_costs_its_own_desktop_and_the_next_is_clean(way: str) -> None:
+def test_a_killed_part_breaks_only_its_own_desktop_and_the_next_is_clean(way: str) -> None:
     with contextlib.closing(open_or_skip(way)) as sandbox:
         with opened_place(sandbox) as place:
             place.place("/home/user/a.fods", BOOK)
@@ -107,7 +107,7 @@ def test_a_killed_part_costs_its_own_desktop_and_the_next_is_clean(way: str) -> 
             assert place.ask("start")["open"]
 
 
-def test_a_killed_driver_is_our_failure_and_takes_its_desktop_along() -> None:
+def test_a_killed_driver_is_our_failure_and_ends_its_desktop() -> None:
     with contextlib.closing(open_or_skip("bubblewrap")) as sandbox:
         before = settled_descendants(os.getpid())
         with opened_place(sandbox) as place:

@@ -35,7 +35,7 @@ def poor() -> Iterator[WithoutNamespaces]:
     sandbox.close()
 
 
-def test_where_the_host_refuses_each_submission_has_a_container(poor: WithoutNamespaces) -> None:
+def test_if_the_host_refuses_each_submission_has_its_own_container(poor: WithoutNamespaces) -> None:
     for _ in range(2):
         with poor.session() as session:
             assert session.run(HELLO).stdout == b"ran\n"
@@ -45,13 +45,13 @@ def test_where_the_host_refuses_each_submission_has_a_container(poor: WithoutNam
     assert poor.info.isolation["user"] == "a separate user for each case"
 
 
-def test_where_it_is_asked_for_a_refusal_is_an_error(poor: WithoutNamespaces) -> None:
+def test_if_namespaces_are_required_a_refusal_is_an_error(poor: WithoutNamespaces) -> None:
     poor._nested = True
     with pytest.raises(SandboxError, match="not permitted"):
         poor.session()
 
 
-def test_a_container_serves_many_submissions_where_the_host_allows_it() -> None:
+def test_a_container_serves_many_submissions_if_the_host_allows_it() -> None:
     sandbox = open_or_skip("docker")
     assert isinstance(sandbox, DockerSandbox)
     try:

@@ -14,7 +14,7 @@ from tests.conformance.conftest import open_or_skip
 
 @pytest.mark.docker
 @pytest.mark.bubblewrap
-def test_this_machine_holds() -> None:
+def test_this_machine_withstands_every_attack() -> None:
     for kind in ("docker", "bubblewrap"):
         open_or_skip(kind).close()
     program = "from judge.cli.main import main; main(['doctor', '--attack', '--json'])"

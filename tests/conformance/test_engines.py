@@ -73,7 +73,7 @@ while (head := sys.stdin.buffer.read(4)):
 
 
 @run_in(SERVICES)
-def test_a_service_has_bounded_room_wherever_it_can_write(sandbox: Sandbox) -> None:
+def test_a_service_has_bounded_space_wherever_it_can_write(sandbox: Sandbox) -> None:
     channel = sandbox.service(ROOM, memory_bytes=SERVICE_BYTES)
     with contextlib.closing(channel):
         assert int(channel.call(b"/tmp", 60)) == SERVICE_BYTES // 2
@@ -110,7 +110,7 @@ def value(pool: ServicePool, name: str) -> object:
 
 @pytest.mark.timeout(900)  # a hang guard
 @run_in(SERVICES)
-def test_workbooks_that_crash_an_engine_leave_the_next_one_its_room(sandbox: Sandbox) -> None:
+def test_workbooks_that_crash_an_engine_leave_space_for_the_next_one(sandbox: Sandbox) -> None:
     bomb = crashing()
     opener = Opener(sandbox)
 

@@ -88,7 +88,7 @@ def started(backend: str, ending: str) -> subprocess.Popen[bytes]:
         for ending in endings
     ],
 )
-def test_nothing_stays(backend: str, ending: str) -> None:
+def test_nothing_is_left_behind(backend: str, ending: str) -> None:
     open_or_skip(backend).close()
     judge = started(backend, ending)
     assert judge.stdin is not None
@@ -117,7 +117,7 @@ def test_nothing_stays(backend: str, ending: str) -> None:
 
 
 @pytest.mark.parametrize("backend", [pytest.param("docker", marks=marks("docker"))])
-def test_a_judge_that_is_killed_takes_nothing_of_another_along(backend: str) -> None:
+def test_a_killed_judge_does_not_affect_another(backend: str) -> None:
     """They share a daemon; a third judge removes only what belongs to the dead one."""
     open_or_skip(backend).close()
     dead, alive_still = judges = [started(backend, "killed"), started(backend, "closed")]

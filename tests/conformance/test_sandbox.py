@@ -47,7 +47,7 @@ def run(
 
 
 @run_in(APART)
-def test_output_is_collected_from_the_told_path(session: SandboxSession) -> None:
+def test_output_is_collected_from_the_given_path(session: SandboxSession) -> None:
     result = run(session, f"open({OUTPUT!r}, 'wb').write(open({INPUT!r}, 'rb').read() * 2)")
     assert (result.status, result.output_status) == (RunStatus.OK, OutputStatus.COLLECTED)
     assert result.output == b"inputinput"
@@ -139,7 +139,9 @@ def test_traceback_shows_the_source_line(session: SandboxSession) -> None:
 
 
 @pytest.mark.parametrize("program", ["x = (1,\n", "print('a')\n\0", "return 1", "await x"])
-def test_what_does_not_compile_does_not_run(session: SandboxSession, program: str) -> None:
+def test_a_program_that_does_not_compile_does_not_run(
+    session: SandboxSession, program: str
+) -> None:
     result = run(session, "print('ran')\n" + program)
     assert (result.status, result.exit_code) == (RunStatus.COMPILE_ERROR, 1)
     assert result.stdout == b""
@@ -189,7 +191,7 @@ def test_signals_that_no_limit_explains(
     assert (result.status, result.signal) == (RunStatus.SIGNALED, number)
 
 
-def test_what_a_script_leaves_open_is_written(session: SandboxSession) -> None:
+def test_files_that_a_script_leaves_open_are_written(session: SandboxSession) -> None:
     program = f"""
     import atexit, threading, time
     file = open({OUTPUT!r}, "w")
@@ -234,7 +236,7 @@ def test_wall_limit_kills_everything(session: SandboxSession) -> None:
     assert result.cpu_s < 0.5
 
 
-def test_stopping_itself_runs_into_the_wall_limit(session: SandboxSession) -> None:
+def test_a_program_that_stops_itself_reaches_the_wall_limit(session: SandboxSession) -> None:
     limits = replace(LIMITS, wall_s=0.3)
     result = run(session, "import os; os.kill(os.getpid(), 19)", limits=limits)
     assert result.status is RunStatus.WALL_LIMIT
@@ -285,7 +287,7 @@ def test_memory_limit(session: SandboxSession) -> None:
 
 
 @run_in(MEASURED)
-def test_memory_limit_in_a_child_is_seen(session: SandboxSession) -> None:
+def test_memory_limit_in_a_child_is_noticed(session: SandboxSession) -> None:
     program = """
     import os
     child = os.fork()
@@ -340,7 +342,7 @@ def test_disk_is_bounded(session: SandboxSession) -> None:
     assert run(session, "open('/tmp/x', 'w').write('y')").status is RunStatus.OK
 
 
-def test_a_swallowed_full_disk_is_seen(session: SandboxSession) -> None:
+def test_a_full_disk_is_noticed_even_if_the_program_ignores_it(session: SandboxSession) -> None:
     program = """
     try:
         with open("/tmp/big", "wb") as file:
@@ -418,7 +420,7 @@ def test_only_a_plain_file_is_collected(
 
 
 @run_in(APART)
-def test_an_unreadable_output_is_still_the_solutions(session: SandboxSession) -> None:
+def test_an_unreadable_output_is_the_solutions_fault(session: SandboxSession) -> None:
     program = f"import os; open({OUTPUT!r}, 'w').write('x'); os.chmod({OUTPUT!r}, 0)"
     assert run(session, program).output == b"x"
 
@@ -428,7 +430,7 @@ def test_output_of_a_failed_run_is_collected_too(session: SandboxSession) -> Non
     assert (result.status, result.output) == (RunStatus.EXITED, b"x")
 
 
-def test_a_folder_comes_back_with_its_regular_files(session: SandboxSession) -> None:
+def test_a_folder_is_collected_with_its_regular_files(session: SandboxSession) -> None:
     program = """
         import os
         os.chdir('/mnt/data/work')
@@ -443,7 +445,7 @@ def test_a_folder_comes_back_with_its_regular_files(session: SandboxSession) -> 
     assert unpacked(result.output or b"") == {"a/kept.txt": b"kept", "b/c/new.txt": b"new"}
 
 
-def test_nothing_is_collected_where_nothing_is_asked(session: SandboxSession) -> None:
+def test_nothing_is_collected_if_nothing_is_requested(session: SandboxSession) -> None:
     result = run(session, f"open({OUTPUT!r}.replace('output/', ''), 'w')", collect=None)
     assert (result.output_status, result.output) == (OutputStatus.MISSING, None)
 
@@ -638,7 +640,7 @@ def test_a_run_leaves_nothing_for_the_next(session: SandboxSession) -> None:
 
 
 @run_in(APART)
-def test_a_very_deep_tree_is_no_burden(session: SandboxSession) -> None:
+def test_a_very_deep_tree_is_cleared(session: SandboxSession) -> None:
     program = """
     import os
     os.chdir("/tmp")
@@ -663,13 +665,13 @@ def test_paths_and_limits_may_change_from_run_to_run(session: SandboxSession) ->
 @pytest.mark.parametrize(
     "path", ["relative.xlsx", "/top.xlsx", "/usr/x", "/mnt/../etc/x", "/etc/x"]
 )
-def test_paths_that_cannot_be_are_the_judges_fault(session: SandboxSession, path: str) -> None:
+def test_impossible_paths_are_the_judges_fault(session: SandboxSession, path: str) -> None:
     with pytest.raises(SandboxError):
         run(session, "pass", files={path: b""})
 
 
 @run_in(APART)
-def test_sessions_side_by_side(sandbox: Sandbox) -> None:
+def test_simultaneous_sessions(sandbox: Sandbox) -> None:
     with sandbox.session() as first, sandbox.session() as second:
         assert run(first, "open('/tmp/x', 'w').write('first')").status is RunStatus.OK
         assert run(second, "import os; print(os.listdir('/tmp'))").stdout == b"[]\n"

@@ -126,7 +126,7 @@ def test_a_verifier_computes_and_judges_without_any_rights(found: Found) -> None
     assert all(each["comparison"]["engines"] for each in cases)
 
 
-def test_what_it_is_is_on_record(found: Found) -> None:
+def test_the_kind_of_sandbox_is_recorded(found: Found) -> None:
     info = found.json("info.json")
     assert info["backend"] == "sealed-container"
     assert info["services"] == ["python"]

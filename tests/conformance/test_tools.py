@@ -65,7 +65,7 @@ def native(sandbox: Sandbox, calculator: SharedCalculator) -> Iterator[EpisodeTo
         yield made
 
 
-def test_interpreter_and_shell_keep_their_state_and_say_when_it_is_lost(
+def test_interpreter_and_shell_keep_their_state_and_report_its_loss(
     native: EpisodeTools,
 ) -> None:
     def python(code: str) -> ToolOutcome:
@@ -93,7 +93,7 @@ def test_interpreter_and_shell_keep_their_state_and_say_when_it_is_lost(
     assert native.dead == ""
 
 
-def test_tools_see_what_the_others_wrote_and_the_input_stays(native: EpisodeTools) -> None:
+def test_tools_see_files_of_other_tools_and_the_input_is_not_changed(native: EpisodeTools) -> None:
     assert "used A1:B2, 1 formulas" in native.call("list_sheets", {}).text
     code = (
         f"import openpyxl; b = openpyxl.load_workbook({INPUT!r}); b['Sheet']['A3'] = 'pear'; "
@@ -258,7 +258,7 @@ BOTH_CALLS = {
 
 
 @pytest.mark.parametrize("mode", BOTH_CALLS)
-def test_a_server_that_misbehaves_ends_in_time_and_it_is_its_own_fault(
+def test_a_server_that_misbehaves_ends_in_time_and_is_blamed(
     sandbox: Sandbox, server: BuiltServer, calculator: SharedCalculator, mode: str
 ) -> None:
     tools = ToolSet("mcp:hostile", ("submit",), (offered(server, sandbox, mode),))
@@ -294,7 +294,7 @@ def test_a_server_that_does_not_start_is_named_and_the_next_one_does(
     assert (again.problem, list(again.tools), again.record["era"]) == ("", ["say"], "stateless")
 
 
-def test_two_servers_in_roots_of_their_own_work_on_the_same_files(
+def test_two_servers_in_separate_roots_work_on_the_same_files(
     sandbox: Sandbox, server: BuiltServer, calculator: SharedCalculator, native: EpisodeTools
 ) -> None:
     native.close()
@@ -371,7 +371,7 @@ def test_wheels_with_machine_code_are_installed_where_nothing_written_is_executa
     assert "coded" in build_server(source, sandbox, lambda _: None).packages
 
 
-def test_the_root_of_an_unknown_server_says_how_it_is_made(sandbox: Sandbox) -> None:
+def test_the_error_about_an_unknown_server_says_how_its_root_is_made(sandbox: Sandbox) -> None:
     with pytest.raises(SandboxError) as caught:
         find_server("nothing", sandbox)
     assert "judge sandbox build --mcp nothing" in str(caught.value.hint)

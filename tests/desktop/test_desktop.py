@@ -70,7 +70,7 @@ def cursor_of(elements: tuple[Element, ...]) -> str:
     return next(text for text in texts if text)
 
 
-def test_it_starts_without_dialogs_and_says_what_it_is(desktop: SandboxDesktop) -> None:
+def test_it_starts_without_dialogs_and_reports_its_versions(desktop: SandboxDesktop) -> None:
     shown = desktop.observe()
     assert shown.windows == ("Book.xlsx - LibreOffice Calc",)
     assert shown.screenshot is not None
@@ -91,7 +91,7 @@ def test_cells_are_where_the_tree_says(desktop: SandboxDesktop) -> None:
         assert "focused" in cell_in(elements, name).states
 
 
-def test_the_tree_that_settled_is_the_one_that_is_there(desktop: SandboxDesktop) -> None:
+def test_the_settled_tree_matches_another_reading(desktop: SandboxDesktop) -> None:
     """The tree shown after an action is the one that another reading finds."""
     cell = cell_in(elements_of(desktop), "F12")
     run(desktop, f"pyautogui.click{cell.centre}")
@@ -111,7 +111,7 @@ def test_hidden_rows_do_not_end_the_tree(desktop: SandboxDesktop) -> None:
     assert "C20" not in cells
 
 
-def test_closed_menus_are_left_out_and_tabs_are_there(desktop: SandboxDesktop) -> None:
+def test_closed_menus_are_left_out_and_tabs_are_included(desktop: SandboxDesktop) -> None:
     elements = elements_of(desktop)
     assert [each.name for each in elements if each.role == "menu"].count("Insert") == 1
     assert not any(each.name == "Chart..." for each in elements)
@@ -190,20 +190,20 @@ def busy_office() -> Iterator[threading.Event]:
         timer.join()
 
 
-def test_an_action_ends_once_a_busy_office_has_done_it(desktop: SandboxDesktop) -> None:
+def test_an_action_ends_when_a_busy_office_has_performed_it(desktop: SandboxDesktop) -> None:
     with busy_office() as went_on:
         run(desktop, "pyautogui.write('8\\n')")
         assert went_on.is_set()
 
 
-def test_a_busy_office_is_waited_for_until_it_has_saved(desktop: SandboxDesktop) -> None:
+def test_saving_waits_for_a_busy_office(desktop: SandboxDesktop) -> None:
     before = desktop.collect().data
     run(desktop, "pyautogui.write('9\\n')")
     with busy_office():
         assert desktop.save().data != before
 
 
-def test_the_uppermost_window_comes_first_and_what_it_hides_has_no_place(
+def test_the_uppermost_window_comes_first_and_hidden_elements_have_no_position(
     desktop: SandboxDesktop,
 ) -> None:
     run(desktop, "pyautogui.hotkey('ctrl', 'n')")
@@ -217,7 +217,7 @@ def test_the_uppermost_window_comes_first_and_what_it_hides_has_no_place(
     until(lambda: len(windows_of(desktop)) == 1)
 
 
-def test_what_code_prints_and_how_it_fails_comes_back(desktop: SandboxDesktop) -> None:
+def test_the_output_and_the_traceback_of_code_are_returned(desktop: SandboxDesktop) -> None:
     outcome = run(desktop, "x = 1\nprint('before')\nx / 0")
     assert outcome.printed == "before\n"
     assert outcome.error.startswith("Traceback")
@@ -225,7 +225,7 @@ def test_what_code_prints_and_how_it_fails_comes_back(desktop: SandboxDesktop) -
     assert run(desktop, "import os\nos._exit(0)").error.startswith("the action's process ended")
 
 
-def test_an_action_that_takes_too_long_is_ended_with_what_it_started(
+def test_an_action_that_takes_too_long_is_ended_with_its_children(
     desktop: SandboxDesktop,
 ) -> None:
     outcome = run(
@@ -241,7 +241,7 @@ def test_an_action_that_takes_too_long_is_ended_with_what_it_started(
     assert "sleep" not in run(desktop, f"import os\nprint({names})").printed
 
 
-def test_actions_reach_no_process_but_their_own(desktop: SandboxDesktop) -> None:
+def test_actions_reach_only_their_own_process(desktop: SandboxDesktop) -> None:
     outcome = run(
         desktop,
         """
@@ -269,7 +269,7 @@ print('descriptors', sorted(os.listdir('/proc/self/fd'))[:3])
     assert outcome.printed.startswith("descriptors")
 
 
-def test_with_mouse_and_keyboard_alone_nothing_else_is_done(desktop: SandboxDesktop) -> None:
+def test_gui_only_permits_nothing_but_mouse_and_keyboard(desktop: SandboxDesktop) -> None:
     gui_only = SandboxDesktop(desktop._link, desktop.info, DesktopOptions(gui_only=True))
     refused = gui_only.perform(Action(code="import os\nos.remove('/home/user/Book.xlsx')"))
     assert refused.refused
@@ -283,7 +283,7 @@ def test_with_mouse_and_keyboard_alone_nothing_else_is_done(desktop: SandboxDesk
     assert cursor_of(elements_of(desktop)) == "F15"
 
 
-def test_what_is_no_action_is_refused(desktop: SandboxDesktop) -> None:
+def test_what_is_not_an_action_is_refused(desktop: SandboxDesktop) -> None:
     outcome = desktop.perform(Action(call={"action_type": "CLICK", "x": "a", "y": 1}))
     assert outcome.refused
     assert "needs numbers" in outcome.error
@@ -337,7 +337,7 @@ def test_marks_are_numbers_of_elements(desktop: SandboxDesktop) -> None:
     assert "P20" not in names  # an empty cell far from all content
 
 
-def test_what_is_no_file_is_not_collected(desktop: SandboxDesktop) -> None:
+def test_what_is_not_a_file_is_not_collected(desktop: SandboxDesktop) -> None:
     code = f"import os\nos.rename('{PATH}', '{PATH}.old')\nos.symlink('/etc/passwd', '{PATH}')"
     assert run(desktop, code).error == ""
     collected = desktop.collect()

@@ -101,7 +101,7 @@ print(json.dumps([len(marks), drawn, covered]))
 """
 
 
-def test_a_number_does_not_cover_the_beginning_of_what_it_stands_on(
+def test_a_number_does_not_cover_the_beginning_of_its_element(
     desktop: SandboxDesktop,
 ) -> None:
     """Whether the text is at the left or right, is short, or fills its cell."""

@@ -87,7 +87,7 @@ def test_marks_in_tool_bars_are_hit_before_any_mouse_action(
         assert cursor_of(elements_of(desktop, f"pyautogui.click{warning.centre}")) == before
 
 
-def test_places_are_the_same_before_and_after_the_mouse_has_been_there(
+def test_positions_are_the_same_before_and_after_the_mouse_was_there(
     host: SandboxDesktopHost,
 ) -> None:
     """For windows that the keyboard opened or changed, so the mouse has not been over them."""
@@ -109,7 +109,7 @@ def test_places_are_the_same_before_and_after_the_mouse_has_been_there(
             assert places(after) == places(before), keys
 
 
-def test_what_a_dialog_does_not_show_has_no_place(host: SandboxDesktopHost) -> None:
+def test_elements_that_a_dialog_does_not_show_have_no_position(host: SandboxDesktopHost) -> None:
     with host.open(DesktopTask({PATH: crowded()}, PATH, PATH), WHOLE) as desktop:
         elements = elements_of(desktop, "pyautogui.hotkey('ctrl', '1')")
         assert any(each.name == "Format Cells" for each in elements)

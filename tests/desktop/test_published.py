@@ -44,11 +44,11 @@ def elements(desktop: SandboxDesktop) -> tuple[Element, ...]:
     return found
 
 
-def test_titles_have_the_office_s_dash(desktop: SandboxDesktop) -> None:
+def test_titles_contain_the_dash_of_the_office(desktop: SandboxDesktop) -> None:
     assert any(" — LibreOffice" in title for title in desktop.observe(tree=False).windows)
 
 
-def test_closed_menus_are_entered_and_there_is_a_second_menu_bar(
+def test_closed_menus_are_read_and_there_is_a_second_menu_bar(
     elements: tuple[Element, ...],
 ) -> None:
     assert any(each.name == "Chart..." for each in elements)
@@ -61,7 +61,7 @@ def test_hidden_rows_end_the_cells(elements: tuple[Element, ...]) -> None:
     assert "B20" not in cells
 
 
-def test_windows_come_in_the_order_of_their_start_with_what_others_hide(
+def test_windows_are_in_the_order_of_their_start_including_hidden_elements(
     desktop: SandboxDesktop,
 ) -> None:
     desktop.perform(Action(code="pyautogui.hotkey('ctrl', 'n')"))
@@ -110,7 +110,7 @@ def test_a_button_pressed_and_released_at_once_is_missed(
     assert not any(each.name == "Sheet3" for each in found if each.role == "page-tab")
 
 
-def test_an_action_ends_while_a_busy_office_has_not_done_it(desktop: SandboxDesktop) -> None:
+def test_an_action_ends_before_a_busy_office_has_performed_it(desktop: SandboxDesktop) -> None:
     before = desktop.frame().digest
     office = process_named("soffice.bin")
     os.kill(office, signal.SIGSTOP)
@@ -123,7 +123,7 @@ def test_an_action_ends_while_a_busy_office_has_not_done_it(desktop: SandboxDesk
     until(lambda: desktop.frame().digest != before)
 
 
-def test_saving_asks_about_the_format_which_is_answered(desktop: SandboxDesktop) -> None:
+def test_the_question_about_the_format_when_saving_is_answered(desktop: SandboxDesktop) -> None:
     desktop.perform(Action(code="pyautogui.hotkey('ctrl', 's')"))
     until(lambda: not windows_of(desktop)[0].startswith("Book"))
     assert not desktop.collect().changed

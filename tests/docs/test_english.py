@@ -15,17 +15,17 @@ def _name(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", english.documents(), ids=_name)
-def test_a_document_has_no_such_turn(path: Path) -> None:
+def test_a_document_contains_no_listed_phrase(path: Path) -> None:
     hits = english.hits_of_document(path)
     assert not hits, "\n" + "\n".join(map(str, hits))
 
 
-def test_strings_of_a_module_have_no_such_turn() -> None:
+def test_strings_of_a_module_contain_no_listed_phrase() -> None:
     hits = [hit for path in english.modules() for hit in english.hits_of_module(path)]
     assert not hits, "\n" + "\n".join(map(str, hits))
 
 
-def test_the_glossary_lists_every_turn() -> None:
+def test_the_glossary_lists_every_phrase() -> None:
     glossary = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8")
     rows = [
         line for line in glossary.partition(UNUSED_WORDS_HEADING)[2].splitlines() if line[:1] == "|"
@@ -48,7 +48,7 @@ def test_the_glossary_lists_every_turn() -> None:
         ("two that agree are asked for", "is asked for (required)"),
     ],
 )
-def test_a_turn_is_found(text: str, name: str) -> None:
+def test_a_phrase_is_found(text: str, name: str) -> None:
     assert name in [turn.name for turn in TURNS if list(turn.hits(text))]
 
 

@@ -70,7 +70,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.bubblewrap
-def test_the_lines_about_the_functions(here: Path, server: RawServer) -> None:
+def test_the_documented_lines_about_functions_run(here: Path, server: RawServer) -> None:
     block, _ = re.findall(r"```python\n(import judge\n.*?)```", LIBRARY, flags=re.DOTALL)
     # The one change: the sheet of this gold, and a server that listens here.
     position = load_suite("sample").task("1001").checker.options["answer_position"]
@@ -92,7 +92,7 @@ def test_the_lines_about_the_functions(here: Path, server: RawServer) -> None:
 
 
 @pytest.mark.bubblewrap
-def test_the_lines_about_a_judge_that_stays_open(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_documented_lines_about_an_open_judge_run(capsys: pytest.CaptureFixture[str]) -> None:
     _, block = re.findall(r"```python\n(import judge\n.*?\n)```\n", LIBRARY, flags=re.DOTALL)
     names: dict[str, Any] = {}
     exec(block, names)
@@ -119,7 +119,7 @@ OTHER_WORK: dict[str, set[str]] = {
     },
     "score": {"replay"},  # judge.api.replaying
     "rejudge": {"case", "sample", "verdict", "by", "why"},  # judge.change_verdict
-    # judge.api.suspecting, and the page of a review
+    # judge.api.verifying, and the page of a review
     "verify": {"audit", "submissions", "out", "review", "suspects", "by", "port", "no_browser"},
     # judge.cli.compare, compare_board; workbooks that a caller changed are other workbooks
     "compare": {"rules_path", "evaluator", "board_path", "checklist_path", "changes"},
@@ -178,7 +178,7 @@ def fields(holder: type[JudgingOptions | judge.InferOptions]) -> tuple[Any, ...]
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_a_function_takes_what_its_command_takes(name: str) -> None:
+def test_a_function_has_the_parameters_of_its_command(name: str) -> None:
     assert options_of_function(name).keys() == options_of_command(name).keys()
 
 
@@ -264,7 +264,7 @@ def test_a_value_that_an_option_cannot_have(call: Callable[[], object], said: st
 # -- whose word counts in the library --------------------------------------------------------------
 
 
-def test_a_folder_of_somebody_else_has_no_word(
+def test_a_folder_of_somebody_else_decides_nothing(
     tmp_path: Path, server: RawServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_KEY", "sk-of-this-user")
@@ -283,7 +283,7 @@ def test_a_folder_of_somebody_else_has_no_word(
     assert server.exchanges == []
 
 
-def test_a_key_that_is_remembered_stays_with_its_endpoint(
+def test_a_remembered_key_is_only_sent_to_its_endpoint(
     tmp_path: Path, server: RawServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_KEY", "sk-of-this-user")
@@ -303,7 +303,7 @@ def test_a_key_that_is_remembered_stays_with_its_endpoint(
 # -- names -----------------------------------------------------------------------------------------
 
 
-def test_every_name_leads_somewhere() -> None:
+def test_every_public_name_can_be_imported() -> None:
     assert set(judge._HOMES) == set(judge.__all__)
     assert all(getattr(judge, name) is not None for name in judge.__all__)
     for gone in ("score_results", "run_program", "compare_files", "rejudge_run"):
@@ -325,7 +325,7 @@ def test_scoring_loads_no_pandas(tmp_path: Path) -> None:
     assert done.stdout.split() == ["31", "False"]
 
 
-def test_the_stub_is_the_table_of_names() -> None:
+def test_the_stub_matches_the_table_of_names() -> None:
     """What type checkers read cannot differ from what is imported."""
     for package in (judge, judge_api):
         stub = Path(str(package.__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
@@ -343,7 +343,7 @@ def test_a_name_of_the_library_is_not_a_package_of_the_same_name() -> None:
     """``judge.api.suspects`` is the function, also after ``judge.suspects`` was imported."""
     importlib.import_module("judge.suspects")
 
-    assert judge_api.suspects.__module__ == "judge.api.suspecting"
+    assert judge_api.suspects.__module__ == "judge.api.verifying"
 
 
 def test_importing_and_asking_for_the_version_load_nothing() -> None:

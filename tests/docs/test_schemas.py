@@ -45,7 +45,7 @@ def without_placeholders(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("path", SNAPSHOTS, ids=lambda path: path.stem)
-def test_what_the_samples_write_is_declared(path: Path) -> None:
+def test_everything_that_the_samples_write_is_declared(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     records = [without_placeholders(json.loads(line)) for line in lines]
     kinds = {declared_for(record) for record in records}
@@ -74,6 +74,6 @@ CASE = {"task": 7, "sample": 0, "case": 1, "verdict": "WA", "timings_s": {"run":
         ({"comparison": {"differences": [{"kind": "value"}]}}, False),
     ],
 )
-def test_a_validator_of_json_schema_says_the_same(changes: dict[str, Any], fits: bool) -> None:
+def test_a_validator_of_json_schema_agrees(changes: dict[str, Any], fits: bool) -> None:
     validator = jsonschema.Draft202012Validator(json_schema(CaseRecord))
     assert validator.is_valid(CASE | changes) is fits

@@ -152,7 +152,7 @@ def test_an_input_that_cannot_be_read_is_not_the_solutions_fault(
 
 
 @pytest.mark.bubblewrap
-def test_a_report_never_mixes_in_what_other_code_got(
+def test_a_report_contains_no_results_of_other_code(
     cli: Cli, tmp_path: Path, solution: dict[str, object]
 ) -> None:
     lines = (SAMPLE / "submissions.jsonl").read_text(encoding="utf-8").splitlines()
@@ -200,7 +200,7 @@ def test_one_run_that_cannot_be_scored_does_not_stop_the_others(cli: Cli, tmp_pa
     assert json.loads(done.stdout)["tasks"][0]["test_case_results"] == ["AC", "IW", "AC"]
 
 
-def test_a_path_where_nothing_can_stand(
+def test_a_path_at_which_no_file_can_be(
     here: Cli, tmp_path: Path, solution: dict[str, object]
 ) -> None:
     solutions = write_lines(tmp_path / "s.jsonl", solution | {"output_path": "/etc/passwd"})

@@ -171,9 +171,7 @@ def test_grading_again_with_another_profile_runs_no_code(cli: Cli, copied: Path)
 
 @pytest.mark.bubblewrap
 @pytest.mark.office
-def test_what_recalculation_is_worth_and_how_sure_that_is(
-    cli: Cli, graded: Path, copied: Path
-) -> None:
+def test_the_effect_of_recalculation_and_its_interval(cli: Cli, graded: Path, copied: Path) -> None:
     run = copied
     preview = cli("rejudge", run, "--recalc", "never", "--json")
     assert preview.returncode == 0, preview.stderr
@@ -195,7 +193,7 @@ def test_what_recalculation_is_worth_and_how_sure_that_is(
 
 @pytest.mark.bubblewrap
 @pytest.mark.office
-def test_a_run_that_was_killed_and_interrupted_ends_like_one_that_was_left_alone(
+def test_a_run_that_was_killed_and_continued_ends_like_an_uninterrupted_one(
     cli: Cli, graded: Path, solutions: Path, suite: Path, tmp_path: Path
 ) -> None:
     options = ["--dataset", str(suite), "--limit", "20", "--sandbox", "bubblewrap", "-q", *TIME]

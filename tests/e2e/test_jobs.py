@@ -44,7 +44,7 @@ def _without_times(judged: JudgedCase) -> JudgedCase:
 
 
 @pytest.mark.bubblewrap
-def test_a_job_is_done_in_another_process_as_here() -> None:
+def test_a_job_gives_the_same_result_in_another_process() -> None:
     require_backend("bubblewrap")
     suite = load_suite("sample")
     solutions = load_submissions(REPOSITORY / "dataset/sample/submissions.jsonl", suite)

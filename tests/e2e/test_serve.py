@@ -90,7 +90,7 @@ def test_the_report_is_that_of_judge_score(server: World, tmp_path: Path, suite:
     report_is_that_of_judge_score(server, tmp_path, suite)
 
 
-def test_on_a_cluster_it_is_the_same(tmp_path: Path) -> None:
+def test_on_a_cluster_the_report_is_the_same(tmp_path: Path) -> None:
     """All three kinds of submissions in one session of workers, compared with threads."""
     with serving(tmp_path / "server", cluster="local:2") as world:
         for suite in SUITES:
@@ -164,7 +164,7 @@ def test_a_revision_whose_files_were_changed_is_not_judged(server: World) -> Non
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_a_kill_while_a_judging_is_under_way_loses_and_doubles_nothing(kind: str) -> None:
+def test_a_kill_during_a_judging_loses_and_duplicates_nothing(kind: str) -> None:
     """A short form of benchmarks/serve_crashes.py: everything is killed at once, and restarted."""
     with rig_of(kind) as rig:
         rig.start("dispatcher", "server")

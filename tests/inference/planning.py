@@ -18,7 +18,7 @@ from judge.inference.config import ModelSpec, Price, load_setting
 from judge.inference.content import ContentLimits
 from judge.inference.plan import Assignment, InferencePlan, SuiteReference
 from judge.inference.prompt import load_feedback, load_template
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 
 MakePlan = Callable[..., InferencePlan]
 

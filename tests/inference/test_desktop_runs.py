@@ -84,7 +84,7 @@ def _gold(task: DesktopTask) -> DesktopScript:
 
 
 @pytest.mark.bubblewrap
-def test_from_asking_to_the_report(tmp_path: Path) -> None:
+def test_from_the_first_request_to_the_report(tmp_path: Path) -> None:
     cases = [len(load_suite("sample").task(each).cases) for each in IDS]
     replies = [*[CLICK, DONE] * cases[0], *[FAIL] * cases[1]]
     _ask(tmp_path / "run", replies, ScriptedDesktopHost([_gold] * sum(cases)))
@@ -259,7 +259,7 @@ def test_options_that_do_not_go_together(tmp_path: Path) -> None:
     assert "can be asked on a desktop" in said(*desktop, "--dataset", "sample-typed")
 
 
-def test_what_a_desktop_is_like_is_on_record(tmp_path: Path) -> None:
+def test_the_properties_of_a_desktop_are_recorded(tmp_path: Path) -> None:
     options = InferOptions(
         model="m",
         base_url="http://127.0.0.1:9/v1",
@@ -330,7 +330,7 @@ def _verdicts(run: Path, suite: str, **more: Any) -> list[str]:
 
 
 @pytest.mark.bubblewrap
-def test_that_only_the_mouse_was_used_is_no_evidence_in_a_folder(forged: tuple[Path, str]) -> None:
+def test_that_only_the_mouse_was_used_is_not_evidence_in_a_folder(forged: tuple[Path, str]) -> None:
     """`=1+1` stored with the gold's value, which used to be trusted if the record said so."""
     require_backend("bubblewrap")
     run, suite = forged
@@ -353,7 +353,7 @@ def test_that_only_the_mouse_was_used_is_no_evidence_in_a_folder(forged: tuple[P
 
 
 @pytest.mark.bubblewrap
-def test_ones_own_episodes_by_mouse_keep_their_values(forged: tuple[Path, str]) -> None:
+def test_a_users_own_gui_only_episodes_keep_their_values(forged: tuple[Path, str]) -> None:
     """What this user requested on this machine is recorded in the user's state folder."""
     require_backend("bubblewrap")
     run, suite = forged
@@ -367,7 +367,7 @@ def test_ones_own_episodes_by_mouse_keep_their_values(forged: tuple[Path, str]) 
 
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize("claim", ["a folder of finished workbooks", "a finished record"])
-def test_that_an_output_was_finished_elsewhere_is_no_evidence_in_a_folder(
+def test_that_an_output_was_finished_elsewhere_is_not_evidence_in_a_folder(
     forged: tuple[Path, str], claim: str
 ) -> None:
     require_backend("bubblewrap")

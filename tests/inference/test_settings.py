@@ -14,7 +14,7 @@ import pytest
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
 from judge.suites import Suite, load_suite
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from tests.forked_command import ForkedCommand
 from tests.inference.planning import check_declared
 from tests.inference.scripted import Reply, ScriptedServer, Seen, program

@@ -28,8 +28,7 @@ from judge.inference.conversation import Conversation, converse
 from judge.inference.execution import Execution
 from judge.inference.pictures import PictureStore
 from judge.inference.tools.calls import arguments_of, is_cut, text_calls_in
-from judge.inference.tools.episode import ToolEnvironment
-from judge.inference.tools.published import is_blocked
+from judge.inference.tools.episode import ToolEnvironment, is_blocked
 from judge.inference.tools.setting import (
     USUALLY_PUBLISHED,
     ToolMode,
@@ -309,7 +308,7 @@ def test_habits_of_models_are_mended_and_counted(tmp_path: Path) -> None:
         (True, "[1]", "[1]"),
     ],
 )
-def test_a_repair_needs_a_schema_that_wants_it_and_takes_any_schema(
+def test_a_repair_needs_a_schema_that_requires_it_and_accepts_any_schema(
     stated: object, given: object, mended: object
 ) -> None:
     arguments, repairs = repaired({"properties": {"x": stated}}, {"x": given})

@@ -313,7 +313,7 @@ def imported(log: Path, suite: Path | str, out: Path) -> ImportedLog:
         return import_inspect_log(log, load_suite(suite), str(suite), store)
 
 
-def test_rounds_and_pictures_come_along(evaluated: Evaluated, tmp_path: Path) -> None:
+def test_rounds_and_pictures_are_included(evaluated: Evaluated, tmp_path: Path) -> None:
     assert imported(evaluated.log("rounds"), "sample", tmp_path / "rounds").submissions == 1
     (record,) = records_of(tmp_path / "rounds")
     assert (record["setting"], record["rounds"], record["stands_alone"]) == (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.boards import PROFILES, VERDICTS, Row, recorded, verdicts, wrong_mutants
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 
 pytestmark = pytest.mark.data
 
@@ -27,7 +27,7 @@ def rows(judge_data: Path) -> list[Row]:
     return recorded(judge_data)[0]
 
 
-def test_recorded_verdicts_are_given_again(rows: list[Row]) -> None:
+def test_recorded_verdicts_are_reproduced(rows: list[Row]) -> None:
     assert len(rows) == 365
     told = {18, *UNTOUCHED, *WITHOUT_EFFECT}
     chosen = [
@@ -45,7 +45,9 @@ def test_recorded_verdicts_are_given_again(rows: list[Row]) -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_changed_golds_are_refused_where_the_board_asks(rows: list[Row], profile: str) -> None:
+def test_changed_golds_are_refused_if_the_board_checks_the_change(
+    rows: list[Row], profile: str
+) -> None:
     counts, wrong = wrong_mutants(rows[:: 2 * _EVERY], profile)
     assert wrong == []
     assert sum(counts.values()) > 5

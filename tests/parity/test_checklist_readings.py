@@ -44,7 +44,7 @@ def checklists(judge_data: Path) -> Path:
 
 
 @pytest.mark.parametrize("suite", CHECKS)
-def test_the_opened_suites_give_every_recorded_outcome(checklists: Path, suite: str) -> None:
+def test_the_opened_suites_reproduce_every_recorded_outcome(checklists: Path, suite: str) -> None:
     compute = engines() if suite == "opencomputer" else NoEngines()
     recorded = {
         key: outcome for key, outcome in recorded_outcomes(checklists).items() if key[0] == suite
@@ -69,7 +69,7 @@ def test_the_published_runs_have_their_points(checklists: Path) -> None:
     } == POINTS
 
 
-def test_four_published_formulas_without_values_turn_right(checklists: Path) -> None:
+def test_four_published_formulas_without_values_become_right(checklists: Path) -> None:
     compute = engines()
     turned = [
         (job["job"].split("/")[1], entry.item.fields["check"]["cell"], entry.other.found)  # type: ignore[index,union-attr]

@@ -72,7 +72,9 @@ def test_corrected_positions_are_read_by_the_published_script_too(
             assert not any(accepted(task, untouched=True, profile="official")), correction
 
 
-def test_what_is_left_out_tells_nothing_apart(corrected: CorrectedSuite, judge_data: Path) -> None:
+def test_cases_left_out_distinguish_no_programs(
+    corrected: CorrectedSuite, judge_data: Path
+) -> None:
     published = load_suite(judge_data / SUITE)
     told_apart = [
         correction.task

@@ -36,7 +36,7 @@ def test_a_gold_looks_like_itself(judge_data: Path) -> None:
     assert not rejected
 
 
-def test_colour_tells_untouched_inputs_of_colour_tasks_apart(judge_data: Path) -> None:
+def test_colours_distinguish_untouched_inputs_of_colour_tasks(judge_data: Path) -> None:
     accepted = []
     tasks = 0
     for gold, position, answer_sheet in golds(judge_data / SUITE):

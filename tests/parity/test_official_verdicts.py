@@ -45,7 +45,7 @@ def compared(judge_data: Path) -> Compared:
     return compared
 
 
-def test_every_recorded_verdict_is_given_again(compared: Compared) -> None:
+def test_every_recorded_verdict_is_reproduced(compared: Compared) -> None:
     assert not compared.changed
     assert compared.pairs == 3584
 

@@ -129,7 +129,7 @@ def test_every_cell_of_a_sixth_of_the_workbooks(judge_data: Path) -> None:
     assert tally.cells > 200_000
 
 
-def test_a_reading_tells_values_types_and_number_formats_apart() -> None:
+def test_a_reading_distinguishes_values_types_and_number_formats() -> None:
     books = [
         simple({"A1": 1}),
         simple({"A1": "1"}),

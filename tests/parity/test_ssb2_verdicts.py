@@ -31,14 +31,14 @@ def recorded(judge_data: Path) -> Path:
     return judge_data
 
 
-def test_every_recorded_verdict_is_given_again(recorded: Path) -> None:
+def test_every_recorded_verdict_is_reproduced(recorded: Path) -> None:
     rows = list(recorded_rows(recorded))
     assert [row for row in rows if not row.is_given_again()] == []
     assert len(rows) == 1334
 
 
 @pytest.mark.slow
-def test_judge_score_gives_recorded_verdicts_again(recorded: Path, tmp_path: Path) -> None:
+def test_judge_score_reproduces_recorded_verdicts(recorded: Path, tmp_path: Path) -> None:
     """Four rows of each kind; the test above shows that the comparison reproduces all of them."""
     kinds: dict[tuple[object, ...], list[Row]] = {}
     for row in recorded_rows(recorded):
@@ -49,7 +49,7 @@ def test_judge_score_gives_recorded_verdicts_again(recorded: Path, tmp_path: Pat
     assert score_rows(rows, tmp_path) == []
 
 
-def test_every_recorded_pair_of_values_is_given_again(recorded: Path) -> None:
+def test_every_recorded_pair_of_values_is_reproduced(recorded: Path) -> None:
     values = list(recorded_values(recorded))
     assert [
         (one, other) for one, other, told in values if values_agree(one, other) is not told

@@ -34,7 +34,7 @@ def found(babelbench: Path) -> list[Compared]:
     return list(compared(babelbench))
 
 
-def test_every_recorded_verdict_is_given_again(found: list[Compared]) -> None:
+def test_every_recorded_verdict_is_reproduced(found: list[Compared]) -> None:
     assert [each.row for each in found if not each.is_given_again] == []
     assert len(found) == 8367
 

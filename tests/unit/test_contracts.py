@@ -117,7 +117,7 @@ def test_a_name_and_a_comparison_make_a_checker(tmp_path: Path) -> None:
         unregister(checker.name)
 
 
-def test_what_is_no_checker_is_not_registered() -> None:
+def test_what_is_not_a_checker_is_not_registered() -> None:
     class Lookalike:
         name = "lookalike"
 

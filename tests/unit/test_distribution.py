@@ -14,20 +14,20 @@ VALUES = "tests/unit/compare/cells/test_value.py"
 @pytest.mark.parametrize(
     "start", [*distribution.ONE_BY_ONE, *distribution.WAITING, *distribution.LONGEST]
 )
-def test_what_is_named_is_there(start: str) -> None:
+def test_named_tests_exist(start: str) -> None:
     path, _, name = start.partition("::")
     files = list(REPOSITORY.glob(f"{path}*"))
     assert files
     assert not name or all(f"def {name}" in file.read_text(encoding="utf-8") for file in files)
 
 
-def test_a_file_goes_to_one_worker_but_what_is_long_test_by_test() -> None:
+def test_a_file_goes_to_one_worker_but_long_files_test_by_test() -> None:
     assert distribution.unit_of(f"{VALUES}::test_numbers[1]") == VALUES
     assert distribution.unit_of(ATTACKS[0]) == ATTACKS[0]
     assert distribution.unit_of(SCORE) == SCORE
 
 
-def test_workers_take_what_is_longest_of_their_kind_and_then_of_the_other() -> None:
+def test_workers_take_the_longest_unit_of_their_kind_first() -> None:
     left = [VALUES, *ATTACKS, PAGES, SCORE]
     taken = []
     for _ in range(len(left)):

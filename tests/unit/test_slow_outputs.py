@@ -22,7 +22,7 @@ from judge.core.verdict import Verdict
 from judge.errors import RecalcError, WorkbookError
 from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.workbook.address import column_letters
 from judge.workbook.budget import MIN_FORMULA_CHARS, Budget, ReadLimits
 from judge.workbook.cell import CellRange

@@ -37,8 +37,8 @@ from judge.workbook.editing.parts import (
 )
 from judge.workbook.facts.sheets import SheetFacts, Validation
 from judge.workbook.reader import Workbook, open_workbook
-from judge.workbook.tree import is_on
 from judge.workbook.workbook_parts import Tab, main_part
+from judge.workbook.xml_parts import is_on
 
 _EMPTY_SHEET = (
     b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'

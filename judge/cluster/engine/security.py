@@ -47,7 +47,7 @@ def settle(level: int = _QUIET) -> None:
     """Configures Dask for the judge, in this process and in those that it starts.
 
     Args:
-        level: the level of Dask's log; nothing by default, since the judge reports what matters.
+        level: the level of Dask's log; by default, it logs nothing, as the judge reports failures.
     """
     dask.config.set(SETTINGS)
     for name in ("distributed", "tornado", "asyncio"):

@@ -26,8 +26,9 @@ from judge.workbook.cell import CellRange, CellValue
 from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import linked_keys
 from judge.workbook.styles.style_sheet import CellStyle, Fill, colours_agree
-from judge.workbook.tree import is_on, number, whole
+from judge.workbook.tree import number, whole
 from judge.workbook.workbook_parts import Tab
+from judge.workbook.xml_parts import is_on
 
 _WHITE = "FFFFFF"
 

@@ -11,7 +11,7 @@ from judge.formulas.lexer import MAX_FORMULA_LENGTH, outside_text
 from judge.formulas.shift import shift_formula
 from judge.workbook.address import Window
 from judge.workbook.sheets.sheet_tail import ConditionalRule
-from judge.workbook.styles.rule_formulas import origin_of
+from judge.workbook.styles.conditional import origin_of
 from judge.workbook.styles.style_sheet import INDEXED_COLOURS, ConditionalStyle
 from judge.workbook.workbook_parts import Tab
 

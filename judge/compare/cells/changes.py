@@ -24,7 +24,7 @@ from judge.workbook.address import (
 )
 from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.editing.cells import set_cells
-from judge.workbook.editing.contents import SetCell, address
+from judge.workbook.editing.sheet_xml import SetCell, address
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.facts.references import areas_of
 from judge.workbook.facts.sheets import Validation, validations_of

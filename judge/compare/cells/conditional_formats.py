@@ -24,15 +24,16 @@ from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 from judge.workbook.sheets.sheet_tail import ConditionalRule
 from judge.workbook.styles.conditional import (
+    AGGREGATES,
+    UNDRAWN,
     RuleWork,
     Segment,
-    SpokenRule,
+    StyledRule,
     reads_alike,
     same_rules,
     segments,
     spoken_rules,
 )
-from judge.workbook.styles.rule_formulas import AGGREGATES, UNDRAWN
 from judge.workbook.styles.style_sheet import (
     CellStyle,
     Fill,
@@ -40,7 +41,7 @@ from judge.workbook.styles.style_sheet import (
     attribute_agrees,
     resolve_colour,
 )
-from judge.workbook.xml_parts import whole_number
+from judge.workbook.xml_parts import is_on, whole_number
 
 # -- rules that look at all cells of their range ---------------------------------------------------
 # Rules that look at all cells of their range: duplicates, top and bottom, averages, scales. Pure.
@@ -48,8 +49,6 @@ from judge.workbook.xml_parts import whole_number
 
 Holds = Callable[[int], bool]
 """Key of a cell -> whether a rule holds there."""
-
-_ON = {"1", "true"}
 
 
 def as_number(value: CellValue) -> float | None:
@@ -107,12 +106,12 @@ def _ranked(rule: ConditionalRule, numbers: Mapping[int, float]) -> Callable[[fl
     rank = whole_number(terms.get("rank", "10"))
     if rank is None:
         return f"the rank {terms.get('rank', '')[:20]!r}"
-    bottom = terms.get("bottom", "0").lower() in _ON
+    bottom = is_on(terms.get("bottom"))
     ranked = sorted(numbers.values(), reverse=not bottom)
     if not ranked:
         return lambda _: False
     count = rank
-    if terms.get("percent", "0").lower() in _ON:
+    if is_on(terms.get("percent")):
         count = max(1, len(ranked) * rank // 100)
     if count < 1:
         return lambda _: False
@@ -128,14 +127,14 @@ def _averaged(rule: ConditionalRule, numbers: Mapping[int, float]) -> Callable[[
     if not numbers:
         return lambda _: False
     mean = math.fsum(numbers.values()) / len(numbers)
-    above = terms.get("aboveAverage", "1").lower() in _ON
+    above = is_on(terms.get("aboveAverage"), default=True)
     if deviations:
         spread = math.fsum((value - mean) ** 2 for value in numbers.values()) / len(numbers)
         apart = deviations * math.sqrt(spread)
         if above:
             return lambda number: number - mean >= apart
         return lambda number: mean - number >= apart
-    if terms.get("equalAverage", "0").lower() in _ON:
+    if is_on(terms.get("equalAverage")):
         return (lambda number: number >= mean) if above else (lambda number: number <= mean)
     return (lambda number: number > mean) if above else (lambda number: number < mean)
 
@@ -244,7 +243,7 @@ Overlay = dict[str, object]
 _OFF_THE_SHEET = "a reference of a condition leaves the sheet"
 
 
-def rule_range(sheet: str, rule: SpokenRule) -> CellRange:
+def rule_range(sheet: str, rule: StyledRule) -> CellRange:
     """Returns the rectangle around all ranges of a rule."""
     windows = rule.rule.windows
     return CellRange(
@@ -256,7 +255,7 @@ def rule_range(sheet: str, rule: SpokenRule) -> CellRange:
     )
 
 
-def _key(sheet: str, rule: SpokenRule, row: int, column: int) -> ConditionKey | str:
+def _key(sheet: str, rule: StyledRule, row: int, column: int) -> ConditionKey | str:
     """Returns the condition to evaluate, or why it cannot be evaluated."""
     if rule.formula.reason:
         return rule.formula.reason
@@ -276,7 +275,7 @@ class RuleQuestions:
         self._sheet = sheet
         self._questions = questions
 
-    def ask(self, rules: Sequence[SpokenRule], row: int, column: int) -> None:
+    def ask(self, rules: Sequence[StyledRule], row: int, column: int) -> None:
         """Adds everything on which the look of a cell depends."""
         for rule in rules:
             if rule.rule.kind in AGGREGATES:
@@ -306,7 +305,7 @@ class RuleEvaluator:
         self._scales: dict[int, Callable[[int], Fill | None] | str] = {}
 
     def overlay(
-        self, rules: Sequence[SpokenRule], row: int, column: int, names: Sequence[str]
+        self, rules: Sequence[StyledRule], row: int, column: int, names: Sequence[str]
     ) -> Overlay | str:
         """Returns how the rules change a cell: for each attribute, the first rule that holds wins.
 
@@ -340,7 +339,7 @@ class RuleEvaluator:
                 break
         return overlay
 
-    def _truth(self, rule: SpokenRule, row: int, column: int) -> bool | str:
+    def _truth(self, rule: StyledRule, row: int, column: int) -> bool | str:
         if rule.rule.kind in UNDRAWN:
             return False
         if rule.rule.kind in AGGREGATES:
@@ -353,7 +352,7 @@ class RuleEvaluator:
         truth = answers.truths.get(key)
         return answers.unknown.get(key, answers.otherwise) if truth is None else truth
 
-    def _aggregate(self, rule: SpokenRule) -> Holds | str:
+    def _aggregate(self, rule: StyledRule) -> Holds | str:
         aggregated = self._aggregates.get(id(rule))
         if aggregated is None:
             values = self._values(rule)
@@ -361,7 +360,7 @@ class RuleEvaluator:
             self._aggregates[id(rule)] = aggregated
         return aggregated
 
-    def _scaled(self, rule: SpokenRule, key: int) -> Fill | str | None:
+    def _scaled(self, rule: StyledRule, key: int) -> Fill | str | None:
         scaled = self._scales.get(id(rule))
         if scaled is None:
             values = self._values(rule)
@@ -369,7 +368,7 @@ class RuleEvaluator:
             self._scales[id(rule)] = scaled
         return scaled if isinstance(scaled, str) else scaled(key)
 
-    def _values(self, rule: SpokenRule) -> Mapping[int, CellValue] | str:
+    def _values(self, rule: StyledRule) -> Mapping[int, CellValue] | str:
         windows = rule.rule.windows
         try:
             values, unknown = self._values_of(rule_range(self._sheet, rule))
@@ -517,7 +516,7 @@ class RuleComparison:
         if self._gold.workbook is self._output.workbook and not self._moved_rows:
             return
         work = RuleWork()
-        gold, output = self._spoken(self._gold, work), self._spoken(self._output, work)
+        gold, output = self._styled(self._gold, work), self._styled(self._output, work)
         left = MAX_EVALUATED
         blamed = self._gold if len(gold) > len(output) else self._output
         with blamed.workbook.package.blamed():
@@ -537,7 +536,7 @@ class RuleComparison:
                 other = tuple(name for name in names if not same_rules(name, segment))
                 yield _Unlike(segment, tuple(names), other, reason)
 
-    def _spoken(self, side: RuleSide, work: RuleWork) -> list[SpokenRule]:
+    def _styled(self, side: RuleSide, work: RuleWork) -> list[StyledRule]:
         with side.workbook.package.blamed():
             rules = [
                 rule

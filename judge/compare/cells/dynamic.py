@@ -43,7 +43,7 @@ from judge.workbook.dependency import (
     dependencies_or_doubt,
 )
 from judge.workbook.editing.cells import set_cells
-from judge.workbook.editing.contents import SetCell
+from judge.workbook.editing.sheet_xml import SetCell
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.facts.references import areas_of
 from judge.workbook.position import same_sheet

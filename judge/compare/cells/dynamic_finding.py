@@ -9,7 +9,7 @@ from judge.compare.cells.changes import Change
 from judge.compare.cells.comparison import Dynamic
 from judge.compare.cells.requested_formula import Asked
 from judge.core.records.cases import DynamicChangeRecord, DynamicRecord
-from judge.workbook.editing.contents import address, content_to_json
+from judge.workbook.editing.sheet_xml import address, content_to_json
 
 _SHOWN_EDITS = 20
 

@@ -15,8 +15,9 @@ from judge.workbook.facts.charts import Anchor, Axis, Chart, Plot, Series, Sourc
 from judge.workbook.facts.pivots import Pivot
 from judge.workbook.facts.references import read_reference
 from judge.workbook.facts.sheets import Filter
-from judge.workbook.tree import is_on, number, whole
+from judge.workbook.tree import number, whole
 from judge.workbook.workbook_parts import Tab
+from judge.workbook.xml_parts import is_on
 
 # -- the size of a chart ---------------------------------------------------------------------------
 # The size of a chart on its sheet, for every kind of anchor.
@@ -328,8 +329,7 @@ def pivot_property(pivot: Pivot, name: str) -> object:
         "show_empty_col": "showEmptyCol",
         "show_headers": "showHeaders",
     }.get(name, name)
-    default = "0" if name.startswith("show_empty") else "1"
-    return attributes.get(attribute, default) in {"1", "true"}
+    return is_on(attributes.get(attribute), default=not name.startswith("show_empty"))
 
 
 def filter_content(filtered: Filter | None) -> object:

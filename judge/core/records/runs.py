@@ -2,10 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Required, TypedDict
 
-from judge.core.records.tool_episodes import ToolsIdentity
 from judge.files.forms import Amount, Count, Sha256, TaskId
+
+
+class ServerRecord(TypedDict, total=False):
+    """An MCP server of a tool set."""
+
+    name: Required[str]
+    """The NAME in ``mcp:NAME``."""
+    root: Required[Sha256 | None]
+    """The hash of its packages, interpreter and entry point; None if it is not built."""
+    era: str
+    """``handshake`` or ``stateless``."""
+    protocol: str
+    """The version of the protocol, such as ``2025-11-25``."""
+    server_name: str
+    server_version: str
+    renamed: dict[str, str]
+    """Tool name that the model sees -> the server's name for the tool."""
+    left_out: dict[str, str]
+    """Name of a tool that is not offered -> the reason."""
+    start_s: Amount
+    problem: str
+    """Why the server cannot be used, if that is the server's fault; empty if it can be used."""
+    noise: Count
+    """How many lines from the server answered no request."""
+    list_changed: Count
+    """How often the server reported that its tools changed; the list from the start is kept."""
+    restarts: Count
+
+
+class ToolsIdentity(TypedDict, total=False):
+    """``inference.tools`` of run.json: the tools, and the rules of the conversation."""
+
+    asked: Required[str]
+    """The value of ``--tools``."""
+    preset: str | None
+    answer: Required[str]
+    """``workbook`` or ``program``; results of the two are not comparable."""
+    names: Required[list[str]]
+    definitions: Required[Sha256]
+    schemas: dict[str, Sha256]
+    """Tool -> SHA-256 of its definition."""
+    servers: list[ServerRecord]
+    limits: dict[str, float | None]
+    as_published: list[str]
+    """Departures of the published agent from its own description that are reproduced."""
+    corrected: list[str]
+    """Departures of the published agent from its own description that are corrected."""
+    licences: dict[str, dict[str, str]]
+    """Licences, by server, then by package."""
+    preset_sha256: Sha256
+    pictures: str
+    """Where the model gets pictures: ``after`` all results, ``in-result`` or ``none``."""
+    instructions: bool
+    """Whether the system message includes the servers' own instructions."""
+
 
 # -- run.json -------------------------------------------------------------------------------------
 
@@ -165,7 +221,7 @@ class SubmissionRecord(SubmissionIdentity, total=False):
     """The part of a submissions.jsonl record that every reader may rely on.
 
     Other programs may write such files with additional fields; the fields about requests are read
-    by :func:`judge.core.conversation.recorded_usage`.
+    by :func:`judge.core.records.runs.recorded_usage`.
     """
 
     calls: list[object] | None
@@ -284,3 +340,146 @@ def served_model(run: RunDocument) -> str | None:
     if not served or served == alias or alias != inference.get("model"):
         return alias
     return f"{served} ({alias})"
+
+
+# -- what requests for a submission cost --------------------------------------------------------
+#
+# ``judge infer`` records the cost of its requests with each submission. A file of solutions may
+# come from anywhere. Its fields are kept unchanged: a field of the wrong type counts as unknown.
+
+_MAX_NUMBER = 2**63
+
+
+_USAGE_FIELDS = frozenset({"tokens", "calls", "rounds", "cost", "seconds"})
+
+
+_CALL_NUMBERS = ("attempts", "latency_s", "prompt_tokens", "completion_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request to the chat model.
+
+    Attributes:
+        attempts: how many requests were sent for it, including those that failed.
+        latency_s: seconds that the successful request took; None if the reply came from the cache
+            or was not timed.
+        prompt_tokens: tokens of the request.
+        completion_tokens: tokens of the reply.
+    """
+
+    attempts: float = 0.0
+    latency_s: float | None = None
+    prompt_tokens: float | None = None
+    completion_tokens: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedUsage:
+    """Cost of the requests for one submission.
+
+    Attributes:
+        model: the chat model.
+        setting: the inference setting.
+        rounds: rounds of the conversation.
+        is_counted: whether tokens are on record.
+        prompt_tokens: tokens of all requests.
+        completion_tokens: tokens of all replies.
+        cost_usd: cost in US dollars.
+        seconds: duration of all calls together, including the waits between attempts.
+        is_truncated: whether the reply that the program came from was cut off.
+        stands_alone: whether the program works without the earlier rounds; None if that was not
+            tried.
+        calls: the requests.
+    """
+
+    model: str | None = None
+    setting: str | None = None
+    rounds: int | None = None
+    is_counted: bool = False
+    prompt_tokens: float | None = None
+    completion_tokens: float | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+    is_truncated: bool = False
+    stands_alone: bool | None = None
+    calls: tuple[Call, ...] = ()
+
+
+NO_USAGE = RecordedUsage()
+"""The value for a submission whose requests are not on record."""
+
+
+def recorded_usage(record: Mapping[str, object]) -> RecordedUsage:
+    """Reads the fields of a ``submissions.jsonl`` record that are about the requests.
+
+    Args:
+        record: the record, or the part of it that a submission keeps as its provenance.
+    """
+    tokens = record.get("tokens")
+    counted = tokens if isinstance(tokens, Mapping) else {}
+    calls = record.get("calls")
+    stands_alone = record.get("stands_alone")
+    rounds = _number(record.get("rounds"))
+    return RecordedUsage(
+        model=_text(record.get("model")),
+        setting=_text(record.get("setting")),
+        rounds=rounds if isinstance(rounds, int) else None,
+        is_counted=isinstance(tokens, Mapping),
+        prompt_tokens=_number(counted.get("prompt")),
+        completion_tokens=_number(counted.get("completion")),
+        cost_usd=_number(record.get("cost")),
+        seconds=_number(record.get("seconds")),
+        is_truncated=record.get("truncated") is True,
+        stands_alone=stands_alone if isinstance(stands_alone, bool) else None,
+        calls=tuple(
+            _call(call)
+            for call in (calls if isinstance(calls, list) else ())
+            if isinstance(call, Mapping)
+        ),
+    )
+
+
+def usage_fault(record: Mapping[str, object]) -> str | None:
+    """Finds an impossibly large number among the fields about requests; None if all are plausible.
+
+    Such a value would overflow when the numbers are added up. A field of the wrong type counts as
+    unknown and is accepted.
+
+    Args:
+        record: as for :func:`recorded_usage`.
+
+    Returns:
+        A message with the name of the first such field and its bound.
+    """
+    if _USAGE_FIELDS.isdisjoint(record):
+        return None
+    tokens, calls = record.get("tokens"), record.get("calls")
+    numbers = [(name, record.get(name)) for name in ("rounds", "cost", "seconds")]
+    if isinstance(tokens, Mapping):
+        numbers += [(f"tokens.{name}", tokens.get(name)) for name in ("prompt", "completion")]
+    for index, call in enumerate(calls if isinstance(calls, list) else ()):
+        if isinstance(call, Mapping):
+            numbers += [(f"calls[{index}].{name}", call.get(name)) for name in _CALL_NUMBERS]
+    for name, value in numbers:
+        number = _number(value)
+        if number is not None and not abs(number) < _MAX_NUMBER:
+            return f"field {name!r} must be a number below 2^63"
+    return None
+
+
+def _call(call: Mapping[str, object]) -> Call:
+    return Call(
+        attempts=_number(call.get("attempts")) or 0.0,
+        latency_s=None if call.get("cached") else _number(call.get("latency_s")),
+        prompt_tokens=_number(call.get("prompt_tokens")),
+        completion_tokens=_number(call.get("completion_tokens")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

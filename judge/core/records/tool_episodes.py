@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NotRequired, Required, TypedDict
 
+from judge.core.records.runs import ServerRecord
 from judge.files.forms import Amount, Count, Sha256, TaskId
 
 ERROR_KINDS = ("argument", "tool", "protocol", "timeout", "died", "limit")
@@ -22,60 +23,6 @@ ENDS = (
     *("context-length", "tool-set-died", "refused"),
 )
 """Why an episode ends. ``format`` and ``timeouts`` come from the published SpreadsheetBench 2."""
-
-
-class ServerRecord(TypedDict, total=False):
-    """An MCP server of a tool set."""
-
-    name: Required[str]
-    """The NAME in ``mcp:NAME``."""
-    root: Required[Sha256 | None]
-    """The hash of its packages, interpreter and entry point; None if it is not built."""
-    era: str
-    """``handshake`` or ``stateless``."""
-    protocol: str
-    """The version of the protocol, such as ``2025-11-25``."""
-    server_name: str
-    server_version: str
-    renamed: dict[str, str]
-    """Tool name that the model sees -> the server's name for the tool."""
-    left_out: dict[str, str]
-    """Name of a tool that is not offered -> the reason."""
-    start_s: Amount
-    problem: str
-    """Why the server cannot be used, if that is the server's fault; empty if it can be used."""
-    noise: Count
-    """How many lines from the server answered no request."""
-    list_changed: Count
-    """How often the server reported that its tools changed; the list from the start is kept."""
-    restarts: Count
-
-
-class ToolsIdentity(TypedDict, total=False):
-    """``inference.tools`` of run.json: the tools, and the rules of the conversation."""
-
-    asked: Required[str]
-    """The value of ``--tools``."""
-    preset: str | None
-    answer: Required[str]
-    """``workbook`` or ``program``; results of the two are not comparable."""
-    names: Required[list[str]]
-    definitions: Required[Sha256]
-    schemas: dict[str, Sha256]
-    """Tool -> SHA-256 of its definition."""
-    servers: list[ServerRecord]
-    limits: dict[str, float | None]
-    as_published: list[str]
-    """Departures of the published agent from its own description that are reproduced."""
-    corrected: list[str]
-    """Departures of the published agent from its own description that are corrected."""
-    licences: dict[str, dict[str, str]]
-    """Licences, by server, then by package."""
-    preset_sha256: Sha256
-    pictures: str
-    """Where the model gets pictures: ``after`` all results, ``in-result`` or ``none``."""
-    instructions: bool
-    """Whether the system message includes the servers' own instructions."""
 
 
 class ToolEpisodeHead(TypedDict):

@@ -2,7 +2,7 @@
 
 In a setting of one round, every request is known in advance. All of them are sent together, by one
 of several clients (batches of a server, files for offline inference), and the replies are recorded
-in the run's journal. The conversations then take place as always, and find their replies there.
+in the run's journal. The conversations then proceed as usual, and find their replies there.
 
 Files of requests and results have the format of OpenAI's batches, which vLLM's ``run-batch`` also
 uses. Results come in any order; a failed request has a result line with a status or an error code.
@@ -67,7 +67,7 @@ def _none() -> Mapping[str, CallError]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The requests that have no reply in advance.
+    """The requests for which no reply was obtained before the conversations.
 
     Attributes:
         failures: why requests have no reply, by custom id.
@@ -107,7 +107,7 @@ class RequestQueue:
         solver: builds the prompts.
         context: the context that the calls of all tasks share.
         folder: the run's directory, for temporary files.
-        tell: called with the progress of batches.
+        on_batch: called with the progress of batches.
     """
 
     def __init__(
@@ -117,14 +117,14 @@ class RequestQueue:
         solver: Solver,
         context: CallContext,
         folder: Path,
-        tell: Callable[[BatchEvent], None],
+        on_batch: Callable[[BatchEvent], None],
     ) -> None:
         self._plan = plan
         self._jobs = {(task.question.id, sample): (task, sample) for task, sample in jobs}
         self._solver = solver
         self.context = context
         self.folder = folder
-        self.tell = tell
+        self.on_batch = on_batch
 
     async def pending(self, jobs: Iterable[JobKey] | None = None) -> AsyncIterator[PendingRequest]:
         """Yields the requests whose replies are neither recorded nor in the cache.
@@ -149,7 +149,7 @@ class RequestQueue:
                     yield PendingRequest(job, key, request)
 
     def record(self, key: CallKey, reply: ChatReply, prompt_tokens: int, source: str) -> None:
-        """Records a reply in the journal for its conversation, unless it has one already.
+        """Records a reply in the journal, unless the request already has one there.
 
         Args:
             key: the key of the call.
@@ -196,7 +196,7 @@ class AnsweredAhead:
             CallError: always, since requests that succeeded have a reply in the journal.
         """
         raise self._failures.get(request.custom_id) or CallError(
-            "gave-up", "the request was not among those that were asked ahead"
+            "gave-up", "the request was not among those sent before the conversations"
         )
 
     async def close(self) -> None:
@@ -260,9 +260,9 @@ def read_result(line: bytes) -> Result | None:
 def _error_of(status: object, body: object, error: object) -> AttemptError:
     code = error.get("code") if isinstance(error, dict) else None
     if code == _NOT_BEGUN:
-        return AttemptError("the batch expired before it was asked")
+        return AttemptError("the batch expired before the request was answered")
     if code == _CANCELLED:
-        return AttemptError("the batch was cancelled before it was asked", retry=False)
+        return AttemptError("the batch was cancelled before the request was answered", retry=False)
     detail = detail_of(body) or detail_of(error) or ""
     for number in (status, code):
         if type(number) is int and number >= 400:

@@ -136,7 +136,7 @@ class BatchClient:
         """
         try:
             for batch in self._book.open_batches():
-                await self._take_up(queue, batch)
+                await self._resume(queue, batch)
             await self._send(queue, None)
             for rounds in range(1, self._policy.attempts + 1):
                 await self._wait_for_all(queue)
@@ -212,7 +212,7 @@ class BatchClient:
             if error.kind != "gave-up":
                 self._book.void(batch, f"refused: {error.message}")
                 raise
-            state = await self._look_for(batch)
+            state = await self._find_batch(batch)
             if state is None:
                 self._ask_again(batch, AttemptError(error.message))
                 return
@@ -220,7 +220,7 @@ class BatchClient:
             self._take(queue, batch, state)
 
     def _take(self, queue: RequestQueue, batch: OpenBatch, state: BatchState | None) -> None:
-        """Adds a batch to those that are waited for, and reserves its cost in the budget."""
+        """Adds a batch to the open ones, and reserves its cost in the budget."""
         if state is not None:
             self._book.created(batch, state.batch_id)
         held = contextlib.ExitStack()
@@ -229,7 +229,7 @@ class BatchClient:
 
     # -- batches of an earlier command, or of a lost answer --------------------------------------
 
-    async def _take_up(self, queue: RequestQueue, batch: OpenBatch) -> None:
+    async def _resume(self, queue: RequestQueue, batch: OpenBatch) -> None:
         """Continues a batch of an earlier command.
 
         Raises:
@@ -246,10 +246,10 @@ class BatchClient:
             )
         if batch.batch_id is not None:
             self._take(queue, batch, None)
-        elif (state := await self._look_for(batch)) is not None:
+        elif (state := await self._find_batch(batch)) is not None:
             self._take(queue, batch, state)
 
-    async def _look_for(self, batch: OpenBatch) -> BatchState | None:
+    async def _find_batch(self, batch: OpenBatch) -> BatchState | None:
         """Finds the batch made of an uploaded file; None if it does not exist and never will."""
         assert batch.file_id is not None
         for last in (False, True):
@@ -279,7 +279,7 @@ class BatchClient:
                         f"{state.batch_id}",
                     )
                 total = len(batch.requests)
-                queue.tell(
+                queue.on_batch(
                     BatchEvent(state.batch_id, state.status, min(state.answered, total), total)
                 )
                 if state.is_over:
@@ -353,12 +353,12 @@ class BatchClient:
 
 
 def _errors_of(batch: OpenBatch, state: BatchState) -> dict[str, AttemptError]:
-    """Returns why requests failed that are missing from the files of results, by custom id."""
+    """Returns the error, by custom id, of each request that is missing from the results' files."""
     reasons = "; ".join(dict.fromkeys(message for _, message in state.errors if message))
     message, retry = {
         "failed": (f"the batch failed: {reasons or 'the server does not say why'}", True),
-        "expired": ("the batch expired before it was asked", True),
-        "cancelled": ("the batch was cancelled before it was asked", False),
+        "expired": ("the batch expired before the request was answered", True),
+        "cancelled": ("the batch was cancelled before the request was answered", False),
     }.get(state.status, ("the batch is complete without a result of this request", True))
     errors = {request: AttemptError(message[:500], retry=retry) for request in batch.requests}
     order = list(batch.requests)
@@ -370,12 +370,12 @@ def _errors_of(batch: OpenBatch, state: BatchState) -> dict[str, AttemptError]:
 
 
 WINDOW = "24h"
-"""The time within which a batch is to be answered; most servers accept no other value."""
+"""The time within which the server has to answer a batch; most servers accept no other value."""
 
 LABEL = "judge"
 """The name of the metadata field that holds the judge's name for a batch."""
 
-_OVER = frozenset({"completed", "failed", "expired", "cancelled"})
+_FINAL_STATES = frozenset({"completed", "failed", "expired", "cancelled"})
 _PAGES = 200
 _PAGE = 100
 _CLOCKS_DIFFER_S = 86_400.0
@@ -392,7 +392,7 @@ class BatchState:
             ``expired``, ``cancelling`` or ``cancelled``.
         answered: how many requests are done, failures included.
         total: how many requests the batch has; 0 while the server does not report it.
-        files: ids of the files with results, as far as they exist.
+        files: ids of the files with results that exist so far.
         errors: why the batch failed as a whole: the 1-based number of the line at fault (None if
             no line is named), and the message.
     """
@@ -407,7 +407,7 @@ class BatchState:
     @property
     def is_over(self) -> bool:
         """Whether the batch has ended, so that nothing will change any more."""
-        return self.status in _OVER
+        return self.status in _FINAL_STATES
 
 
 class BatchEndpoint:
@@ -521,7 +521,7 @@ class BatchEndpoint:
 def _id_in(document: dict[str, Any], what: str) -> str:
     new_id = document.get("id")
     if not is_id(new_id):
-        message = f"the server returned no valid id of the new {what}, but {str(new_id)[:80]!r}"
+        message = f"the server's id of the new {what} is not valid: {str(new_id)[:80]!r}"
         raise CallError("gave-up", message, attempts=1)
     return str(new_id)
 

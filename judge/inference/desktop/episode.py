@@ -52,7 +52,7 @@ from judge.inference.prompt import Feedback
 
 
 class Window:
-    """A conversation of which each request sends only the beginning and the latest turns.
+    """A conversation in which a request repeats only the first message and the latest turns.
 
     A message is the same in all requests that contain it. So the conversation stores each message
     once, and a request is a list of numbers of messages.
@@ -110,7 +110,7 @@ class DesktopEnvironment(Environment):
     """A desktop that is shown to the model, and whose mouse and keyboard the model uses.
 
     Args:
-        way: how the model works.
+        mode: how the model works.
         desktop: the desktop, already open.
         conversation: filled as the episode proceeds; may contain episodes on earlier cases.
         case: number of the case.
@@ -126,7 +126,7 @@ class DesktopEnvironment(Environment):
 
     def __init__(
         self,
-        way: DesktopMode,
+        mode: DesktopMode,
         desktop: Desktop,
         conversation: Conversation,
         case: int,
@@ -138,15 +138,15 @@ class DesktopEnvironment(Environment):
         feedback: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(conversation, way.setting.rounds, threads)
-        self._way = way
+        super().__init__(conversation, mode.setting.rounds, threads)
+        self._mode = mode
         self._desktop = desktop
         self._case = case
         self._writer = writer
         self._pictures = pictures
         self._gives_feedback = feedback
         self._clock = clock
-        self._window = Window(conversation.messages, first, way.setting.history)
+        self._window = Window(conversation.messages, first, mode.setting.history)
         self._started = self._turn_started = clock()
         self._feedback = ""
         self._sent: list[int] = []
@@ -161,10 +161,10 @@ class DesktopEnvironment(Environment):
     async def show(self, number: int) -> tuple[Message, ...] | str:
         """Shows the desktop to the model; no turn begins after the time limit of the episode."""
         self._turn_started = self._clock()
-        if self._turn_started - self._started > self._way.setting.minutes * 60:
+        if self._turn_started - self._started > self._mode.setting.minutes * 60:
             return "time"
-        observation = await self.blocking(partial(look, self._desktop, self._way.setting.form))
-        table = table_of(self._way, observation)
+        observation = await self.blocking(partial(look, self._desktop, self._mode.setting.form))
+        table = table_of(self._mode, observation)
         self._observation = observation
         self._kept = self._writer.files.keep(observation, table.text, cut=table.cut)
         self._sent = self._window.show(self._message(observation, table, number))
@@ -182,9 +182,9 @@ class DesktopEnvironment(Environment):
         self._window.replied()
         parsed = parse_reply(
             reply.text,
-            self._way.setting.action_space,
+            self._mode.setting.action_space,
             is_truncated=reply.is_truncated,
-            as_published=CODE_BLOCKS in self._way.options.as_published,
+            as_published=CODE_BLOCKS in self._mode.options.as_published,
         )
         performed = await self._perform(parsed.actions)
         self._feedback = self._feedback_on(parsed.problem, performed)
@@ -203,9 +203,9 @@ class DesktopEnvironment(Environment):
     def _message(self, observation: Observation, table: TreeTable, number: int) -> Content:
         """Returns the message with feedback on the last actions, followed by an observation."""
         left = str(self.rounds - number + 1)
-        text = self._way.say("seen", table=table.text, left=left)
+        text = self._mode.say("seen", table=table.text, left=left)
         text = writable("\n\n".join(filter(None, [self._feedback, text])))
-        if not self._way.setting.form.shows_screenshot:
+        if not self._mode.setting.form.shows_screenshot:
             return text
         assert observation.screenshot is not None
         picture = self._pictures.add_made(observation.screenshot, f"turn-{number}.png")
@@ -222,15 +222,15 @@ class DesktopEnvironment(Environment):
             if action.signal in _ENDINGS:
                 done.append((action, ActionOutcome()))
                 break
-            if self.seconds > self._way.setting.minutes * 60:
+            if self.seconds > self._mode.setting.minutes * 60:
                 break
             named = with_marks(action, places)
             done.append((named, await self.blocking(partial(self._desktop.perform, named))))
         return done
 
     def _feedback_on(self, problem: str, done: list[Done]) -> str:
-        """Returns feedback on the reply and its actions for the next message; empty for none."""
-        words = self._way.words
+        """Returns the next message's feedback on the reply and its actions; empty for none."""
+        words = self._mode.words
         if problem:
             return words.say("no_action", problem=problem)
         if not self._gives_feedback:
@@ -238,7 +238,7 @@ class DesktopEnvironment(Environment):
         lines = [
             line
             for number, (_, outcome) in enumerate(done, start=1)
-            for line in _outcome_lines(words, number, outcome, self._way.setting.printed_chars)
+            for line in _outcome_lines(words, number, outcome, self._mode.setting.printed_chars)
         ]
         return words.say("outcomes", outcomes="\n".join(lines)) if lines else ""
 
@@ -255,12 +255,12 @@ def look(desktop: Desktop, form: ObservationForm) -> Observation:
     return observation
 
 
-def table_of(way: DesktopMode, observation: Observation) -> TreeTable:
+def table_of(mode: DesktopMode, observation: Observation) -> TreeTable:
     """Returns the table of what a desktop shows, cut to the limit of the setting."""
-    return way.setting.form.table(
+    return mode.setting.form.table(
         observation,
-        as_published=way.options.as_published,
-        most_tokens=way.setting.tree_tokens,
+        as_published=mode.options.as_published,
+        most_tokens=mode.setting.tree_tokens,
         tokens_of=estimate_tokens,
     )
 
@@ -276,21 +276,21 @@ def _outcome_lines(
         yield words.say(occasion, number=str(number), error=outcome.error[-chars:])
 
 
-def first_message(way: DesktopMode, task: DesktopTask, instruction: str, fill: Fill) -> str:
+def first_message(mode: DesktopMode, task: DesktopTask, instruction: str, fill: Fill) -> str:
     """Returns the first message of an episode, with the task.
 
     Args:
-        way: how the model works.
+        mode: how the model works.
         task: the files of the desktop.
         instruction: the instruction of the task, with its additions.
         fill: fills the template.
     """
-    setting, words = way.setting, way.words
+    setting, words = mode.setting, mode.words
     actions = words.say(f"actions_{setting.action_space}")
     if setting.form.has_marks:
         actions = f"{actions}\n{words.say('actions_pyautogui_som')}"
     access = "access_any"
-    if way.options.gui_only and setting.action_space is ActionSpace.PYAUTOGUI:
+    if mode.options.gui_only and setting.action_space is ActionSpace.PYAUTOGUI:
         access = "access_gui"
     return writable(
         fill(
@@ -298,11 +298,11 @@ def first_message(way: DesktopMode, task: DesktopTask, instruction: str, fill: F
                 "instruction": instruction,
                 "file": task.opened,
                 "wanted": task.collected,
-                "observation": way.say("observation"),
+                "observation": mode.say("observation"),
                 "action_space": actions,
                 "access": words.say(access),
-                "screen_width": str(way.options.width),
-                "screen_height": str(way.options.height),
+                "screen_width": str(mode.options.width),
+                "screen_height": str(mode.options.height),
                 "turns": str(setting.rounds),
                 "rounds": str(setting.rounds),
                 "max_turn_num": str(setting.rounds),
@@ -335,7 +335,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
     ) -> None:
         assert plan.desktop is not None, "only runs on a desktop have episodes"
         super().__init__(plan, store, jobs)
-        self._way: DesktopMode = plan.desktop
+        self._mode: DesktopMode = plan.desktop
         self._host = host
         self._pictures = pictures
         self._threads = threads
@@ -362,7 +362,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
         attempt: int,
     ) -> EpisodeEnd:
         """Runs an episode on a desktop once."""
-        plan, way, question = self._plan, self._way, assignment.question
+        plan, mode, question = self._plan, self._mode, assignment.question
         task = desktop_task(question, case)
         desktop = await self._opened(task)
         try:
@@ -371,10 +371,10 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
                 client.sample,
                 case.number,
                 model=plan.model.name,
-                setting=setting_name(way.setting),
+                setting=setting_name(mode.setting),
                 instruction=question.instruction,
                 task=task,
-                options=way.options,
+                options=mode.options,
                 info=desktop.info,
                 started=utc_now(),
                 attempt=attempt,
@@ -382,7 +382,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
             with EpisodeWriter(self._store.path, head) as writer:
                 conversation.parts.append((case.number, len(conversation.messages)))
                 episode = DesktopEnvironment(
-                    way,
+                    mode,
                     desktop,
                     conversation,
                     case.number,
@@ -404,7 +404,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
 
     async def _opened(self, task: DesktopTask) -> Desktop:
         opening = asyncio.get_running_loop().run_in_executor(
-            self._threads, partial(self._host.open, task, self._way.options)
+            self._threads, partial(self._host.open, task, self._mode.options)
         )
         try:
             return await asyncio.shield(opening)
@@ -416,7 +416,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
         # Not on a thread of the run, since all of these may be waiting for desktops that hang.
         await asyncio.shield(asyncio.to_thread(desktop.close))
 
-    # -- what is on record -------------------------------------------------------------------------
+    # -- recorded episodes -------------------------------------------------------------------------
 
     def recorded(
         self,
@@ -449,7 +449,7 @@ class DesktopSolver(EpisodeSolver[EpisodeEnd]):
         """Enters the outcome of an episode into the conversation, for the submission."""
         path = episode_path(self._store.path, assignment.question.id, sample, case.number)
         task = desktop_task(assignment.question, case)
-        conversation.outputs[case.number] = output_record(end, task, self._way.options, path)
+        conversation.outputs[case.number] = output_record(end, task, self._mode.options, path)
 
 
 def opening_message(plan: InferencePlan, question: TaskQuestion, task: DesktopTask) -> str:

@@ -19,8 +19,7 @@ from judge.desktop.choices import ActionSpace
 from judge.desktop.contract import Action, Signal
 from judge.files.documents import MalformedError, parse_json
 from judge.replies.blocks import Block, find_blocks
-from judge.replies.extract import MAX_REPLY_CHARS
-from judge.replies.reasoning import answer_of
+from judge.replies.extract import MAX_REPLY_CHARS, answer_of
 
 MAX_ACTIONS = 100
 """How many actions of one reply are performed."""
@@ -84,14 +83,14 @@ def parse_reply(
 
 
 def with_marks(action: Action, positions: Mapping[int, tuple[int, int]]) -> Action:
-    """Defines the names of marks, such as ``tag_1`` or ``index_1``, in the code of an action.
+    """Defines the names of marks, such as ``tag_1`` or ``index_1``, that an action's code uses.
 
     Args:
         action: the action.
         positions: number of a mark -> the centre of its element, in pixels.
 
     Returns:
-        The action, with definitions before its code of those names that have an element.
+        The action; its code begins with definitions of the names in it that have an element.
     """
     if action.code is None:
         return action

@@ -4,12 +4,16 @@ In each turn, the conversation is sent to the model, and the calls of its reply 
 after the other. Each case of a task has a separate episode; if the answer is a program, there is
 only one, on the first case. An episode that is recorded is not repeated; if the sandbox breaks at
 the start, the episode starts again.
+
+The published agent of SpreadsheetBench 2 treats replies that it cannot use in its own way. Source:
+RUCKBReasoning/SpreadsheetBench-2, folder SWE-agent.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -39,7 +43,6 @@ from judge.inference.tools.calls import (
     read_calls,
     text_calls_in,
 )
-from judge.inference.tools.published import why_refused
 from judge.inference.tools.setting import MODE, ToolMode
 from judge.tools.box import BoxFile
 from judge.tools.contract import ToolOutcome
@@ -47,11 +50,78 @@ from judge.tools.episodes import ToolEpisodeWriter
 from judge.tools.native import MARKER, SUBMIT
 from judge.tools.sets import EpisodeTools
 
+_PREFIXES = (
+    *("vim", "vi", "emacs", "nano", "nohup", "gdb", "less", "tail -f"),
+    *("python -m venv", "make"),
+)
+_ALONE = frozenset(
+    {"python", "python3", "ipython", "bash", "sh", "/bin/bash", "nohup", "vi", "vim"}
+    | {"emacs", "nano", "su"}
+)
+
+
+def is_blocked(command: str, *, published: bool) -> bool:
+    """Whether a command is refused because it would wait for a person.
+
+    Args:
+        command: the command.
+        published: whether prefixes are compared the wrong way round, as published: this refuses
+            ``v`` and ``tail``, but allows ``vim x``.
+    """
+    action = command.strip()
+    if not action:
+        return False
+    if action in _ALONE:
+        return True
+    if published:
+        return any(entry.startswith(action) for entry in _PREFIXES)
+    return any(re.match(rf"{re.escape(entry)}(\s|$)", action) for entry in _PREFIXES)
+
+
+def why_refused(
+    calls: Sequence[ReadCall],
+    mode: ToolMode,
+    tools: EpisodeTools,
+    published: frozenset[str],
+    *,
+    cut: bool,
+) -> str:
+    """Returns why a reply cannot be used, as shown to the model; empty if it can be used.
+
+    Args:
+        calls: the calls of the reply.
+        mode: how the model works.
+        tools: checks arguments and the shell's grammar.
+        published: names of the :data:`~judge.inference.tools.setting.DEPARTURES` that are kept.
+        cut: whether the reply was cut off.
+    """
+    words = mode.preset.words
+    if not calls:
+        return words.say("no_call")
+    if len(calls) > 1:
+        return words.say("too_many", calls=str(len(calls)))
+    call = calls[0]
+    if call.arguments is None:
+        return words.say("format", error=f"{call.fault}." if not cut else "it was cut off.")
+    problem = tools.problem_with(call.call.name, call.arguments)
+    if problem:
+        return words.say("format", error=f"{problem}.")
+    command = call.arguments.get("command")
+    if call.call.name == "bash" and isinstance(command, str) and command.strip() != "exit":
+        if is_blocked(command, published="blocklist" in published):
+            shown = command.strip()[:80]
+            return words.say("format", error=f"the command {shown!r} is not available here.")
+        checked = tools.call("bash", {"command": f"bash -n -c {shlex.quote(command)}"})
+        if checked.error == "tool":
+            return words.say("format", error=f"bash cannot read the command: {checked.text[:500]}")
+    return ""
+
+
 MAX_KEPT = 60
 """How many states of the collected workbook are kept for an episode."""
 
 _NO_PARSER = (
-    "the replies hold calls as text, which the server did not cut out: vLLM needs "
+    "the replies contain calls as text, which the server did not parse: vLLM needs "
     "--enable-auto-tool-choice --tool-call-parser NAME; --text-calls reads them"
 )
 _MAX_RAW_CHARS = 20_000
@@ -78,7 +148,7 @@ class ToolEnvironment(Environment):
     """Tools that a model calls, in a sandbox that lives as long as the episode.
 
     Args:
-        way: how the model works.
+        mode: how the model works.
         tools: executes the calls.
         conversation: filled as the episode proceeds; may contain episodes on earlier cases.
         case: number of the case.
@@ -98,7 +168,7 @@ class ToolEnvironment(Environment):
 
     def __init__(
         self,
-        way: ToolMode,
+        mode: ToolMode,
         tools: EpisodeTools,
         conversation: Conversation,
         case: int,
@@ -114,9 +184,9 @@ class ToolEnvironment(Environment):
         before: bytes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        extra = "call-51" in way.as_published
-        super().__init__(conversation, way.setting.rounds + extra, threads)
-        self._way, self._tools, self._case = way, tools, case
+        extra = "call-51" in mode.as_published
+        super().__init__(conversation, mode.setting.rounds + extra, threads)
+        self._mode, self._tools, self._case = mode, tools, case
         self._writer, self._store, self._pictures = writer, store, pictures
         self._client, self._program, self._most_tokens = client, program, most_tokens
         self._clock = clock
@@ -139,7 +209,7 @@ class ToolEnvironment(Environment):
         """Seconds that the episode has taken so far."""
         return self._clock() - self._started
 
-    # -- what is sent -----------------------------------------------------------------------------
+    # -- requests ---------------------------------------------------------------------------------
 
     def _add(self, message: Message) -> int:
         self.conversation.messages.append(message)
@@ -157,7 +227,7 @@ class ToolEnvironment(Environment):
         return tuple(map(self._message, self._sent))
 
     def _limit_reached(self) -> str | None:
-        setting, tokens = self._way.setting, self.tokens
+        setting, tokens = self._mode.setting, self.tokens
         if self._tools.dead:
             self.counts.fault = self._tools.dead
             return "tool-set-died"
@@ -177,11 +247,11 @@ class ToolEnvironment(Environment):
         message = self.conversation.messages[number]
         if number not in self._left_out:
             return message
-        return cast("Message", {**message, "content": self._way.preset.words.say("left_out")})
+        return cast("Message", {**message, "content": self._mode.preset.words.say("left_out")})
 
     def _leave_out(self) -> None:
         """Leaves out results, the oldest first, until the request is short enough."""
-        bound = self._way.setting.context_tokens
+        bound = self._mode.setting.context_tokens
         if bound is None:
             return
         messages = self.conversation.messages
@@ -224,7 +294,7 @@ class ToolEnvironment(Environment):
         """Executes the calls of a reply, and writes the turn."""
         began = self._clock()
         self.counts.model_s += began - self._asked
-        conversation, setting = self.conversation, self._way.setting
+        conversation, setting = self.conversation, self._mode.setting
         conversation.note_reply(reply, MODE, **self.round_facts(number))
         conversation.reply, conversation.truncated = reply.text, reply.is_truncated
         self._live.append(len(conversation.messages) - 1)
@@ -255,9 +325,9 @@ class ToolEnvironment(Environment):
         self.counts.silent += 1
         if looks_like_calls(reply.text):
             self.counts.fault = _NO_PARSER
-        if self.counts.silent == self._way.setting.silent:
+        if self.counts.silent == self._mode.setting.silent:
             return "", "no-call"
-        text = self._way.preset.words.say("no_call")
+        text = self._mode.preset.words.say("no_call")
         self._add({"role": "user", "content": text})
         return text, None
 
@@ -265,7 +335,7 @@ class ToolEnvironment(Environment):
         self, reply: ChatReply, calls: Sequence[ReadCall], *, cut: bool
     ) -> tuple[list[ToolCallLine], str | None]:
         """Executes the calls of a reply; calls that submit come after all others."""
-        words, setting = self._way.preset.words, self._way.setting
+        words, setting = self._mode.preset.words, self._mode.setting
         results: dict[int, tuple[ToolOutcome, ToolCallLine]] = {}
         ended: str | None = None
         for at in sorted(range(len(calls)), key=lambda at: calls[at].call.name == SUBMIT):
@@ -287,7 +357,7 @@ class ToolEnvironment(Environment):
         return lines, ended
 
     async def _one(self, call: ReadCall) -> tuple[tuple[ToolOutcome, ToolCallLine], str | None]:
-        """Executes one call; returns outcome and record, and why the episode ends, or None."""
+        """Executes one call; returns outcome and record, and why the episode ends (None: not)."""
         began = self._clock()
         repairs: list[str] = []
         arguments = call.arguments
@@ -297,8 +367,8 @@ class ToolEnvironment(Environment):
         else:
             if not call.call.arguments.strip():
                 repairs.append("empty arguments")
-            arguments, mended = self._tools.mended(call.call.name, arguments)
-            repairs += mended
+            arguments, made = self._tools.repaired_arguments(call.call.name, arguments)
+            repairs += made
             outcome = await self.blocking(partial(self._tools.call, call.call.name, arguments))
             if call.call.name == SUBMIT and not outcome.error:
                 outcome, ended = await self._submit(arguments)
@@ -307,14 +377,17 @@ class ToolEnvironment(Environment):
         if outcome.fault:
             self.counts.fault = outcome.fault
         self.counts.timeouts = self.counts.timeouts + 1 if outcome.error == "timeout" else 0
-        if self.counts.timeouts >= self._way.setting.timeouts:
+        if self.counts.timeouts >= self._mode.setting.timeouts:
             ended = "timeouts"
         line = self._line(call, arguments, repairs, outcome, seconds)
-        line["workbook"] = await self.blocking(self._look)
+        line["workbook"] = await self.blocking(self._store_workbook)
         return (outcome, line), ended
 
     async def _submit(self, arguments: Mapping[str, Any]) -> tuple[ToolOutcome, str | None]:
-        """Submits the answer, which ends the episode; a program must write a workbook alone."""
+        """Submits the answer, which ends the episode; a program is run, and must write a workbook.
+
+        If the program writes none, the episode continues.
+        """
         if self._program is None:
             return ToolOutcome("Handed in."), "submitted"
         file = await self.blocking(partial(self._tools.read, str(arguments["path"])))
@@ -335,7 +408,7 @@ class ToolEnvironment(Environment):
             return ToolOutcome(answer), "submitted"
         return ToolOutcome(answer, "tool"), None
 
-    def _look(self) -> str | None:
+    def _store_workbook(self) -> str | None:
         """Returns the hash of the collected workbook; stores the workbook if it has changed."""
         digest = self._tools.workbook()
         if digest is not None and digest != self._workbook and self.counts.kept < MAX_KEPT:
@@ -352,9 +425,9 @@ class ToolEnvironment(Environment):
         self, reply: ChatReply, calls: Sequence[ReadCall], *, cut: bool
     ) -> tuple[list[ToolCallLine], str, str | None]:
         """Executes the only call of a reply; if it cannot be used, the model is asked again."""
-        published = self._way.as_published
+        published = self._mode.as_published
         fault = await self.blocking(
-            partial(why_refused, calls, self._way, self._tools, published, cut=cut)
+            partial(why_refused, calls, self._mode, self._tools, published, cut=cut)
         )
         if fault:
             self.counts.unusable += 1
@@ -369,7 +442,7 @@ class ToolEnvironment(Environment):
                 self._forget_mistakes()
             self._temporary += [self._live[-1], self._add({"role": "user", "content": fault})]
             no_object = len(calls) == 1 and calls[0].fault.startswith("the arguments must be")
-            ends = no_object or self.counts.unusable == self._way.setting.silent
+            ends = no_object or self.counts.unusable == self._mode.setting.silent
             return lines, fault, "format" if ends else None
         self.counts.unusable = 0
         if "vanishing-mistakes" in published:
@@ -388,7 +461,7 @@ class ToolEnvironment(Environment):
         self._live = [number for number in self._live if number not in self._temporary]
         self._temporary.clear()
 
-    # -- records, and what is sent back -----------------------------------------------------------
+    # -- records, and messages with results -------------------------------------------------------
 
     def _answer(
         self,
@@ -400,7 +473,7 @@ class ToolEnvironment(Environment):
         message: dict[str, Any] = {
             "role": "assistant",
             "content": _plain_text(reply),
-            "tool_calls": [call.sent(as_received=self._way.setting.one_call) for call in calls],
+            "tool_calls": [call.sent(as_received=self._mode.setting.one_call) for call in calls],
         }
         if reply.reasoning and reply.reasoning_field:
             message[reply.reasoning_field] = reply.reasoning
@@ -414,13 +487,13 @@ class ToolEnvironment(Environment):
             lines.append(line)
         if after:
             names = ", ".join(picture.name for picture in after)
-            text = self._way.preset.words.say("pictures", names=names)
+            text = self._mode.preset.words.say("pictures", names=names)
             self._add({"role": "user", "content": content_of(text, after)})
         return lines
 
     def _content(self, outcome: ToolOutcome, line: ToolCallLine) -> tuple[Content, list[Picture]]:
         """Returns the content of a result, and the pictures to be shown after it."""
-        words, how = self._way.preset.words, self._way.setting.pictures
+        words, how = self._mode.preset.words, self._mode.setting.pictures
         text = line["text"]["shown"]
         pictures: list[Picture] = []
         for data in outcome.pictures:
@@ -486,9 +559,9 @@ class ToolEnvironment(Environment):
 
     def _shown(self, text: str, error: str) -> str:
         """Returns a result as the model sees it; the middle of a long one is left out."""
-        words, most = self._way.preset.words, self._way.setting.result_chars
-        if self._way.setting.one_call and error == "timeout":
-            return words.say("timeout", seconds=f"{self._way.setting.call_s:g}")
+        words, most = self._mode.preset.words, self._mode.setting.result_chars
+        if self._mode.setting.one_call and error == "timeout":
+            return words.say("timeout", seconds=f"{self._mode.setting.call_s:g}")
         if not text.strip():
             return words.say("empty")
         if len(text) <= most:

@@ -1,4 +1,4 @@
-"""How a chat model works with tools: presets, limits, departures, and the files of a case."""
+"""How a chat model works with tools: presets, limits, published behaviour, files of a case."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import PurePosixPath
 from typing import Any, Literal, cast
 
-from judge.core.records.tool_episodes import ServerRecord, ToolsIdentity
+from judge.core.records.runs import ServerRecord, ToolsIdentity
 from judge.core.task import CaseInput, TaskQuestion
 from judge.desktop.contract import CORRECTIONS
 from judge.errors import InferenceError, SuiteError, UsageError
@@ -38,7 +38,7 @@ DEPARTURES: Mapping[str, str] = {
 The network, which the published agent has, is never offered."""
 
 USUALLY_PUBLISHED = frozenset({"vanishing-mistakes", "values"})
-"""Departures that are kept unless corrected by an option, since they affect what the model sees."""
+"""The :data:`DEPARTURES` that are kept unless an option corrects them: the model sees them."""
 
 AS_PUBLISHED: Mapping[str, str] = {**CORRECTIONS, **DEPARTURES}
 """The names that ``--as-published`` accepts, on desktops and with tools."""
@@ -180,7 +180,7 @@ class ToolMode:
         tools: the tools.
         answer: ``workbook`` or ``program``.
         instructions: whether the system message includes the instructions that servers send.
-        as_published: names of the departures that are kept as published.
+        as_published: names of the :data:`DEPARTURES` that are kept.
     """
 
     setting: ToolSetting
@@ -192,7 +192,7 @@ class ToolMode:
 
     @property
     def is_published(self) -> bool:
-        """Whether the preset is a published setting, which has departures."""
+        """Whether the preset is a published setting, to which :data:`DEPARTURES` apply."""
         return self.preset.name == _SSB2
 
     @property
@@ -206,7 +206,7 @@ class ToolMode:
         definitions = self.tools.definitions
         corrected = DEPARTURES.keys() - self.as_published if self.is_published else set()
         return {
-            "asked": self.tools.asked,
+            "asked": self.tools.requested,
             "preset": self.preset.name,
             "answer": self.answer,
             "names": [str(definition["function"]["name"]) for definition in definitions],
@@ -253,7 +253,7 @@ def _lasting(record: ServerRecord) -> ServerRecord:
 def departures_of(
     preset: Preset, as_published: Sequence[str], corrected: Sequence[str]
 ) -> frozenset[str]:
-    """Returns the names of the departures that are kept as published.
+    """Returns the names of the :data:`DEPARTURES` that are kept.
 
     Raises:
         UsageError: a name is unknown, or the tools are not a published setting.
@@ -265,8 +265,8 @@ def departures_of(
     for name in (*as_published, *corrected):
         if name not in DEPARTURES:
             raise UsageError(
-                f"{name[:80]!r} is not a departure of the published agent",
-                hint=f"Departures: {', '.join(DEPARTURES)}. Its network is never offered.",
+                f"{name[:80]!r} names no behaviour of the published agent",
+                hint=f"Give one of: {', '.join(DEPARTURES)}. Its network is never offered.",
             )
     return (USUALLY_PUBLISHED | frozenset(as_published)) - frozenset(corrected)
 

@@ -30,7 +30,7 @@ from judge.inference.prompt import Template
 from judge.inference.tools.episode import ToolEnvironment
 from judge.inference.tools.setting import ToolMode, ToolTask, tool_paths, tool_task
 from judge.sandbox.contract import Sandbox
-from judge.tools.episodes import ToolEpisodeWriter, keep_definitions, read_tool_episode
+from judge.tools.episodes import ToolEpisodeWriter, read_tool_episode, write_definitions
 from judge.tools.sets import EpisodeTools, SharedCalculator
 
 _TIMES = 3
@@ -44,15 +44,15 @@ def opening_messages(plan: InferencePlan, question: TaskQuestion, case: CaseInpu
         question: the task.
         case: one of its cases.
     """
-    way = plan.tools
-    assert way is not None, "only runs with tools have these messages"
+    mode = plan.tools
+    assert mode is not None, "only runs with tools have these messages"
     opened, collected = tool_paths(question, case)
     template = plan.template
-    if template.name == way.setting.prompt:
-        template = Template(template.name, way.prompt_text(question))
+    if template.name == mode.setting.prompt:
+        template = Template(template.name, mode.prompt_text(question))
     details = question.details
     sheet = details.get("answer_sheet")
-    words = way.tools.instructions if way.instructions else ""
+    words = mode.tools.instructions if mode.instructions else ""
     values = {
         **plan.background.fields(template, question, question.instruction),
         "input_path": opened,
@@ -61,12 +61,12 @@ def opening_messages(plan: InferencePlan, question: TaskQuestion, case: CaseInpu
         "instruction_type": question.kind or "",
         "answer_position": details.get("answer_position", ""),
         "answer_sheet": f" (on the sheet {sheet})" if sheet else "",
-        "rounds": str(way.setting.rounds),
-        "max_turn_num": str(way.setting.rounds),
-        "shows": way.shows,
+        "rounds": str(mode.setting.rounds),
+        "max_turn_num": str(mode.setting.rounds),
+        "shows": mode.shows,
         "instructions": f"\n\n{words}" if words else "",
     }
-    system = Template("system", way.preset.system).fill(values).strip()
+    system = Template("system", mode.preset.system).fill(values).strip()
     return [
         {"role": "system", "content": writable(system)},
         {"role": "user", "content": writable(template.fill(values)).strip()},
@@ -99,7 +99,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
     ) -> None:
         assert plan.tools is not None, "only runs with tools have these episodes"
         super().__init__(plan, store, jobs)
-        self._way: ToolMode = plan.tools
+        self._mode: ToolMode = plan.tools
         self._sandbox = sandbox
         self._calculator = calculator
         self._pictures = pictures
@@ -109,7 +109,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
     def cases(self, assignment: Assignment) -> tuple[CaseInput, ...]:
         """Returns all cases; only the first one if the answer is a program."""
         inputs = assignment.question.inputs
-        return inputs if self._way.answer == "workbook" else inputs[:1]
+        return inputs if self._mode.answer == "workbook" else inputs[:1]
 
     async def check(self) -> None:
         """Checks that the sandbox of the tools can be opened at all."""
@@ -120,18 +120,18 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
             await asyncio.to_thread(tools.close)
 
     def _tools(self, task: ToolTask) -> EpisodeTools:
-        way = self._way
+        mode = self._mode
         return EpisodeTools(
-            way.tools,
+            mode.tools,
             self._sandbox,
             task.files,
             task.opened,
             task.collected,
             self._calculator,
-            call_s=way.setting.call_s,
-            slow_call_s=way.setting.slow_call_s,
-            marker="marker" in way.as_published,
-            shifted="shifted-arguments" in way.as_published,
+            call_s=mode.setting.call_s,
+            slow_call_s=mode.setting.slow_call_s,
+            marker="marker" in mode.as_published,
+            shifted="shifted-arguments" in mode.as_published,
         )
 
     async def once(
@@ -144,8 +144,8 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
         attempt: int,
     ) -> ToolEpisodeEnd:
         """Runs an episode once."""
-        plan, way, question = self._plan, self._way, assignment.question
-        task = tool_task(question, case, copied=way.begins_with_copy)
+        plan, mode, question = self._plan, self._mode, assignment.question
+        task = tool_task(question, case, copied=mode.begins_with_copy)
         tools = self._tools(task)
         began = time.monotonic()
         run = asyncio.get_running_loop().run_in_executor
@@ -157,9 +157,9 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
                 "sample": client.sample,
                 "case": case.number,
                 "model": plan.model.name,
-                "setting": way.setting.name,
+                "setting": mode.setting.name,
                 "instruction": question.instruction,
-                "answer": way.answer,
+                "answer": mode.answer,
                 "tools": self._kept_definitions(),
                 "servers": tools.servers,
                 "image": tools.image,
@@ -167,7 +167,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
                     path: hashlib.sha256(data).hexdigest() for path, data in task.files.items()
                 },
                 "collected": task.collected,
-                "limits": way.setting.limits,
+                "limits": mode.setting.limits,
                 "started": utc_now(),
                 "start_s": round(time.monotonic() - began, _TIMES),
                 "attempt": attempt,
@@ -175,7 +175,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
             with ToolEpisodeWriter(self._store.path, head) as writer:
                 conversation.parts.append((case.number, len(conversation.messages)))
                 episode = ToolEnvironment(
-                    way,
+                    mode,
                     tools,
                     conversation,
                     case.number,
@@ -206,15 +206,15 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
 
     def _kept_definitions(self) -> str:
         if not self._definitions:
-            definitions = self._way.tools.definitions
-            self._definitions = keep_definitions(self._store.path, definitions)
+            definitions = self._mode.tools.definitions
+            self._definitions = write_definitions(self._store.path, definitions)
         return self._definitions
 
     def _program(
         self, question: TaskQuestion, case: CaseInput
     ) -> Callable[[str], Execution] | None:
         """Returns a function that runs a submitted program; None if a workbook is the answer."""
-        if self._way.answer != "program":
+        if self._mode.answer != "program":
             return None
         limits: Limits = self._plan.limits
         paths = tool_paths(question, case)
@@ -240,7 +240,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
         end = episode.end
         if end is None or episode.head["model"] != self._plan.model.name or before is None:
             return None
-        if self._way.answer == "program" or not self.has_output(end["output"]):
+        if self._mode.answer == "program" or not self.has_output(end["output"]):
             return None
         return part_of(end, len(episode.turns), case.number, before)
 
@@ -253,7 +253,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
         end: ToolEpisodeEnd,
     ) -> None:
         """Enters the outcome of an episode into the conversation, for the submission."""
-        if self._way.answer == "program":
+        if self._mode.answer == "program":
             return
         question = assignment.question
         path = episode_path(self._store.path, question.id, sample, case.number)

@@ -35,7 +35,7 @@ from judge.report.html.episode_pages import episode_page
 from judge.report.html.pictures import PAGE_PICTURES_BYTES, PictureShelf, shown_inputs
 from judge.report.html.tool_pages import tool_episode_page
 from judge.report.load import LoadedRun, LoadedSubmission
-from judge.suites.answer_files import read_answer
+from judge.suites.folders import read_answer
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 from judge.tools.episodes import has_tool_episodes

@@ -169,6 +169,9 @@ class BubblewrapSession(Closable):
             self._pool.discard(process)
 
 
+_FRESH = frozenset({"proc", "dev", "tmp", "run", "sys"})
+
+
 class BubblewrapSandbox:
     """The backend; see ``judge.sandbox.contract.Sandbox``.
 
@@ -203,7 +206,7 @@ class BubblewrapSandbox:
         self._maps = _user_maps()
         # bubblewrap dies with the thread that started it, so a permanent thread starts all of them
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="bubblewrap")
-        self._pool: Pool[SealedProcess] = Pool(self._prepare, jobs, come_back=lambda: reuse)
+        self._pool: Pool[SealedProcess] = Pool(self._prepare, jobs, reusable=lambda: reuse)
         self._wardens: weakref.WeakSet[SealedProcess] = weakref.WeakSet()
         self._services: set[SealedProcess] = set()
         self._lock = threading.Lock()
@@ -215,7 +218,7 @@ class BubblewrapSandbox:
         version = subprocess.run(
             [self._bwrap, "--version"], capture_output=True, text=True, check=False
         ).stdout.strip()
-        held = "by control group" if self._groups else "by sampling every 20 ms"
+        memory_limit = "by control group" if self._groups else "by sampling every 20 ms"
         return SandboxInfo(
             backend=_NAME,
             image=roots.content_identity(),
@@ -225,8 +228,8 @@ class BubblewrapSandbox:
             runtime=version,
             isolation=MappingProxyType(
                 {
-                    "memory limit": held,
-                    "processor time": held,
+                    "memory limit": memory_limit,
+                    "processor time": memory_limit,
                     "user": "a separate user" if self._maps else "without capabilities",
                     "network": "none",
                     "system call filter": "yes",
@@ -240,18 +243,18 @@ class BubblewrapSandbox:
 
     def has_root(self, root: str) -> bool:
         """Whether :meth:`service` is available for that root."""
-        shown = root_named(root).shown
-        whole = shown is None or roots.is_complete(shown)
-        return whole and roots.is_complete(self._service_root(root))
+        shown = root_named(root).content
+        is_complete = shown is None or roots.is_complete(shown)
+        return is_complete and roots.is_complete(self._service_root(root))
 
     def root_digest(self, root: str) -> str | None:
         """Identifies the build of that root by its path and the time when it was made."""
         if not self.has_root(root):
             return None
         kind, folder = root_named(root), self._service_root(root)
-        made = (folder / roots.COMPLETE).stat()
-        shown = "" if kind.shown is None else f":{kind.shown.name}"
-        return f"{folder}:{made.st_ino}:{made.st_mtime_ns}{shown}"
+        stat = (folder / roots.COMPLETE).stat()
+        shown = "" if kind.content is None else f":{kind.content.name}"
+        return f"{folder}:{stat.st_ino}:{stat.st_mtime_ns}{shown}"
 
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int | None = None
@@ -263,12 +266,14 @@ class BubblewrapSandbox:
         memory_bytes = memory_bytes or kind.memory_bytes
         group = self._lend(memory_bytes=memory_bytes, processes=_SERVICE_PROCESSES)
         environment = {**layout.ENVIRONMENT, "HOME": kind.home, "PYTHONPATH": ""}
-        extra = [] if kind.shown is None else ["--ro-bind", str(kind.shown), roots.SERVER_CONTENT]
+        extra = (
+            [] if kind.content is None else ["--ro-bind", str(kind.content), roots.SERVER_CONTENT]
+        )
         for writable, size in kind.sizes(memory_bytes).items():
             extra += ["--perms", "1777", "--size", str(size), "--tmpfs", writable]
         extra += ["--remount-ro", "/"]
         process = self._start(
-            folder, extra, environment, group, _SERVICE_CAPABILITIES, first=kind.first
+            folder, extra, environment, group, _SERVICE_CAPABILITIES, first=kind.is_process_1
         )
         with self._lock:
             self._services.add(process)
@@ -278,7 +283,7 @@ class BubblewrapSandbox:
             "path": [*kind.path],
             "watch_bytes": memory_bytes if group is None else None,
             "home": kind.home,
-            "first": kind.first,
+            "first": kind.is_process_1,
             "processes": _SERVICE_PROCESSES if group is None and self._counts_apart() else None,
         }
         try:
@@ -400,9 +405,6 @@ class BubblewrapSandbox:
                 group.remove()
             raise SandboxError(f"bubblewrap could not be started: {error}") from error
         return SealedProcess(process, group)
-
-
-_FRESH = frozenset({"proc", "dev", "tmp", "run", "sys"})
 
 
 def _devices() -> list[str]:

@@ -51,16 +51,16 @@ def _package() -> Any:
 
 
 @contextlib.contextmanager
-def _translated(what: str) -> Iterator[None]:
+def _translated(failure: str) -> Iterator[None]:
     from requests.exceptions import RequestException  # noqa: PLC0415 - comes with docker
 
     try:
         yield
     except _package().errors.DockerException as error:
         reason = getattr(error, "explanation", None) or str(error)
-        raise SandboxError(f"{what}: {reason}", hint=_HINT) from error
+        raise SandboxError(f"{failure}: {reason}", hint=_HINT) from error
     except (RequestException, OSError) as error:
-        raise SandboxError(f"{what}: {error}", hint=_HINT) from error
+        raise SandboxError(f"{failure}: {error}", hint=_HINT) from error
 
 
 def _connect() -> Any:
@@ -404,7 +404,7 @@ def explain_unreachable(
         A message and a hint, each in one line.
     """
     reason = next((cause for cause in _causes(error) if isinstance(cause, OSError)), None)
-    where = f" at {host} (DOCKER_HOST)" if host else ""
+    location = f" at {host} (DOCKER_HOST)" if host else ""
     if reason is None or not _is_of_the_system(reason):
         problem = str(error).splitlines()[0] if str(error) else type(error).__name__
         if host:
@@ -413,7 +413,7 @@ def explain_unreachable(
                 f"{_FORMS}, {_OTHERWISE}",
             )
         return f"no Docker daemon answers: {problem}", f"start the daemon, {_OTHERWISE}"
-    message = f"no Docker daemon answers{where}: {reason.strerror or reason}"
+    message = f"no Docker daemon answers{location}: {reason.strerror or reason}"
     if isinstance(reason, PermissionError):
         hint = (
             "give this user access to the daemon's socket: usermod -aG docker USER (as root), "

@@ -275,7 +275,7 @@ class DockerSandbox:
         self._blocks = itertools.count(secrets.randbelow(_BLOCKS))
         self._shape = Shape.of(Limits(), _USUAL_ROOTS)
         self._pool: Pool[WarmContainer] = Pool(
-            self._prepare, jobs, come_back=lambda: self._nested is True
+            self._prepare, jobs, reusable=lambda: self._nested is True
         )
         self._warm_containers: weakref.WeakSet[WarmContainer] = weakref.WeakSet()
         self._services: set[Container] = set()
@@ -363,7 +363,7 @@ class DockerSandbox:
             "path": [*kind.path],
             "watch_bytes": None,
             "home": kind.home,
-            "first": kind.first,
+            "first": kind.is_process_1,
             "processes": None,
         }
         try:
@@ -477,7 +477,7 @@ class DockerSandbox:
         """
         for identity, label in self._daemon.labelled().items():
             owner = Owner.from_label(label)
-            if owner is not None and self._owner.knows_gone(owner):
+            if owner is not None and self._owner.knows_ended(owner):
                 with contextlib.suppress(SandboxError):
                     self._daemon.remove(identity)
 
@@ -508,9 +508,9 @@ def debian_tag(name: str, recipe: roots.Recipe) -> str:
 
 def server_tag(root: roots.ServiceRoot) -> str:
     """Name of the image for the root of an MCP server."""
-    assert root.shown is not None, f"{root.name} is not the root of a server"
+    assert root.content is not None, f"{root.name} is not the root of a server"
     digest = hashlib.sha256(
-        f"{python_tag()}\0{roots.SERVER_CONTENT}\0{root.shown.name}".encode()
+        f"{python_tag()}\0{roots.SERVER_CONTENT}\0{root.content.name}".encode()
     ).hexdigest()
     return f"judge-mcp:{digest[:32]}"
 

@@ -94,14 +94,14 @@ def build_server_image(root: roots.ServiceRoot, report: Report) -> str:
     tag = docker.server_tag(root)
     if is_there(daemon, tag, report):
         return tag
-    assert root.shown is not None, f"{root.name} is not the root of a server"
+    assert root.content is not None, f"{root.name} is not the root of a server"
     report(f"docker: building {tag}")
     # A tmpfs has the permissions of the folder that it hides.
     text = (
         f"FROM {docker.python_tag()}\nCOPY . {roots.SERVER_CONTENT}\n"
         f"RUN mkdir {roots.SERVER} && chmod 1777 /home {roots.SERVER}\n"
     )
-    with build_context(root.shown, text) as context:
+    with build_context(root.content, text) as context:
         daemon.build(context, tag, {}, {})
     daemon.note_image(tag)
     return tag

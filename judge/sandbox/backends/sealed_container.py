@@ -116,8 +116,8 @@ class SealedContainerSandbox:
             return None
         path = _OFFICE[0] if root == "office" else _engines()
         assert path is not None
-        made = path.stat()
-        return f"{path}:{made.st_ino}:{made.st_mtime_ns}"
+        stat = path.stat()
+        return f"{path}:{stat.st_ino}:{stat.st_mtime_ns}"
 
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int | None = None

@@ -59,7 +59,7 @@ class Bounded:
 
 @dataclass
 class Facts:
-    """The raw facts of a run, from which ``judge.sandbox.classify`` derives a status."""
+    """The raw facts of a run, from which ``judge.sandbox.link`` derives a status."""
 
     compiled: bool = True
     exit_code: int | None = None

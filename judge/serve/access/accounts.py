@@ -39,7 +39,7 @@ LINK_MINUTES = 30
 
 
 class Later(FunctionElement[str]):
-    """The database's time in UTC, a number of seconds from now, in the form of ``Now``."""
+    """The database's time in UTC after some more seconds, in the form of ``Now``."""
 
     type = sa.String(20)
     inherit_cache = True
@@ -165,7 +165,7 @@ def create_token(
         name: name of the token, shown in lists.
         scopes: the scopes of the token.
         days: for how many days it is valid.
-        maker: id of the token that makes it, if any; the new token ends when this one ends.
+        maker: id of the token of the request that makes it, if any; the new token ends with it.
 
     Returns:
         Its id, and its text, which is not stored.
@@ -277,6 +277,25 @@ def sign_out(transaction: Transaction, session: str) -> None:
     transaction.event("session.ended", session, before="active", after="ended")
 
 
+_OF_TOKEN = (
+    sa.select(
+        t.token.c.id,
+        t.token.c.account,
+        t.token.c.scopes,
+        t.account.c.name,
+        t.account.c.roles,
+        (t.token.c.last_used == sa.func.substr(t.Now(), 1, 10)).label("used_today"),
+    )
+    .join(t.account, t.account.c.id == t.token.c.account)
+    .where(
+        t.token.c.sha256 == sa.bindparam("its_sha256"),
+        t.token.c.revoked.is_(None),
+        t.token.c.expires > t.Now(),
+        t.account.c.state == AccountState.ACTIVE,
+    )
+)
+
+
 def viewer_of_token(
     database: Database, text: str, *, address: str | None, request: str | None
 ) -> Viewer | None:
@@ -297,23 +316,6 @@ def viewer_of_token(
     return viewer
 
 
-_OF_TOKEN = (
-    sa.select(
-        t.token.c.id,
-        t.token.c.account,
-        t.token.c.scopes,
-        t.account.c.name,
-        t.account.c.roles,
-        (t.token.c.last_used == sa.func.substr(t.Now(), 1, 10)).label("used_today"),
-    )
-    .join(t.account, t.account.c.id == t.token.c.account)
-    .where(
-        t.token.c.sha256 == sa.bindparam("its_sha256"),
-        t.token.c.revoked.is_(None),
-        t.token.c.expires > t.Now(),
-        t.account.c.state == AccountState.ACTIVE,
-    )
-)
 _TEAMS = sa.select(t.membership.c.team).where(t.membership.c.person == sa.bindparam("account"))
 _ROLES = sa.union(
     sa.select(t.suite.c.id, sa.literal(SuiteRole.AUTHOR.value)).where(

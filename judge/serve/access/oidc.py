@@ -1,9 +1,10 @@
 """Signing in with OpenID Connect: the code flow with PKCE, at the one configured provider.
 
-An identity is the provider's address and the subject, never a name or an e-mail address: those can
-belong to somebody else tomorrow. Anyone who signs in for the first time gets an account that an
-operator has to approve; a person who signed in by a link can connect the identity to that account.
-The state of the flow is in a cookie that only this server can write, so no request adds a row.
+An identity consists of the provider's address and the subject, never of a name or an e-mail
+address: those can belong to somebody else tomorrow. Anyone who signs in for the first time gets an
+account that an operator has to approve; a person who signed in by a link can connect the identity
+to that account. The state of the flow is in a cookie that only this server can write, so beginning
+a flow adds no row to the database.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from judge.serve.store.database import Transaction
 from judge.serve.store.words import AccountState
 
 HttpError: Any = oauth2_client.httpx2.HTTPError
-"""Errors of the HTTP library; Authlib uses the one that is installed."""
+"""Errors of the HTTP library, of which Authlib uses whichever is installed."""
 
 FLOW_S = 600
 _TIMEOUT_S = 10.0
@@ -207,7 +208,11 @@ def _client(provider: Provider, back: str) -> Any:
 
 
 def _described(client: Any, provider: Provider) -> dict[str, Any]:
-    """The provider's discovery document; its addresses must be as safe as the provider's own."""
+    """The provider's discovery document; its addresses must use the same scheme (HTTPS) as its own.
+
+    Raises:
+        Problem: 503, the document is missing, or describes another provider.
+    """
     described = _read(client, f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
     addresses = ("authorization_endpoint", "token_endpoint", "jwks_uri")
     scheme = urlsplit(provider.issuer).scheme
@@ -223,13 +228,13 @@ def _read(client: Any, url: str) -> dict[str, Any]:
         answer = client.request("GET", url, withhold_token=True)
         document = answer.json() if len(answer.content) <= _MAX_BYTES else None
     except (HttpError, ValueError) as error:
-        raise _away() from error
+        raise _unavailable() from error
     if answer.status_code != 200 or not isinstance(document, dict):
-        raise _away()
+        raise _unavailable()
     return document
 
 
-def _away() -> Problem:
+def _unavailable() -> Problem:
     headers = {"Retry-After": "30"}
     return Problem("unavailable", "The provider of identities does not answer.", headers=headers)
 

@@ -63,7 +63,7 @@ class Viewer:
 
     @property
     def is_operator(self) -> bool:
-        """Whether they may operate the server, with this token."""
+        """Whether they are an operator of the server, and the token has the scope ``operate``."""
         return Role.OPERATOR in self.roles and Scope.OPERATE in self.scopes
 
     @property
@@ -76,11 +76,11 @@ class Viewer:
         return Actor(self.account or "visitor", self.request, self.address)
 
     def authors(self, suite: str) -> bool:
-        """Whether they are an author of a suite, with this token."""
+        """Whether they are an author of a suite, and the token has the scope ``author``."""
         return suite in self.authored and Scope.AUTHOR in self.scopes
 
     def reviews(self, suite: str) -> bool:
-        """Whether a suite names them as a reviewer, with this token."""
+        """Whether a suite names them as a reviewer, and the token has the scope ``review``."""
         return suite in self.reviewed and Scope.REVIEW in self.scopes
 
 
@@ -183,12 +183,19 @@ _NAMED = frozenset({"suite", "phase", "board", "account"})
 
 
 def visible_to(viewer: Viewer, table: sa.Table) -> sa.ColumnElement[bool]:
-    """The condition under which the viewer sees a row; KeyError for tables without a condition."""
+    """The SQL condition for the rows that the viewer may see.
+
+    Raises:
+        KeyError: the table has no such condition.
+    """
     return _VISIBLE[table.name](viewer)
 
 
 def in_lists(viewer: Viewer, table: sa.Table) -> sa.ColumnElement[bool]:
-    """The same for lists, which show a non-public suite or board only to authors and reviewers."""
+    """The SQL condition for lists: they omit suites and boards that are not public.
+
+    Authors and reviewers see those of their own suites nevertheless.
+    """
     if table.name not in {"suite", "board"}:
         return visible_to(viewer, table)
     suite = table.c.id if table.name == "suite" else table.c.suite
@@ -234,7 +241,7 @@ def require(viewer: Viewer, scope: Scope) -> str:
 
 
 def require_role(viewer: Viewer, role: Role) -> str:
-    """Returns the account's id, if it has a role on the server and the token the role's scope.
+    """Returns the account's id, if it has a role on the server, and the token has its scope.
 
     Raises:
         Problem: 401 or 403.
@@ -246,7 +253,7 @@ def require_role(viewer: Viewer, role: Role) -> str:
 
 
 def require_suite_role(viewer: Viewer, role: SuiteRole, suite: str) -> str:
-    """Returns the account's id, if it is an author or a reviewer of a suite that it sees.
+    """Returns the account's id, if it is an author (or a reviewer) of a suite that it may see.
 
     Raises:
         Problem: 401 or 403.

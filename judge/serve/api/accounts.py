@@ -37,7 +37,7 @@ class NewToken(BaseModel):
 
 @router.get("/me", dependencies=[rate("read")])
 def me(caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The caller's account, teams and rights, and the rest of their quotas."""
+    """The caller's account, teams and rights, and what is left of their quotas."""
     require(caller, Scope.READ)
     with server.database.reading() as connection:
         teams = all_rows(
@@ -58,7 +58,7 @@ def me(caller: Caller, server: ThisServer) -> dict[str, Any]:
 
 
 def open_phases(connection: sa.Connection, viewer: Viewer) -> list[dict[str, Any]]:
-    """The phases that accept submissions from the viewer now, with the rest of each team's quota.
+    """The phases that the viewer can submit to now, with what is left of each team's quota.
 
     Members of teams submit for their teams, not for themselves.
     """
@@ -116,7 +116,7 @@ def make_token(token: NewToken, caller: Caller, server: ThisServer) -> dict[str,
     """
     account = require(caller, token.scopes[0])
     if not caller.scopes.issuperset(token.scopes):
-        raise Problem("forbidden", "A token can give no scope that it does not have.")
+        raise Problem("forbidden", "A token cannot give a new token a scope that it lacks.")
     with server.database.writing(caller.actor()) as transaction:
         lock_account(transaction, account)
         valid = sa.and_(

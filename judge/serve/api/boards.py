@@ -20,10 +20,10 @@ from judge.report.paired import compare_pair
 from judge.serve.access.rights import Viewer, find, in_lists, require, visible_to
 from judge.serve.api.limits import matches, rate
 from judge.serve.api.results import SubmissionId, event_stream
+from judge.serve.boards.disclosure import is_bounded, shown_rows
 from judge.serve.boards.feedback import slot
 from judge.serve.boards.results import result_of
 from judge.serve.boards.signing import Signature, envelope_of
-from judge.serve.boards.telling import is_bounded, shown_rows
 from judge.serve.boards.versions import (
     Setting,
     boards_of,
@@ -158,7 +158,7 @@ def get_entry_tasks(
     caller: Caller,
     server: ThisServer,
 ) -> dict[str, Any]:
-    """The evidence for an entry, task by task, as far as the feedback level allows it."""
+    """The evidence for an entry, task by task, limited by the feedback level."""
     with server.database.reading() as connection:
         row = find(connection, caller, t.board, board)
         return entry_tasks(connection, caller, row, entry)
@@ -179,7 +179,7 @@ def get_comparison(
 
 
 class Choice(BaseModel):
-    """The submission that a board is to show."""
+    """The choice of the submission that a board shows."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -266,7 +266,7 @@ def stream_board(
         shown_version(connection, caller, row)
 
     def is_shown(viewer: Viewer, event: Mapping[str, Any]) -> bool:
-        """Whether an event is shown: none after the moment at which the board is frozen."""
+        """Whether an event is shown: events after the board's freeze are not."""
         if event["kind"] != "board.changed":
             return True
         with server.database.reading() as connection:
@@ -297,7 +297,7 @@ def _attachment(data: bytes, name: str) -> Response:
 def shown_version(
     connection: sa.Connection, viewer: Viewer, board: Mapping[str, Any], number: int | None = None
 ) -> dict[str, Any]:
-    """A version of a board, as far as the viewer may see it.
+    """A version of a board that the viewer may see.
 
     Raises:
         Problem: 404, there is no such version that they may see.
@@ -338,7 +338,7 @@ def entry_of(
 
 
 def level_of(viewer: Viewer, setting: Setting) -> Level:
-    """The level at which the viewer sees an entry: that of the board, or an author's."""
+    """The level at which the viewer sees an entry: the board's; for authors, at least verdicts."""
     if viewer.authors(setting.suite["id"]):
         return max(Level.VERDICTS, setting.level, key=list(Level).index)
     return setting.level
@@ -395,7 +395,7 @@ def comparison(
     if not setting.level.shows(Level.TASKS):
         raise Problem("forbidden", f"The feedback level of this phase is {setting.level}.")
     entries = entries_of(connection, setting)
-    places = {entry.row["submission"]: place for place, entry in enumerate(entries)}
+    places = {entry.row["submission"]: number for number, entry in enumerate(entries)}
     if a not in places or b not in places:
         raise not_found()
     one, two = entries[places[a]].scored, entries[places[b]].scored
@@ -502,7 +502,7 @@ def _suite_of(connection: sa.Connection, phase: str) -> str:
 def _boards_before(
     connection: sa.Connection, submission: Mapping[str, Any], judging: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """For each board that others see, the last version that does not depend on this judging."""
+    """For each board that is not hidden, the last version that does not depend on this judging."""
     boards = []
     for board in all_rows(
         connection,

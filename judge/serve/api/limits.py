@@ -74,7 +74,8 @@ class BoundedBodies:
         app: the application that answers.
         limits: largest body in bytes by path, without the prefix; :data:`MAX_BODY_BYTES` for all
             other paths.
-        silence_s: the longest pause between two pieces, and the time before a rate is required.
+        silence_s: the longest pause between two pieces; after this time, the average rate must
+            also reach a minimum.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class BoundedBodies:
 
         async def bounded() -> Message:
             nonlocal size, ended
-            if ended:  # from here on, only a disconnect of the client can follow
+            if ended:  # after the body, the only message is that the client has disconnected
                 return await receive()
             try:
                 message = await asyncio.wait_for(receive(), self._silence_s)
@@ -133,7 +134,7 @@ class Rates:
         """Counts a request.
 
         Returns:
-            The headers that say how many are left.
+            The headers that say how many requests are left.
 
         Raises:
             Problem: 429.
@@ -187,7 +188,7 @@ def rates_of(server: Server) -> Rates:
 
 
 def rate(kind: str) -> Any:
-    """A dependency that counts the requests to a route as a kind of :data:`RATES`."""
+    """A FastAPI dependency that counts requests to a route under this kind of :data:`RATES`."""
 
     def take(request: Request, caller: Caller) -> None:
         taken = rates_of(server_of(request)).take(kind, who(caller))
@@ -263,12 +264,12 @@ def page_of(request: Request, response: Response, limit: Limit = 50, cursor: Cur
 
 
 def entity_tag(version: int, view: str) -> str:
-    """The entity tag of an object as one caller sees it: made from its version and the view."""
+    """The entity tag of an object as one caller sees it: a hash of its version and that view."""
     return f'"{version}-{hashlib.sha256(view.encode()).hexdigest()[:8]}"'
 
 
 def required_version(if_match: str | None) -> str:
-    """The entity tag of the header ``If-Match``, which every change needs.
+    """The entity tag in the header ``If-Match``, which every request for a change needs.
 
     Raises:
         Problem: 428, the header is missing.

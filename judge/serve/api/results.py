@@ -1,4 +1,4 @@
-"""Submissions as far as their feedback level allows: list, wait, verdicts, cancel, events."""
+"""Submissions, limited by their feedback level: list, wait, verdicts, cancel, events."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from judge.serve.api.limits import (
     required_version,
     who,
 )
+from judge.serve.boards.disclosure import is_bounded_for, shown_rows
 from judge.serve.boards.feedback import slot
 from judge.serve.boards.results import scored
-from judge.serve.boards.telling import is_bounded_for, shown_rows
 from judge.serve.boards.versions import boards_of
 from judge.serve.context import Caller, Server, ThisServer, viewer_of
 from judge.serve.intake import place_in_queue
 from judge.serve.problems import Problem, not_found
-from judge.serve.queue.conditions import suite_place
+from judge.serve.queue.conditions import suite_path
 from judge.serve.queue.leases import cancel
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, Transaction, all_rows, first_row
@@ -109,7 +109,7 @@ async def get_submission(
     if wait and matches(if_none_match, _tag(view)) and not is_finished(view):
         waker = waker_of(server)
         deadline = time.monotonic() + wait
-        with waker.seat(who(caller)), waker.listening(submission) as event:
+        with waker.waiting_place(who(caller)), waker.listening(submission) as event:
             while matches(if_none_match, _tag(view)):
                 left = deadline - time.monotonic()
                 if left <= 0 or await request.is_disconnected():
@@ -127,7 +127,7 @@ async def get_submission(
 
 @router.get("/submissions/{submission}/verdicts", dependencies=[rate("read")])
 def get_verdicts(submission: SubmissionId, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The verdicts of a submission, as far as the feedback level shows them."""
+    """The verdicts of a submission that its feedback level shows."""
     require(caller, Scope.READ)
     with server.database.reading() as connection:
         row = find(connection, caller, t.submission, submission)
@@ -189,7 +189,7 @@ def withdraw_submission(
 
 def _withdraw(server: Server, transaction: Transaction, row: dict[str, Any]) -> None:
     if row["withdrawn"] is not None:
-        raise Problem("conflict", "It is withdrawn already.")
+        raise Problem("conflict", "It has already been withdrawn.")
     transaction.execute(
         sa.update(t.submission)
         .where(t.submission.c.id == row["id"])
@@ -206,7 +206,7 @@ def _changed(
     if_match: str | None,
     act: Callable[[Server, Transaction, dict[str, Any]], None],
 ) -> Response:
-    """Changes the caller's submission if its version is the one they saw; answers with the next."""
+    """Changes the caller's submission if its version is the one they saw; returns the new one."""
     require(caller, Scope.SUBMIT)
     expected = required_version(if_match)
     with server.database.writing(caller.actor()) as transaction:
@@ -263,8 +263,8 @@ def event_stream(
     """
     table, of = about
     waker = waker_of(server)
-    seat = waker.seat(who(caller))
-    seat.__enter__()
+    waiting_place = waker.waiting_place(who(caller))
+    waiting_place.__enter__()
     last = last_event_id or ""
     after = min(int(last), _LAST_EVENT) if last.isdecimal() else 0
 
@@ -293,15 +293,15 @@ def event_stream(
                 if not await wait_for(event, _COMMENT_S):
                     yield ": still here\n\n"
 
-    async def seated() -> AsyncIterator[str]:
+    async def lines_until_closed() -> AsyncIterator[str]:
         try:
             async for line in lines():
                 yield line
         finally:
-            seat.__exit__(None, None, None)
+            waiting_place.__exit__(None, None, None)
 
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(seated(), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(lines_until_closed(), media_type="text/event-stream", headers=headers)
 
 
 def waker_of(server: Server) -> Waker:
@@ -330,7 +330,7 @@ def own_row(
 def _news_of(
     server: Server, viewer: Viewer, table: sa.Table, of: str, after: int
 ) -> list[dict[str, Any]]:
-    """Events about an object and its first judging; other judgings may not have been applied.
+    """Events about an object and its first judging, but not later ones: they may be unapplied.
 
     Raises:
         Problem: 404, the viewer does not see the object.
@@ -380,7 +380,7 @@ def own_results(
 def results_of(
     connection: sa.Connection, server: Server, judging: str, level: Level
 ) -> tuple[Path, Path]:
-    """The results directory of a judging and its suite, for a viewer who sees them at a level.
+    """The results directory of a judging and its suite, for a viewer at this feedback level.
 
     Raises:
         Problem: 403 if the level shows no cells; 409 if it has not been judged; 404 if files are
@@ -399,7 +399,7 @@ def results_of(
     )
     assert revision is not None, "conditions name a revision"
     try:
-        return server.folder.results(judging), suite_place(server.folder, revision)
+        return server.folder.results(judging), suite_path(server.folder, revision)
     except JudgeError as error:
         raise not_found() from error
 
@@ -490,10 +490,10 @@ def shown_scores(
     judging: dict[str, Any],
     level: Level,
 ) -> dict[str, Any] | None:
-    """The scores of a judging, as far as a level shows them.
+    """The scores of a judging that a feedback level shows.
 
     At the level ``score``, the ladder decides: the score is shown if it is better by a point than
-    the last one; otherwise only that it is not.
+    the one shown last; otherwise, only the fact that it is not.
     """
     if judging["state"] != JudgingState.DONE or level is Level.NONE:
         return None
@@ -519,7 +519,7 @@ def shown_scores(
 def verdicts_view(
     connection: sa.Connection, judging: dict[str, Any], level: Level, *, bounded: bool
 ) -> list[dict[str, Any]]:
-    """The verdicts of a finished judging, as far as a level shows them; none below ``tasks``.
+    """The verdicts of a finished judging that a level shows; none below ``tasks``.
 
     Args:
         connection: a connection.
@@ -547,14 +547,14 @@ def verdicts_view(
 
 
 def is_finished(view: dict[str, Any]) -> bool:
-    """Whether the judging of a submission has ended, according to its view."""
+    """Whether the judging of a submission has ended, according to what the viewer sees."""
     return view["state"] in FINISHED
 
 
 # -- waiting ---------------------------------------------------------------------------------------
 
 
-LOOK_S = 0.2
+POLL_S = 0.2
 MAX_WAITS = 200
 """How many long polls and streams one process serves at a time."""
 
@@ -578,11 +578,11 @@ class Waker:
         self._counts: defaultdict[str, int] = defaultdict(int)
 
     @contextlib.contextmanager
-    def seat(self, who: str) -> Iterator[None]:
-        """Takes one of the places for waiting requests, and frees it at the end of the block.
+    def waiting_place(self, who: str) -> Iterator[None]:
+        """Counts a waiting request until the end of the block.
 
         Raises:
-            Problem: 429, no place is left for this caller or at all.
+            Problem: 429, too many requests are waiting, of this caller or of all callers.
         """
         if self._counts[who] >= MAX_WAITS_OF_ONE or sum(self._counts.values()) >= MAX_WAITS:
             raise Problem(
@@ -600,7 +600,7 @@ class Waker:
 
     @contextlib.contextmanager
     def listening(self, key: str) -> Iterator[asyncio.Event]:
-        """An event that is set on each change of an object; read the object after making it.
+        """An event that is set on each change of an object; read the object after this call.
 
         Args:
             key: id of the object.
@@ -608,7 +608,7 @@ class Waker:
         event = asyncio.Event()
         self._waiting[key].add(event)
         if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._look())
+            self._task = asyncio.get_running_loop().create_task(self._watch())
         try:
             yield event
         finally:
@@ -616,12 +616,12 @@ class Waker:
             if not self._waiting[key]:
                 del self._waiting[key]
 
-    async def _look(self) -> None:
+    async def _watch(self) -> None:
         """Watches for changes as long as a request waits."""
         self._seq = None
         while self._waiting:
             try:
-                objects = await run_in_threadpool(self._news)
+                objects = await run_in_threadpool(self._changed_objects)
             except JudgeError:
                 objects = set(
                     self._waiting
@@ -629,9 +629,9 @@ class Waker:
             for key in objects & set(self._waiting):
                 for event in self._waiting[key]:
                     event.set()
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
 
-    def _news(self) -> set[str]:
+    def _changed_objects(self) -> set[str]:
         happened = self._changes.happened()
         if self._seq is None:
             self._seq = self._database.last_event()

@@ -28,9 +28,9 @@ from judge.serve.intake import (
     Admission,
     Described,
     admit,
+    check_body,
     check_open,
     submit,
-    take_in,
 )
 from judge.serve.problems import Problem
 from judge.serve.store.database import DatabaseGoneError
@@ -64,7 +64,7 @@ class Claims(BaseModel):
     note: Annotated[str, Field(max_length=2000)] = ""
 
     def described(self) -> Described:
-        """The claims in the form for the database, in which no text has a null character."""
+        """The claims in the form for the database, which cannot store null characters in text."""
         fields = self.model_dump()
         for name, value in fields.items():
             if isinstance(value, str) and ("\0" in value or not value.isprintable()):
@@ -168,12 +168,12 @@ def make_batch(batch: Batch, caller: Caller, server: ThisServer) -> dict[str, An
     """Makes up to 100 submissions; the answer has an outcome with a status for each."""
     check_open(server)
     outcomes = []
-    for place, item in enumerate(batch.submissions):
+    for number, item in enumerate(batch.submissions):
         try:
             answer, replayed = _one_of_batch(server, caller, item)
             outcomes.append({"status": 202, "submission": answer, "replayed": replayed})
         except Problem as problem:
-            document = problem.document(f"{caller.request}#{place}")
+            document = problem.document(f"{caller.request}#{number}")
             outcomes.append({"status": problem.kind.status, "problem": document})
     return {"outcomes": outcomes}
 
@@ -214,7 +214,7 @@ def accept_body(
     suites: LoadedSuites = server.shared.setdefault("suites", LoadedSuites(server.folder))
     try:
         suite = suites.suite(admission.revision)
-        checked = take_in(server.folder, received, content_type, suite, admission.tasks, task)
+        checked = check_body(server.folder, received, content_type, suite, admission.tasks, task)
         return submit(server, caller, admission, checked, described, key)
     except DatabaseGoneError:
         raise
@@ -293,7 +293,7 @@ async def _form(
 
 
 def kind_of_file(name: str, content_type: str) -> str:
-    """The content type of a file of a form; taken from its name if the browser sends none."""
+    """The content type of a form's file; derived from the file's name if the browser sends none."""
     stated = content_type.partition(";")[0].strip().lower()
     if stated in LIMITS:
         return stated

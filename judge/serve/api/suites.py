@@ -26,12 +26,12 @@ from judge.serve.intake import (
     LIMITS,
     MAX_LINE_BYTES,
     MAX_LINES,
+    add_uploaded_revision,
     may_upload,
     quota_left,
-    take_in_suite,
 )
 from judge.serve.problems import Problem, not_found
-from judge.serve.queue.dispatcher import MAINTENANCE, TELLING_S
+from judge.serve.queue.dispatcher import END_TICK_S, MAINTENANCE
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.folder import ReceivedBody
@@ -47,7 +47,7 @@ _OBJECT: dict[str, Any] = {"content": {"application/json": {"schema": {"type": "
 
 @router.get("/suites", dependencies=[rate("read")])
 def list_suites(caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The suites that are public or the caller's own."""
+    """The suites that are public, and the caller's own suites."""
     with server.database.reading() as connection:
         rows = all_rows(
             connection,
@@ -148,7 +148,7 @@ async def put_revision(
         raise Problem("unsupported-type", f"Send {ARCHIVE}.")
 
     def accept(received: ReceivedBody, _: str) -> tuple[dict[str, Any], bool]:
-        return take_in_suite(server, caller, suite, received, hidden, note)
+        return add_uploaded_revision(server, caller, suite, received, hidden, note)
 
     revision, is_new = await receive(server, request, ARCHIVE, accept)
     if not is_new:
@@ -189,7 +189,7 @@ def status(server: ThisServer) -> dict[str, Any]:
 
     Live numbers would show to the second when a judging of a hidden split ends.
     """
-    slot = int(time.monotonic() // TELLING_S)
+    slot = int(time.monotonic() // END_TICK_S)
     seen, view = server.shared.get("status", (None, {}))
     if seen != slot:
         view = _busy(server)

@@ -22,13 +22,13 @@ STEP = 0.005
 """Step of the scores that are shown: half a point."""
 
 MIN_GAIN = 0.01
-"""The ladder moves only if a score is at least this much above the account's best shown score."""
+"""A new score is shown only if it is at least this much above the account's best shown score."""
 
 MAX_STEPS = 100
-"""How often the ladder of an account can move in a phase."""
+"""How often the shown score of an account can change in a phase."""
 
 ANSWERS_FOR_EACH_GOLD = 20
-"""How many different answers of a team to a case count; later ones count as not accepted."""
+"""How many different answers a team may try for a case; further ones count as not accepted."""
 
 SLOT_MINUTES = 5
 """Length of a slot in minutes; below the level ``verdicts``, times are rounded to slots."""
@@ -112,14 +112,14 @@ ACCEPTED = _hashed(["accepted"])
 """The hash that :func:`answer_of` returns for every accepted workbook."""
 
 
-def within_budget(place: int | None) -> bool:
+def within_budget(number: int | None) -> bool:
     """Whether an accepted verdict of an answer may be shown.
 
     Args:
-        place: the answer's number among the team's different answers to the case, from 1; None if
+        number: the answer's number among the team's different answers to the case, from 1; None if
             no answer was compared.
     """
-    return place is None or place <= ANSWERS_FOR_EACH_GOLD
+    return number is None or number <= ANSWERS_FOR_EACH_GOLD
 
 
 def shown_verdicts(
@@ -203,7 +203,7 @@ def gold_bits() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Guessable:
-    """How many golds can be guessed, judged by the answer of each task's first case.
+    """How many golds can be guessed, as far as the answer of each task's first case shows.
 
     Attributes:
         one_cell: number of answers that are one cell.

@@ -37,7 +37,7 @@ def count_guessable(suite: Suite) -> Guessable:
 
 
 def whole_numbers(suite: Suite) -> dict[str, int]:
-    """Task id -> answer, of the tasks whose answer is one cell with a whole number to 100."""
+    """Task id -> answer, for tasks whose answer is one cell with a whole number from 0 to 100."""
     numbers = {}
     for task, values in answers(suite):
         number = small_number(values[0]) if len(values) == 1 else None
@@ -88,6 +88,9 @@ def leak_lines(server: Server, name: str, submissions: int) -> list[str]:
     return lines
 
 
+_MAX_CELLS = 1_000
+
+
 def _values(task: Task) -> tuple[object, ...]:
     if not task.cases or not task.cases[0].golds or task.cases[0].golds[0].path is None:
         return ()
@@ -105,6 +108,3 @@ def _values(task: Task) -> tuple[object, ...]:
     except JudgeError:
         return ()
     return tuple(values)
-
-
-_MAX_CELLS = 1_000

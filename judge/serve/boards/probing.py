@@ -1,9 +1,9 @@
 """Signs that somebody submits in order to learn golds, for the authors of a suite.
 
-There are two signs. The first: programs of an account for one task that differ only in their
-literals, as if they tested one gold again and again. The second: wrong answers that accounts have
-in common, as people do who share what they have learned, or who are the same person. Neither proves
-anything; both say where to look.
+There are two signs. The first: an account's programs for one task differ only in their literals, as
+if they tested one gold again and again. The second: accounts have wrong answers in common, perhaps
+because people share what they have learned, or because they are the same person. Neither sign
+proves anything; both say where to look.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Signed results: what they state, what they withhold, and how anybody can check them offline.
 
-Data that the feedback level withholds is in the document as salted SHA-256 commitments, one for
-each case and one for the scores: the server cannot change it later, and nothing is revealed. When
-the phase is published, the salts are given next to the envelope, so anybody can check the data
-against the commitments that were signed before.
+For data that the feedback level withholds, the document has salted SHA-256 commitments, one for
+each case and one for the scores: the server cannot change the data later, and nothing is revealed.
+When the phase is published, the salts are given next to the envelope, so that anybody can check the
+data against the commitments that were signed before.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Scored:
     _intervals: dict[str, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def _interval(self, metric: str, means: Mapping[str, float]) -> dict[str, Any]:
-        """Made once: boards are renewed every second, and an interval takes 10,000 resamples."""
+        """Cached: boards are renewed every second, and an interval takes 10,000 resamples."""
         if metric not in self._intervals:
             self._intervals[metric] = interval_of(means)
         return dict(self._intervals[metric])
@@ -99,7 +99,7 @@ def scored(rows: Iterable[Mapping[str, Any]], tasks: Sequence[str] | int) -> Sco
     )
     means = TaskMeans.of(by_task)
     if isinstance(tasks, int):
-        missing = [f"\0{place}" for place in range(tasks - len(by_task))]
+        missing = [f"\0{position}" for position in range(tasks - len(by_task))]
     else:
         missing = [task for task in tasks if task not in by_task]
     zeros = dict.fromkeys(missing, 0.0)
@@ -137,7 +137,7 @@ def _rest(score: float, tasks: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class Committed:
     """Commitments to cases and scores.
 
     Attributes:
@@ -149,7 +149,9 @@ class Sealed:
     openings: dict[str, Any]
 
 
-def sealed(rows: Sequence[VerdictRow], scores: Mapping[str, Any], secret: bytes, of: str) -> Sealed:
+def committed(
+    rows: Sequence[VerdictRow], scores: Mapping[str, Any], secret: bytes, of: str
+) -> Committed:
     """Commits to cases and scores.
 
     Args:
@@ -160,12 +162,12 @@ def sealed(rows: Sequence[VerdictRow], scores: Mapping[str, Any], secret: bytes,
     """
     values: list[object] = [scores, *_ordered(rows)]
     salts = [
-        hmac.new(secret, f"{of}/{place}".encode(), hashlib.sha256).hexdigest()
-        for place in range(len(values))
+        hmac.new(secret, f"{of}/{position}".encode(), hashlib.sha256).hexdigest()
+        for position in range(len(values))
     ]
     hashes = [_commitment(salt, value) for salt, value in zip(salts, values, strict=True)]
     pairs = [{"salt": salt, "value": value} for salt, value in zip(salts, values, strict=True)]
-    return Sealed(
+    return Committed(
         {"scores": hashes[0], "cases": hashes[1:]}, {"scores": pairs[0], "cases": pairs[1:]}
     )
 
@@ -191,6 +193,9 @@ def opens(openings: Mapping[str, Any], commitments: Mapping[str, Any]) -> bool:
         return False
 
 
+_IN_CLEAR = ("task", "sample", "case", "verdict")
+
+
 def result_of(
     head: Mapping[str, Any],
     rows: Sequence[VerdictRow],
@@ -201,16 +206,17 @@ def result_of(
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The body of a result, and the openings of the data that it withholds, if any.
 
-    The hashes of outputs and keys are in clear only if cells are: a program could leak data through
-    its outputs, and a guess of a gold could be confirmed with the keys that depend on it.
+    The hashes of outputs, and the keys, are readable only at a level that shows cells: a program
+    could leak data through its outputs, and a key could confirm a guess of the gold that it
+    depends on.
 
     Args:
         head: server, submission, suite, phase and conditions.
         rows: all cases of the judging.
         shown: the same cases, limited by the answer budget of each gold.
         tasks: the tasks of the split.
-        level: the feedback level of the split, which decides what is signed in clear. It must not
-            be the level of the caller: a result has only one form.
+        level: the feedback level of the split, which decides what is readable in the document. It
+            must not be the level of the caller: a result is the same for everybody.
         secret: the secret of the server.
     """
     scores = scored(rows, tasks).document(len(tasks))
@@ -223,7 +229,7 @@ def result_of(
     }
     if level.shows(Level.CELLS):
         return {**body, "scores": scores, "cases": _ordered(rows)}, None
-    closed = sealed(rows, scores, secret, str(head["judging"]))
+    closed = committed(rows, scores, secret, str(head["judging"]))
     body["commitments"] = closed.commitments
     if level.shows(Level.VERDICTS):
         ordered: list[Mapping[str, Any]] = [*_ordered(shown)]
@@ -237,9 +243,6 @@ def result_of(
     return body, closed.openings
 
 
-_IN_CLEAR = ("task", "sample", "case", "verdict")
-
-
 def follows(scores: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether computing scores from the cases again gives the same scores."""
     try:
@@ -250,7 +253,7 @@ def follows(scores: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> boo
 
 
 def _close(one: object, two: object) -> bool:
-    """Whether two values are equal, except for the last digits, in which machines may differ."""
+    """Whether two values are equal up to the last digits, which can depend on the machine."""
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         return one.keys() == two.keys() and all(_close(one[name], two[name]) for name in one)
     if isinstance(one, float) and isinstance(two, float | int):
@@ -345,7 +348,7 @@ def verify_result(
 def _verdicts_of(
     document: Mapping[str, Any], openings: Mapping[str, Any] | None
 ) -> tuple[Any, Any] | str:
-    """Verdicts and scores of a result, opened if there are openings; or the reason of a fault."""
+    """Verdicts and scores of a result, with openings applied; or the reason why they are wrong."""
     if openings is None:
         return document.get("cases"), document.get("scores")
     if "commitments" not in document:
@@ -425,9 +428,9 @@ def _judged_again(
                 continue
             folder = Path(scratch) / f"outputs-{sample}"
             for row in mine:
-                place = folder / row["task"] / f"{row['case']}.xlsx"
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(there[row["output_sha256"]], place)
+                target = folder / row["task"] / f"{row['case']}.xlsx"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(there[row["output_sha256"]], target)
             options = ScoreOptions(
                 **chosen,
                 dataset=dataset,

@@ -89,7 +89,7 @@ class SigningKeys:
 
         Args:
             body: the canonical document.
-            now: time in ISO form; if a key has to be made, it is valid from then on.
+            now: time in ISO form; if a key has to be made, it is valid from this time on.
         """
         key = self._current(now)
         private = Ed25519PrivateKey.from_private_bytes(_unbase64(key["d"]))
@@ -161,7 +161,7 @@ def envelope_of(
     Args:
         body: the canonical document.
         signature: its signature.
-        openings: what opens the body's commitments, once that may be shown.
+        openings: salts and values for the body's commitments, once they may be shown.
     """
     envelope: dict[str, Any] = {
         "payloadType": PAYLOAD_TYPE,
@@ -231,9 +231,9 @@ def _check_validity(key: Mapping[str, Any], document: Mapping[str, Any]) -> None
     if key.get("revoked_from") and signed >= key["revoked_from"]:
         raise NotSignedError(f"the key was revoked from {key['revoked_from']} on")
     if signed < str(key.get("valid_from")):
-        raise NotSignedError("its date of signing is before its key was valid")
+        raise NotSignedError("it was signed before its key became valid")
     if key.get("valid_until") and signed > key["valid_until"]:
-        raise NotSignedError("its date of signing is after its key's validity")
+        raise NotSignedError("it was signed after its key had ceased to be valid")
 
 
 def _new_key(now: str) -> _Key:

@@ -69,8 +69,8 @@ class Ties:
         p: (first, second) -> p of the board's metric, first < second, as ``judge compare-runs``
             computes it.
         p_holm: the same, adjusted for all pairs. A bootstrap of 10,000 resamples cannot give a p
-            below 0.0002, with which no pair of 23 entries could differ after Holm's adjustment.
-            If no resample is on the other side of zero, the p of the exact sign test is adjusted
+            below 0.0002; with that, no pair of 23 entries could differ after Holm's adjustment. So
+            if all resamples are on the same side of zero, the p of the exact sign test is adjusted
             instead, if it is smaller.
         smallest: the smallest differences that the board could show.
     """
@@ -97,12 +97,12 @@ def ties_of(entries: Sequence[TaskMeans], metric: Metric, method: Method = DEFAU
         tasks = sorted(entries[group[0]].soft.keys() & entries[other[0]].soft.keys())
         columns = list(dict.fromkeys((*group, *other)))
         tests = _PairTests([entries[index] for index in columns], tasks, metric, method)
-        place = {index: column for column, index in enumerate(columns)}
+        column_of = {index: column for column, index in enumerate(columns)}
         for first in group:
             for second in other:
                 pair = (min(first, second), max(first, second))
                 if first != second and pair not in p:
-                    columns_of = place[pair[0]], place[pair[1]]
+                    columns_of = column_of[pair[0]], column_of[pair[1]]
                     p[pair] = tests.p(*columns_of)
                     sharper[pair] = tests.sharper_p(p[pair], *columns_of)
                     spreads.append(tests.spread(*columns_of))
@@ -147,7 +147,7 @@ def smallest_differences(
     Args:
         tasks: number of tasks of the board.
         entries: number of entries of the board.
-        spreads: standard deviations of the differences of soft scores, for the pairs that have one.
+        spreads: for pairs that have one, the standard deviation of the differences of soft scores.
         method: only its confidence is used.
     """
     pairs = max(1, entries * (entries - 1) // 2)
@@ -202,7 +202,7 @@ def _pairs_of_groups(entries: Sequence[TaskMeans]) -> list[tuple[list[int], list
     for index, entry in enumerate(entries):
         groups.setdefault(frozenset(entry.soft), []).append(index)
     listed = list(groups.values())
-    return [(group, other) for place, group in enumerate(listed) for other in listed[place:]]
+    return [(group, other) for index, group in enumerate(listed) for other in listed[index:]]
 
 
 class _PairTests:

@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from judge.errors import UsageError
 from judge.report.build import DEFAULT_METHOD
 from judge.serve.access.rights import HIDDEN_SPLIT, phase_state, split_level
+from judge.serve.boards.disclosure import is_bounded, last_shown, shown_rows
 from judge.serve.boards.feedback import slot
 from judge.serve.boards.results import BOARD, SCHEMA_VERSION, Scored, scored, shown_score
 from judge.serve.boards.signing import PublicKey, Signature, SigningKeys, canonical, sha256_of
-from judge.serve.boards.telling import is_bounded, last_shown, shown_rows
 from judge.serve.boards.ties import Metric, Ties, smallest_differences, ties_of, ties_of_shown
 from judge.serve.catalog import check_name, current_conditions, revision_of, split_of
 from judge.serve.context import Server
@@ -72,7 +72,7 @@ class Setting:
         conditions: the document of its conditions.
         tasks: ids of the split's tasks.
         level: the feedback level that applies now.
-        signed_level: the level of the split, which decides what signed results have in clear.
+        signed_level: the level of the split, which decides what is readable in signed results.
         published: whether the phase is published.
         now: time of the database.
     """
@@ -262,10 +262,17 @@ def _by_ladder(
     return entries
 
 
+_CACHED = 1_000
+
+
+_CACHE: dict[tuple[str, str, bool, tuple[str, ...]], Scored] = {}
+"""Cache: scores of finished judgings, which never change."""
+
+
 def _scored(connection: sa.Connection, judging: str, setting: Setting) -> Scored:
     """Scores of a judging, from the verdicts that may be shown."""
     bounded = is_bounded(setting.suite, setting.phase) and not setting.published
-    # The key has the database: in a copy that went on judging, the same id has other verdicts.
+    # The key names the database: a copy that judged on its own has other verdicts for the same id.
     key = (str(connection.engine.url.database), judging, bounded, setting.tasks)
     cached = _CACHE.get(key)
     if cached is None:
@@ -274,11 +281,6 @@ def _scored(connection: sa.Connection, judging: str, setting: Setting) -> Scored
         rows = shown_rows(connection, judging, bounded=bounded)
         cached = _CACHE[key] = scored(rows, setting.tasks)
     return cached
-
-
-_CACHED = 1_000
-_CACHE: dict[tuple[str, str, bool, tuple[str, ...]], Scored] = {}
-"""Cache: scores of finished judgings, which never change."""
 
 
 def _mean(scores: Scored, metric: Metric) -> float:
@@ -473,6 +475,29 @@ class Boards:
         return True
 
 
+RENEWED = "boards_renewed"
+"""Name of the setting with the number of the last event that boards have taken into account."""
+
+
+_IS_RENEWED = t.setting.c.name == RENEWED
+
+
+_LAST_EVENT = sa.select(sa.func.max(t.event.c.seq))
+
+
+_JUDGED_IN = (
+    sa.select(t.submission.c.phase)
+    .distinct()
+    .join(t.event, t.event.c.object == t.submission.c.id)
+    .where(
+        t.event.c.seq > sa.bindparam("seen"),
+        t.event.c.seq <= sa.bindparam("last"),
+        t.event.c.kind == "submission.judged",
+    )
+    .order_by(t.submission.c.phase)
+)
+
+
 def renew_judged(server: Server) -> None:
     """Renews the boards of the phases in which something was judged since the last call.
 
@@ -494,22 +519,6 @@ def renew_judged(server: Server) -> None:
     server.shared[RENEWED] = last
 
 
-RENEWED = "boards_renewed"
-"""Name of the setting with the number of the last event that boards have taken into account."""
-
-_IS_RENEWED = t.setting.c.name == RENEWED
-_LAST_EVENT = sa.select(sa.func.max(t.event.c.seq))
-_JUDGED_IN = (
-    sa.select(t.submission.c.phase)
-    .distinct()
-    .join(t.event, t.event.c.object == t.submission.c.id)
-    .where(
-        t.event.c.seq > sa.bindparam("seen"),
-        t.event.c.seq <= sa.bindparam("last"),
-        t.event.c.kind == "submission.judged",
-    )
-    .order_by(t.submission.c.phase)
-)
 _OF_VERSION = ("server", "number", "previous", "why", "signed")
 _OF_TIES = ("smallest", "ranks")
 """Fields of a document and of its entries that are computed from the other fields."""
@@ -587,7 +596,7 @@ def _entry(entry: Entry, setting: Setting) -> dict[str, Any]:
 
 
 def _figures(row: Mapping[str, Any], setting: Setting) -> Mapping[str, Any]:
-    """The two figures besides the score, from the report of a judging of exactly these tasks.
+    """The figures ``collateral`` and ``dynamic``, from the report of a judging of these tasks.
 
     They count all of its tasks, so they are withheld while the budget limits the shown verdicts.
     """
@@ -667,10 +676,10 @@ def compare_boards(connection: sa.Connection, judgings: Mapping[str, str]) -> li
         judgings: submission -> the judging that would count.
 
     Returns:
-        For each board with one of these submissions: ``board``, ``entries`` with ``account``,
-        ``submission``, ``before`` and ``after`` (rank interval and score, or null), and ``pairs``
-        whose difference is significant only before or only after. Only for authors: nothing is
-        withheld.
+        For each board with one of these submissions: its name as ``board``, the changed
+        ``entries``, and ``pairs`` of accounts whose difference is significant only before or only
+        after. An entry has ``account``, ``before`` and ``after`` (``ranks``, ``score`` and
+        ``submission``; null if the account has no entry). Only for authors, as nothing is withheld.
     """
     phases = sa.select(t.submission.c.phase).where(t.submission.c.id.in_(list(judgings)))
     boards = all_rows(

@@ -1,8 +1,8 @@
 """Turns a fault on which reviewers agree into a new revision and the draft of a rejudging.
 
-Like every correction, it is bound to the SHA-256 of the files. The new revision has the corrections
-of the revision before, and this one. All of this happens in the transaction of the last reviewer's
-decision.
+The correction is bound to the SHA-256 of the files, like every correction. The new revision has the
+corrections of the revision before, and the new one. All of this happens in the transaction of the
+last reviewer's decision.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from judge.serve.disputes.review import (
     settle,
 )
 from judge.serve.problems import Problem
-from judge.serve.queue.conditions import corrections_place, suite_place
+from judge.serve.queue.conditions import corrections_path, suite_path
 from judge.serve.rejudging import machine
 from judge.serve.rejudging.machine import Scope
-from judge.serve.rejudging.service import Asked, open_asked, reckon
+from judge.serve.rejudging.service import RejudgingRequest, compute_cost, open_requested
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, first_row
 from judge.serve.store.words import DisputeState, RejudgingState
@@ -41,8 +41,7 @@ from judge.suites.corrections import (
     load_corrections,
     write_corrections,
 )
-from judge.suites.load import load_suite
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 from judge.suspects.decisions import Finding
 
 
@@ -56,7 +55,7 @@ class Settled:
         state: the new state of the disputes.
         revision: number of the new revision, if there is one.
         rejudging: id of the draft rejudging, if there is one.
-        note: tells the reviewer why the agreement led to no correction.
+        note: for the reviewer: why no correction was made although the reviewers agree.
     """
 
     decided: int
@@ -89,7 +88,7 @@ def decide_and_settle(server: Server, viewer: Viewer, dispute: str, opinion: Opi
             )
         settled = _follow(server, transaction, group, outcome, suite, str(viewer.account))
     if settled.rejudging is not None:
-        reckon(server, settled.rejudging)
+        compute_cost(server, settled.rejudging)
     return settled
 
 
@@ -99,7 +98,7 @@ def source_suite(server: Server, revision: dict[str, Any]) -> Suite:
     Raises:
         JudgeError: its files are missing or broken.
     """
-    return load_suite(suite_place(server.folder, revision))
+    return load_suite(suite_path(server.folder, revision))
 
 
 def _follow(
@@ -142,8 +141,8 @@ def _corrected_revision(
     before: dict[str, Any],
 ) -> dict[str, Any]:
     """Adds a revision with the corrections of the one before and the new ones."""
-    place = corrections_place(server.folder, before)
-    known = () if place is None else load_corrections(place)
+    path = corrections_path(server.folder, before)
+    existing = () if path is None else load_corrections(path)
     hidden = transaction.connection.scalar(
         sa.select(t.split.c.tasks).where(
             t.split.c.revision == before["id"], t.split.c.name == HIDDEN_SPLIT
@@ -151,13 +150,13 @@ def _corrected_revision(
     )
     with tempfile.TemporaryDirectory(dir=server.folder.temporary()) as scratch:
         file = Path(scratch) / "corrections.yaml"
-        write_corrections(file, suite.format, joined(known, new))
+        write_corrections(file, suite.format, joined(existing, new))
         return add_revision(
             server,
             transaction,
             NewSuite(
                 group.suite["name"],
-                str(suite_place(server.folder, before)),
+                str(suite_path(server.folder, before)),
                 group.suite["owner"],
                 corrections=file,
                 hidden=tuple(hidden or ()),
@@ -166,9 +165,9 @@ def _corrected_revision(
         )
 
 
-def joined(known: Iterable[Correction], new: Iterable[Correction]) -> list[Correction]:
+def joined(existing: Iterable[Correction], new: Iterable[Correction]) -> list[Correction]:
     """Merges corrections with newer ones, which replace those of the same cells and fields."""
-    by_key = {correction.key: correction for correction in known}
+    by_key = {correction.key: correction for correction in existing}
     for correction in new:
         earlier = by_key.get(correction.key)
         if earlier is not None and correction.field == "gold":
@@ -207,9 +206,9 @@ def _draft(
     suite = transaction.one(sa.select(t.suite).where(t.suite.c.id == group.suite["id"]))
     assert suite is not None, "a foreign key guarantees it"
     try:
-        return open_asked(
+        return open_requested(
             transaction,
-            Asked(
+            RejudgingRequest(
                 suite,
                 revision,
                 Scope(),

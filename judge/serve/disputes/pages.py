@@ -21,7 +21,7 @@ from judge.serve.context import Server, ThisServer, server_of
 from judge.serve.disputes.correcting import decide_and_settle, source_suite
 from judge.serve.disputes.review import (
     MAX_TEXT,
-    WAY,
+    STEPS_IF_ACCEPTED,
     Claim,
     DisputeKind,
     Group,
@@ -37,7 +37,7 @@ from judge.serve.disputes.review import (
 from judge.serve.disputes.review import require_reviewer as check_reviewer
 from judge.serve.disputes.routes import get_dispute, listed, shown_group, shown_settled
 from judge.serve.pages.boards import evidence_of
-from judge.serve.pages.frame import Looker, Posted, SignedIn, cell_text, field, go, show
+from judge.serve.pages.frame import PageViewer, Posted, SignedIn, cell_text, field, go, show
 from judge.serve.problems import Problem
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
@@ -66,15 +66,15 @@ NEXT = {
 
 
 def _steps(state: DisputeState) -> list[tuple[str, bool, bool]]:
-    """The steps of a dispute: for each its name, whether it is done, and whether it is current."""
-    way = dict(WAY)
+    """The steps of a dispute: name, whether the step is done, and whether it is the current one."""
+    steps = dict(STEPS_IF_ACCEPTED)
     if state is DisputeState.REJECTED:
-        way = {one: way[one] for one in (DisputeState.OPEN, DisputeState.SUSPECT)}
+        steps = {one: steps[one] for one in (DisputeState.OPEN, DisputeState.SUSPECT)}
     elif state is DisputeState.WITHDRAWN:
-        way = {DisputeState.OPEN: way[DisputeState.OPEN]}
-    way.setdefault(state, state.value)
-    at = list(way).index(state)
-    return [(words, place < at, place == at) for place, words in enumerate(way.values())]
+        steps = {DisputeState.OPEN: steps[DisputeState.OPEN]}
+    steps.setdefault(state, state.value)
+    at = list(steps).index(state)
+    return [(words, number < at, number == at) for number, words in enumerate(steps.values())]
 
 
 _Id = Annotated[str, Path(max_length=80)]
@@ -85,10 +85,10 @@ _MAX_ROWS, _MAX_COLUMNS, _ROWS_ABOVE = 60, 20, 3
 
 
 @router.get("/disputes")
-def disputes_page(request: Request, server: ThisServer, looker: Looker) -> Response:
+def disputes_page(request: Request, server: ThisServer, page_viewer: PageViewer) -> Response:
     """The viewer's own disputes, and the decided disputes of everybody."""
-    rows = listed(server, looker, state=None, limit=_LISTED)
-    return show(request, looker, "disputes.html", "Disputes", disputes=rows)
+    rows = listed(server, page_viewer, state=None, limit=_LISTED)
+    return show(request, page_viewer, "disputes.html", "Disputes", disputes=rows)
 
 
 @router.get("/disputes/new")
@@ -184,13 +184,15 @@ def _open(server: Server, viewer: Viewer, account: str, claim: Claim) -> str:
 
 
 @router.get("/disputes/{dispute}")
-def dispute_page(request: Request, dispute: _Id, server: ThisServer, looker: Looker) -> Response:
+def dispute_page(
+    request: Request, dispute: _Id, server: ThisServer, page_viewer: PageViewer
+) -> Response:
     """One dispute, with the decision and its reason."""
-    row = get_dispute(dispute, looker, server)
-    leads_to = _seen_rejudging(server, looker, row["rejudging"])
+    row = get_dispute(dispute, page_viewer, server)
+    leads_to = _seen_rejudging(server, page_viewer, row["rejudging"])
     return show(
         request,
-        looker,
+        page_viewer,
         "dispute.html",
         f"Dispute of task {row['task']}",
         dispute=row,
@@ -198,7 +200,7 @@ def dispute_page(request: Request, dispute: _Id, server: ThisServer, looker: Loo
         steps=_steps(DisputeState(row["state"])),
         next=NEXT[DisputeState(row["state"])],
         leads_to=leads_to,
-        boards=_boards_of(server, looker, row["suite"]) if row["state"] == "corrected" else [],
+        boards=_boards_of(server, page_viewer, row["suite"]) if row["state"] == "corrected" else [],
     )
 
 
@@ -252,7 +254,7 @@ def review_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respo
 
 @router.get("/review/{dispute}")
 def suspect_page(request: Request, dispute: _Id, server: ThisServer, viewer: SignedIn) -> Response:
-    """The disputes of a case; the gold is only on the next page, since each view is recorded."""
+    """The disputes of a case. The gold is on the next page, each view of which is recorded."""
     with server.database.reading() as connection:
         find(connection, viewer, t.dispute, dispute)
         group = group_of(connection, dispute)
@@ -314,7 +316,7 @@ def _suspect(
 
 
 def _disputed_cells(server: Server, group: Group) -> list[tuple[str, str, str]]:
-    """The differing cells of the first disputed answer for which such cells are recorded."""
+    """The cells that differ, of the first disputed answer for which they are recorded."""
     differing = (
         cells_of(server, row["submission"], group.task, group.case) for row in group.disputes
     )

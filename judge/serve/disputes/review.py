@@ -1,4 +1,4 @@
-"""Disputes, and reviewers who decide about the disputes of a case, without seeing each other.
+"""Disputes, and the decisions of reviewers, who do not see each other's findings.
 
 An account disputes a verdict if it considers the suite wrong; all disputes of a case form one
 suspect. The account can withdraw a dispute until a reviewer has opened it.
@@ -64,6 +64,9 @@ class Group:
     def case(self) -> int:
         """The case that they are about."""
         return int(self.disputes[0]["case"])
+
+
+UNDECIDED = (DisputeState.OPEN, DisputeState.SUSPECT)
 
 
 def groups(connection: sa.Connection, viewer: Viewer) -> list[Group]:
@@ -182,7 +185,7 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The state of a group after a decision.
+    """The state of a group of disputes after a decision.
 
     Attributes:
         finding: the finding on which enough reviewers agree; None while they do not.
@@ -249,7 +252,7 @@ def _locked_group(transaction: Transaction, dispute: str) -> Group:
         Problem: see :func:`group_of`.
     """
     group = group_of(transaction.connection, dispute)
-    # The suite's lock serialises its reviewers; the disputes' locks keep withdrawals out.
+    # The suite's lock makes its reviewers take turns; the disputes' locks prevent withdrawals.
     transaction.execute(
         sa.select(t.suite.c.id).where(t.suite.c.id == group.suite["id"]).with_for_update()
     )
@@ -261,6 +264,10 @@ def _locked_group(transaction: Transaction, dispute: str) -> Group:
         .with_for_update()
     )
     return group_of(transaction.connection, dispute)
+
+
+SIGN = "dispute"
+"""The sign of a suspect that people reported; see :mod:`judge.suspects`."""
 
 
 def _decision(group: Group, by: str, opinion: Opinion, suite: Suite) -> Decision:
@@ -386,14 +393,10 @@ MAX_OPEN = 5
 """How many disputes of one account may wait for a decision at a time."""
 
 MAX_TEXT = 4_000
-"""Largest length of a claim, of evidence, and of a reviewer's reason, in characters."""
+"""Longest claim, evidence or reviewer's reason, in characters."""
 
-SIGN = "dispute"
-"""The sign of a suspect that people reported; see :mod:`judge.suspects`."""
 
-UNDECIDED = (DisputeState.OPEN, DisputeState.SUSPECT)
-
-WAY = {
+STEPS_IF_ACCEPTED = {
     DisputeState.OPEN: "disputed",
     DisputeState.SUSPECT: "with reviewers",
     DisputeState.ACCEPTED: "suite corrected",

@@ -102,8 +102,8 @@ def _fill(
     archive.add(dump, dump.name)
     files = 0
     for name in _named(database):
-        place = folder.path / name
-        for path in [place, *sorted(place.rglob("*"))] if place.is_dir() else [place]:
+        source = folder.path / name
+        for path in [source, *sorted(source.rglob("*"))] if source.is_dir() else [source]:
             if path.is_file() and not path.is_symlink():
                 archive.add(path, f"data/{path.relative_to(folder.path)}", recursive=False)
                 files += 1
@@ -134,7 +134,7 @@ def _copy_sqlite(source: Path, target: Path) -> None:
 
 
 def restore(archive: Path, folder: DataFolder, database_url: str | None) -> Database:
-    """Restores data folder and database from a backup, and returns the leases held at its time.
+    """Restores data folder and database from a backup; judgings that were running are queued.
 
     Args:
         archive: an archive that :func:`back_up` wrote.
@@ -155,23 +155,23 @@ def restore(archive: Path, folder: DataFolder, database_url: str | None) -> Data
             tempfile.TemporaryDirectory(prefix="judge-restore-") as scratch,
             tarfile.open(archive) as opened,
         ):
-            place = Path(scratch)
+            root = Path(scratch)
             kind = _manifest(opened, archive)
             if (kind == "sqlite") == (database_url is not None):
                 raise UsageError(
                     f"{archive}: is the backup of a {kind} database",
                     hint="Give --database URL only for PostgreSQL, and only an empty database.",
                 )
-            unpack_tar(opened, place)
+            unpack_tar(opened, root)
             folder.make()
-            for part in sorted((place / "data").glob("*")):
+            for part in sorted((root / "data").glob("*")):
                 shutil.copytree(part, folder.path / part.name, dirs_exist_ok=True)
             if kind == "sqlite":
-                shutil.copyfile(place / _SQLITE, folder.database)
+                shutil.copyfile(root / _SQLITE, folder.database)
                 database = Database(sqlite_url(folder.database))
             else:
                 database = Database(str(database_url))
-                dump = str(place / _POSTGRESQL)
+                dump = str(root / _POSTGRESQL)
                 _run_postgresql("pg_restore", database.url, "--no-owner", "--exit-on-error", dump)
     except (OSError, tarfile.TarError, KeyError, ValueError) as error:
         raise StoreError(f"{archive}: cannot be restored: {error}") from error
@@ -223,7 +223,7 @@ def return_all_leases(database: Database) -> int:
 
 
 def _without_password(url: URL) -> str:
-    """The URL for PostgreSQL's programs, without the password, as others can see arguments."""
+    """The URL for PostgreSQL's programs, without the password: other users can see arguments."""
     return URL.create(
         "postgresql",
         username=url.username,

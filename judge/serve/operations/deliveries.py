@@ -37,7 +37,7 @@ KINDS = ("submission.judged", "rejudging.applied", "dispute.decided", "board.cha
 """Kinds of events for which webhooks are sent."""
 
 HOSTS = "webhook_hosts"
-"""Name of the setting with the hosts that the operator allows; unset, no host is allowed."""
+"""Name of the setting with the hosts that the operator allows; none are allowed by default."""
 
 MAX_WEBHOOKS = 10
 """How many webhooks an account may have."""
@@ -48,7 +48,7 @@ WAITING, DELIVERED, GIVEN_UP = "waiting", "delivered", "given-up"
 _ACTOR = Actor("webhooks")
 _EVENTS_AT_ONCE = 500
 _LEASE_S = 120
-"""Seconds after which a try is repeated if its process was killed; longer than any try."""
+"""Seconds after which a delivery is tried again if its process was killed; longer than any try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def add_webhook(transaction: Transaction, new: NewWebhook) -> tuple[str, str]:
 
 
 def rotate_secret(transaction: Transaction, webhook: str) -> str:
-    """Gives a webhook a new secret; until the next change, messages are signed with both."""
+    """Gives a webhook a new secret; messages are signed with both, until the next change."""
     secret = new_secret()
     transaction.execute(
         sa.update(t.webhook)
@@ -277,12 +277,6 @@ def deliver(database: Database, sender: Sender | None = None, limit: int = 20) -
     return tried
 
 
-def something_waits(database: Database) -> bool:
-    """Whether a delivery is due; the query locks nothing."""
-    with database.reading() as connection:
-        return connection.scalar(_DUE) is not None
-
-
 _DUE = (
     sa.select(t.delivery.c.id)
     .where(t.delivery.c.state == WAITING, t.delivery.c.next <= t.Now())
@@ -290,8 +284,14 @@ _DUE = (
 )
 
 
+def something_waits(database: Database) -> bool:
+    """Whether a delivery is due; the query locks nothing."""
+    with database.reading() as connection:
+        return connection.scalar(_DUE) is not None
+
+
 def _take(database: Database) -> tuple[Mapping[str, Any], Message] | None:
-    """Takes the delivery that has waited longest, so that no other process tries it meanwhile."""
+    """Claims the delivery that has waited longest, so that no other process tries it meanwhile."""
     with database.writing(_ACTOR) as transaction:
         delivery = transaction.one(
             sa.select(t.delivery)

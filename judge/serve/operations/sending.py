@@ -30,10 +30,10 @@ from judge.errors import JudgeError, UsageError
 from judge.version import __version__
 
 DELAYS_S = (0, 5, 300, 1_800, 7_200, 18_000, 36_000, 86_400)
-"""Delay of each try in seconds, counted from the one before; there are no further tries."""
+"""Delay of each try in seconds after the one before; there are as many tries as delays."""
 
 JITTER = 0.1
-"""How much longer a delay may be, as a share of it, so that retries are spread out."""
+"""By which share a delay may be longer, at random, so that retries are spread out."""
 
 MAX_SECONDS = 10.0
 """The longest time of one try in seconds, from resolving the name to the end of the answer."""
@@ -241,7 +241,7 @@ class Sender:
     max_seconds: float = MAX_SECONDS
 
     def send(self, message: Message, at: dt.datetime) -> Sent:
-        """Tries once; does not follow redirects, and keeps nothing of the answer but its status.
+        """Tries once; does not follow redirects, and keeps only the status of the answer.
 
         Args:
             message: the message to send.

@@ -1,4 +1,4 @@
-"""Upkeep, by the server or on the operator's request: sweeps, the audit log, outvoted golds."""
+"""Upkeep, by the server or at the operator's request: sweeps, the audit log, outvoted golds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from judge.api.options import JudgingOptions
 from judge.api.resources import JudgingResources
-from judge.api.suspecting import outputs_of
+from judge.api.verifying import outputs_of
 from judge.grading.case import known_fault
 from judge.serve.access.accounts import Later, create_account
 from judge.serve.catalog import LoadedSuites, revision_of, suite_named
@@ -32,7 +32,7 @@ from judge.suspects.model import Certainty, Suspect
 from judge.suspects.signs.outvoted import SIGN
 
 SWEPT_AFTER_S = 86_400
-"""Files that no row names are removed at this age: younger ones may still get a row."""
+"""Files that no row names are removed at this age, in seconds; younger ones may yet get a row."""
 
 AUDITOR = "audit"
 """Name of the account that opens automatic disputes."""
@@ -43,7 +43,7 @@ _DAY_S = 86_400
 
 
 def send_webhooks(server: Server) -> None:
-    """Plans deliveries, and sends them on a separate thread, since receivers may be slow."""
+    """Adds deliveries for new events, and sends them on a thread, since receivers may be slow."""
     plan(server.database)
     running: threading.Thread | None = server.shared.get("webhooks")
     if (running is not None and running.is_alive()) or not something_waits(server.database):
@@ -56,8 +56,8 @@ def send_webhooks(server: Server) -> None:
 def sweep_hourly(server: Server) -> None:
     """Sweeps, if this process last swept at least an hour ago.
 
-    Only files that also existed an hour ago are removed: after the clock jumps a day forward, files
-    look old even if their rows are about to be written.
+    Only files that already existed at the last sweep are removed: if the clock jumps a day forward,
+    new files look old although their rows are about to be written.
     """
     now = time.monotonic()
     if now - server.shared.get("swept", float("-inf")) >= _SWEEP_EVERY_S:
@@ -80,7 +80,7 @@ def sweep(
         database: the server's database.
         folder: its data folder.
         older_s: files younger than this many seconds are kept.
-        only: only these entries are removed, see :func:`_entries`; None for no such limit.
+        only: the entries that may be removed, see :func:`_entries`; None for all.
 
     Returns:
         How many files and folders were removed.
@@ -100,7 +100,7 @@ def sweep(
         }
     removed = 0
     for path, changed in candidates:
-        # A file that was submitted again meanwhile is younger now.
+        # If the same content was submitted again meanwhile, the file is younger now.
         if path.name.removesuffix(".d") not in named[path.parent.name] and (
             _changed(path) == changed
         ):
@@ -114,7 +114,7 @@ def sweep(
 
 
 def _entries(folder: DataFolder) -> set[tuple[Path, int]]:
-    """Files and folders that may be swept -> when each was changed, in ns."""
+    """Files and folders that may be swept, each with the time of its last change, in ns."""
     return {
         (path, changed)
         for name in ("bodies", "suites", "results", "tmp")

@@ -17,7 +17,7 @@ from judge.serve.context import Server, ThisServer, session_of
 from judge.serve.pages.frame import (
     MAX_FORM_BYTES,
     POLICY,
-    Looker,
+    PageViewer,
     Posted,
     SignedIn,
     check_origin,
@@ -38,7 +38,7 @@ OIDC = "oidc"
 
 
 def _flow_cookie(server: Server) -> str:
-    """Name of the cookie of a flow; with this prefix, no other host of the domain can set it."""
+    """Name of a flow's cookie; because of the prefix, no other host of the domain can set it."""
     return f"{server.cookie}-flow"
 
 
@@ -122,22 +122,22 @@ async def token_ended(token: str, server: ThisServer, viewer: SignedIn, form: Po
 def sign_in_page(
     request: Request,
     server: ThisServer,
-    looker: Looker,
+    page_viewer: PageViewer,
     code: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:
-    """Asks to confirm the code of a link; a mere visit, as by link previews, does not use it up."""
-    return show(request, looker, "sign_in.html", "Sign in", **_sign_in(server, code=code))
+    """Asks to confirm the code of a link, so that a link preview does not use it up."""
+    return show(request, page_viewer, "sign_in.html", "Sign in", **_sign_in(server, code=code))
 
 
 @router.post("/sign-in", dependencies=[rate("sign-in")])
-async def sign_in_posted(request: Request, server: ThisServer, looker: Looker) -> Response:
+async def sign_in_posted(request: Request, server: ThisServer, page_viewer: PageViewer) -> Response:
     """Begins a session; the answer is the same for an unknown, a used and an old code."""
     check_origin(request, server)
     code = field(await read_form(request, MAX_FORM_BYTES), "code", 100)
     former = await session_of(request)
 
     def begin() -> str | None:
-        with server.database.writing(looker.actor()) as transaction:
+        with server.database.writing(page_viewer.actor()) as transaction:
             cookie = sign_in(transaction, code)
             if cookie is not None and former is not None:
                 sign_out(transaction, former.id)
@@ -146,7 +146,7 @@ async def sign_in_posted(request: Request, server: ThisServer, looker: Looker) -
     cookie = await run_in_threadpool(begin)
     if cookie is None:
         failed = _sign_in(server, failed=True)
-        return show(request, looker, "sign_in.html", "Sign in", status=401, **failed)
+        return show(request, page_viewer, "sign_in.html", "Sign in", status=401, **failed)
     return with_session(go(server, "/"), server, cookie)
 
 
@@ -176,8 +176,10 @@ async def provider_posted(request: Request, server: ThisServer) -> Response:
 
 
 @router.get("/sign-in/provider", dependencies=[rate("sign-in")])
-async def provider_answered(request: Request, server: ThisServer, looker: Looker) -> Response:
-    """Takes the browser that comes back from the provider, and begins a session."""
+async def provider_answered(
+    request: Request, server: ThisServer, page_viewer: PageViewer
+) -> Response:
+    """Begins a session for a browser that the provider has sent back."""
     provider, oidc = provider_of(server), _oidc()
     flow = request.cookies.get(_flow_cookie(server), "")
     back = _back(request, server)
@@ -191,7 +193,7 @@ async def provider_answered(request: Request, server: ThisServer, looker: Looker
             raise Problem(
                 "forbidden", "Another account started to connect an identity: start again."
             )
-        with server.database.writing(looker.actor()) as transaction:
+        with server.database.writing(page_viewer.actor()) as transaction:
             begun: str | None = oidc.signed_in(transaction, identity, account)
             if begun is not None and session is not None:
                 sign_out(transaction, session.id)
@@ -200,7 +202,12 @@ async def provider_answered(request: Request, server: ThisServer, looker: Looker
     cookie = await run_in_threadpool(begin)
     if cookie is None:
         answer: Response = show(
-            request, looker, "sign_in.html", "Sign in", status=403, **_sign_in(server, waits=True)
+            request,
+            page_viewer,
+            "sign_in.html",
+            "Sign in",
+            status=403,
+            **_sign_in(server, waits=True),
         )
     else:
         answer = with_session(go(server, "/"), server, cookie)

@@ -34,7 +34,7 @@ from judge.serve.api.boards import (
 )
 from judge.serve.api.results import results_of
 from judge.serve.context import Server, ThisServer, server_of
-from judge.serve.pages.frame import PRIVATE, Looker, go, prefix_of, show
+from judge.serve.pages.frame import PRIVATE, PageViewer, go, prefix_of, show
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
@@ -51,12 +51,12 @@ def board_page(
     request: Request,
     board: BoardName,
     server: ThisServer,
-    looker: Looker,
+    page_viewer: PageViewer,
     q: Annotated[str, Query(max_length=100)] = "",
     sort: Annotated[str, Query(max_length=10)] = "rank",
 ) -> Response:
     """The current version of a board."""
-    return _page(request, board, server, looker, None, q, sort)
+    return _page(request, board, server, page_viewer, None, q, sort)
 
 
 @router.get("/boards/{board}/versions/{number}")
@@ -65,30 +65,30 @@ def version_page(
     board: BoardName,
     number: VersionNumber,
     server: ThisServer,
-    looker: Looker,
+    page_viewer: PageViewer,
     q: Annotated[str, Query(max_length=100)] = "",
     sort: Annotated[str, Query(max_length=10)] = "rank",
 ) -> Response:
     """One version of a board."""
-    return _page(request, board, server, looker, number, q, sort)
+    return _page(request, board, server, page_viewer, number, q, sort)
 
 
 def _page(
     request: Request,
     board: str,
     server: ThisServer,
-    looker: Viewer,
+    page_viewer: Viewer,
     number: int | None,
     q: str,
     sort: str,
 ) -> Response:
     with server.database.reading() as connection:
-        row = find(connection, looker, t.board, board)
-        version = shown_version(connection, looker, row, number)
-        last = shown_version(connection, looker, row)
+        row = find(connection, page_viewer, t.board, board)
+        version = shown_version(connection, page_viewer, row, number)
+        last = shown_version(connection, page_viewer, row)
         before = None
         if version["number"] > 1:
-            before = shown_version(connection, looker, row, version["number"] - 1)
+            before = shown_version(connection, page_viewer, row, version["number"] - 1)
     document = version_view(version)
     entries = [
         (place, entry) for place, entry in enumerate(document["entries"]) if _holds(entry, q)
@@ -96,7 +96,7 @@ def _page(
     entries.sort(key=lambda placed: _sort_key(placed[1], sort))
     return show(
         request,
-        looker,
+        page_viewer,
         "board.html",
         document["board"]["title"],
         board=row,
@@ -104,7 +104,7 @@ def _page(
         entries=entries,
         changes=[] if before is None else _changes(json.loads(before["document"]), document),
         is_last=version["number"] == last["number"],
-        versions=list_versions(board, looker, server)["versions"][:50],
+        versions=list_versions(board, page_viewer, server)["versions"][:50],
         q=q,
         sort=sort,
         sorts=SORTS,
@@ -162,7 +162,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
 
 
 def _score_text(entry: Mapping[str, Any], metric: str) -> str:
-    """The score by which a board ranks, in the form of its table."""
+    """The score by which a board ranks, as its table shows it."""
     score = entry.get("scores", {}).get(metric) or entry.get("shown_score") or {}
     value = score.get("value")
     return "none" if value is None else f"{100 * value:.2f}"
@@ -178,21 +178,21 @@ def compare_page(
     request: Request,
     board: BoardName,
     server: ThisServer,
-    looker: Looker,
+    page_viewer: PageViewer,
     x: Annotated[list[str] | None, Query(max_length=40)] = None,
 ) -> Response:
     """Two entries compared."""
     if x is None or len(x) != 2:
         raise Problem("invalid", "First mark two entries of the board, then compare them.")
     with server.database.reading() as connection:
-        row = find(connection, looker, t.board, board)
-        setting, one = entry_of(connection, looker, row, x[0])
-        _, two = entry_of(connection, looker, row, x[1])
-        document = comparison(connection, looker, row, x[1], x[0])  # one against two
-        level = level_of(looker, setting)
+        row = find(connection, page_viewer, t.board, board)
+        setting, one = entry_of(connection, page_viewer, row, x[0])
+        _, two = entry_of(connection, page_viewer, row, x[1])
+        document = comparison(connection, page_viewer, row, x[1], x[0])  # one against two
+        level = level_of(page_viewer, setting)
         matrix: list[MatrixRow] = []
         if level.shows(Level.VERDICTS):
-            tasks = [entry_tasks(connection, looker, row, entry)["tasks"] for entry in x]
+            tasks = [entry_tasks(connection, page_viewer, row, entry)["tasks"] for entry in x]
             matrix = _matrix(tasks)
     prefix = prefix_of(server)
 
@@ -204,7 +204,7 @@ def compare_page(
     shown = {**document, "pairs": [document["pair"]], "pairs_of_board": document["pairs"]}
     return show(
         request,
-        looker,
+        page_viewer,
         "compare.html",
         "Two entries",
         board=row,
@@ -237,18 +237,20 @@ def _matrix(tasks: Sequence[Sequence[Mapping[str, Any]]]) -> list[MatrixRow]:
 
 
 @router.get("/entries/{entry}")
-def entry_page(request: Request, entry: str, server: ThisServer, looker: Looker) -> Response:
-    """An entry, from the first board that shows it, with its tasks as far as the level allows."""
+def entry_page(
+    request: Request, entry: str, server: ThisServer, page_viewer: PageViewer
+) -> Response:
+    """An entry, from the first board that shows it, with the tasks that the level shows."""
     with server.database.reading() as connection:
-        board = _board_of(connection, looker, entry)
-        setting, document = entry_of(connection, looker, board, entry)
-        level = level_of(looker, setting)
+        board = _board_of(connection, page_viewer, entry)
+        setting, document = entry_of(connection, page_viewer, board, entry)
+        level = level_of(page_viewer, setting)
         tasks = None
         if level.shows(Level.TASKS):
-            tasks = entry_tasks(connection, looker, board, entry)["tasks"]
+            tasks = entry_tasks(connection, page_viewer, board, entry)["tasks"]
     return show(
         request,
-        looker,
+        page_viewer,
         "entry.html",
         document["system"] or document["account"],
         board=board,
@@ -262,28 +264,32 @@ def entry_page(request: Request, entry: str, server: ThisServer, looker: Looker)
 
 
 @router.get("/entries/{entry}/report")
-def entry_report_page(request: Request, entry: str, server: ThisServer, looker: Looker) -> Response:
+def entry_report_page(
+    request: Request, entry: str, server: ThisServer, page_viewer: PageViewer
+) -> Response:
     """The report of an entry; it has the cells if the feedback level shows them."""
-    document, *where = _results(server, looker, entry)
+    document, *where = _results(server, page_viewer, entry)
     title = document["system"] or document["account"]
-    return report_page(request, looker, f"/entries/{entry}", entry, title, *where)
+    return report_page(request, page_viewer, f"/entries/{entry}", entry, title, *where)
 
 
 @router.get("/entries/{entry}/report/pages/{number}")
-def entry_report_part(entry: str, number: str, server: ThisServer, looker: Looker) -> Response:
-    """A task page of that report, which its script loads."""
-    _, *where = _results(server, looker, entry)
+def entry_report_part(
+    entry: str, number: str, server: ThisServer, page_viewer: PageViewer
+) -> Response:
+    """The page of one task in the report of an entry; the report's script loads it."""
+    _, *where = _results(server, page_viewer, entry)
     return report_part(server, number, *where)
 
 
 def _results(
-    server: Server, looker: Viewer, entry: str
+    server: Server, page_viewer: Viewer, entry: str
 ) -> tuple[Mapping[str, Any], pathlib.Path, pathlib.Path]:
     """An entry, its results directory and its suite, for a viewer who may see cells."""
     with server.database.reading() as connection:
-        board = _board_of(connection, looker, entry)
-        setting, document = entry_of(connection, looker, board, entry)
-        level = level_of(looker, setting)
+        board = _board_of(connection, page_viewer, entry)
+        setting, document = entry_of(connection, page_viewer, board, entry)
+        level = level_of(page_viewer, setting)
         return document, *results_of(connection, server, document["judging"], level)
 
 
@@ -325,7 +331,7 @@ def report_page(
 def report_part(
     server: Server, number: str, results: pathlib.Path, suite: pathlib.Path
 ) -> Response:
-    """A task page of the report of a results directory, which the report's script loads.
+    """The page of one task in a results directory's report; the report's script loads it.
 
     Raises:
         Problem: 404.
@@ -350,14 +356,14 @@ def _kept_runs(server: Server) -> KeptRuns:
 
 @router.get("/entries/{entry}/tasks/{task}")
 def entry_task_page(
-    request: Request, entry: str, task: str, server: ThisServer, looker: Looker
+    request: Request, entry: str, task: str, server: ThisServer, page_viewer: PageViewer
 ) -> Response:
     """A task of an entry: its verdicts, and program and cells if the level shows them."""
     with server.database.reading() as connection:
-        board = _board_of(connection, looker, entry)
-        setting, document = entry_of(connection, looker, board, entry)
-        level = level_of(looker, setting)
-        tasks = entry_tasks(connection, looker, board, entry)["tasks"]
+        board = _board_of(connection, page_viewer, entry)
+        setting, document = entry_of(connection, page_viewer, board, entry)
+        level = level_of(page_viewer, setting)
+        tasks = entry_tasks(connection, page_viewer, board, entry)["tasks"]
     mine = next((one for one in tasks if one["task"] == task), None)
     if mine is None or not level.shows(Level.VERDICTS):
         raise not_found()
@@ -367,7 +373,7 @@ def entry_task_page(
     ]
     about = {"submission": entry, "judging": document["judging"], "suite": setting.suite["name"]}
     about["report"] = f"/entries/{entry}/report"
-    return evidence_page(request, looker, about, mine, level, crumbs)
+    return evidence_page(request, page_viewer, about, mine, level, crumbs)
 
 
 def evidence_page(
@@ -435,7 +441,7 @@ A case has ``cause``, ``cells`` (see :class:`judge.report.pairing.MatrixCell`) a
 
 
 def evidence_of(server: Server, judging: str, task: str) -> Evidence:
-    """The evidence of a task of a judging; empty if its files are missing."""
+    """What a judging recorded about a task, by sample; empty if its files are missing."""
     try:
         with server.database.reading() as connection:
             where = results_of(connection, server, judging, Level.CELLS)

@@ -71,6 +71,9 @@ def _environment() -> Environment:
     return made
 
 
+_NAMED = re.compile(r"\b(rej|dis)_[0-9A-Z]{26}\b", re.ASCII)
+
+
 @pass_context
 def _linked(context: Context, text: str) -> Markup:
     """Text to show, in which ids of rejudgings and disputes become links."""
@@ -87,14 +90,15 @@ def _link(prefix: str, match: re.Match[str]) -> Markup:
     return Markup('<a href="{}/{}s/{}">the {}</a>').format(prefix, words, match[0], words)
 
 
-_NAMED = re.compile(r"\b(rej|dis)_[0-9A-Z]{26}\b", re.ASCII)
-
-
 def _time(text: str | None) -> Markup:
     """Formats a time as ``2026-01-31 23:59 UTC``; empty for None."""
     if text is None:
         return Markup()
-    parts = text, text[:10], text[11:16]  # a narrow column breaks the line between day and hour
+    parts = (
+        text,
+        text[:10],
+        text[11:16],
+    )  # so that a narrow column breaks the line between day and hour
     return Markup('<time datetime="{}"><span>{}</span> <span>{} UTC</span></time>').format(*parts)
 
 
@@ -262,13 +266,13 @@ def wants_page(request: Request) -> bool:
 
 
 def remember(request: Request, viewer: Caller) -> Viewer:
-    """The viewer of a page, remembered for error pages; visits count in the API's rate limits."""
+    """The viewer of a page, kept for error pages; visits count towards the API's rate limits."""
     request.state.page_viewer = viewer
     rates_of(server_of(request)).take("read", who(viewer))
     return viewer
 
 
-Looker = Annotated[Viewer, Depends(remember)]
+PageViewer = Annotated[Viewer, Depends(remember)]
 SignedIn = Annotated[Viewer, Depends(signed_in)]
 Posted = Annotated[FormData, Depends(posted)]
 
@@ -292,19 +296,21 @@ def static(name: str, server: ThisServer) -> Response:
 
 
 @router.get("/problems/{name}")
-def problem(request: Request, looker: Looker, name: str) -> Response:
+def problem(request: Request, page_viewer: PageViewer, name: str) -> Response:
     """The page of a kind of problem."""
     kind = KINDS.get(name)
     if kind is None:
         raise not_found()
     if not wants_page(request):
         return PlainTextResponse(f"{kind.title} ({kind.status})\n\n{kind.explanation}\n")
-    return show(request, looker, "problem.html", kind.title, problem=Problem(name), instance=None)
+    return show(
+        request, page_viewer, "problem.html", kind.title, problem=Problem(name), instance=None
+    )
 
 
 @router.get("/healthz")
 def health() -> Response:
-    """Answers while the process is alive."""
+    """Answers as long as the process is alive."""
     return JSONResponse({"status": "ok"})
 
 

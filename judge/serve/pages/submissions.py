@@ -24,7 +24,7 @@ from judge.serve.api.results import (
     withdraw_submission,
 )
 from judge.serve.api.submissions import Claims, accept_body, kind_of_file
-from judge.serve.boards.telling import is_bounded_for
+from judge.serve.boards.disclosure import is_bounded_for
 from judge.serve.context import Server, ThisServer, session_of
 from judge.serve.intake import LIMITS, LINES, PROGRAM, admit
 from judge.serve.pages.boards import evidence_page, report_page, report_part
@@ -58,7 +58,7 @@ def submit_page(
     viewer: SignedIn,
     phase: Annotated[str, Query(max_length=80)] = "",
 ) -> Response:
-    """The form for a submission, with the rest of the quotas."""
+    """The form for a submission, with what is left of the quotas."""
     return _form(request, server, viewer, phase, None)
 
 
@@ -172,7 +172,7 @@ def list_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respons
 def submission_page(
     request: Request, submission: str, server: ThisServer, viewer: SignedIn
 ) -> Response:
-    """A submission: its state, and its scores and verdicts as far as the level shows them."""
+    """A submission: its state, and the scores and verdicts that the level shows."""
     request.state.page_viewer = viewer
     with server.database.reading() as connection:
         row = find(connection, viewer, t.submission, submission)
@@ -266,7 +266,7 @@ def submission_report_page(
 def submission_report_part(
     submission: str, number: str, server: ThisServer, viewer: SignedIn
 ) -> Response:
-    """A task page of that report, which its script loads."""
+    """The page of one task in that report; the report's script loads it."""
     with server.database.reading() as connection:
         where = own_results(connection, server, viewer, submission)
     return report_part(server, number, *where)

@@ -17,9 +17,9 @@ from judge.serve.api.suites import status as server_status
 from judge.serve.boards.probing import probing_of
 from judge.serve.catalog import revision_of
 from judge.serve.context import Server, ThisServer
-from judge.serve.disputes.review import WAY, groups
+from judge.serve.disputes.review import STEPS_IF_ACCEPTED, groups
 from judge.serve.disputes.routes import listed, shown_group
-from judge.serve.pages.frame import Looker, SignedIn, cell_text, show
+from judge.serve.pages.frame import PageViewer, SignedIn, cell_text, show
 from judge.serve.rejudging.service import loaded_suites
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
@@ -33,19 +33,25 @@ GRID_ROWS, GRID_COLUMNS = 40, 16
 
 
 @router.get("/")
-def home(request: Request, server: ThisServer, looker: Looker) -> Response:
+def home(request: Request, server: ThisServer, page_viewer: PageViewer) -> Response:
     """Suites, boards, and how busy the server is."""
     return show(
         request,
-        looker,
+        page_viewer,
         "home.html",
         "Suites and boards",
-        suites=list_suites(looker, server)["suites"],
-        boards=list_boards(looker, server)["boards"],
+        suites=list_suites(page_viewer, server)["suites"],
+        boards=list_boards(page_viewer, server)["boards"],
         load=server_status(server),
-        waiting=_waiting(server, looker),
-        disputes=_under_way(server, looker),
+        waiting=_waiting(server, page_viewer),
+        disputes=_under_way(server, page_viewer),
     )
+
+
+_LISTED = 50
+
+
+_UNSETTLED = (DisputeState.OPEN, DisputeState.SUSPECT, DisputeState.ACCEPTED)
 
 
 def _under_way(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
@@ -54,18 +60,14 @@ def _under_way(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
         return []
     rows = listed(server, viewer, state=None, limit=_LISTED)
     return [
-        row | {"now": WAY[state]}
+        row | {"now": STEPS_IF_ACCEPTED[state]}
         for row in rows
         if row["own"] and (state := DisputeState(row["state"])) in _UNSETTLED
     ]
 
 
-_LISTED = 50
-_UNSETTLED = (DisputeState.OPEN, DisputeState.SUSPECT, DisputeState.ACCEPTED)
-
-
 def _waiting(server: Server, viewer: Viewer) -> list[tuple[str, str]]:
-    """Address and title of each thing that waits for the viewer to act."""
+    """Address and title of each page on which the viewer has something to do."""
     if viewer.account is None:
         return []
     waiting: list[tuple[str, str]] = []
@@ -100,15 +102,17 @@ def _waiting(server: Server, viewer: Viewer) -> list[tuple[str, str]]:
 
 
 @router.get("/suites/{suite}")
-def suite_page(request: Request, suite: SuiteName, server: ThisServer, looker: Looker) -> Response:
+def suite_page(
+    request: Request, suite: SuiteName, server: ThisServer, page_viewer: PageViewer
+) -> Response:
     """A suite: revision, splits, phases, boards and its public tasks."""
-    document = get_suite(suite, looker, server)
+    document = get_suite(suite, page_viewer, server)
     with server.database.reading() as connection:
-        row = find(connection, looker, t.suite, suite)
+        row = find(connection, page_viewer, t.suite, suite)
         boards = all_rows(
             connection,
             sa.select(t.board.c.name, t.board.c.title)
-            .where(t.board.c.suite == row["id"], in_lists(looker, t.board))
+            .where(t.board.c.suite == row["id"], in_lists(page_viewer, t.board))
             .order_by(t.board.c.name),
         )
         tasks: list[str] = []
@@ -119,17 +123,17 @@ def suite_page(request: Request, suite: SuiteName, server: ThisServer, looker: L
             ),
         ):
             tasks.extend(split["tasks"])
-    revisions = list_revisions(suite, looker, server)["revisions"]
+    revisions = list_revisions(suite, page_viewer, server)["revisions"]
     return show(
         request,
-        looker,
+        page_viewer,
         "suite.html",
         document["title"],
         suite=document,
         revisions=list(reversed(revisions)),
         boards=boards,
         tasks=tasks,
-        is_author=looker.authors(row["id"]),
+        is_author=page_viewer.authors(row["id"]),
     )
 
 
@@ -155,25 +159,25 @@ def probing_page(
 
 @router.get("/suites/{suite}/tasks/{task}")
 def task_page(
-    request: Request, suite: SuiteName, task: str, server: ThisServer, looker: Looker
+    request: Request, suite: SuiteName, task: str, server: ThisServer, page_viewer: PageViewer
 ) -> Response:
     """A public task: its question, and its first input as a grid."""
-    document = get_task(suite, task, looker, server)
+    document = get_task(suite, task, page_viewer, server)
     return show(
         request,
-        looker,
+        page_viewer,
         "task.html",
         f"Task {task}",
         suite=suite,
         task=document,
-        grid=_grid(server, looker, suite, task),
+        grid=_grid(server, page_viewer, suite, task),
     )
 
 
-def _grid(server: Server, looker: Looker, suite: str, task: str) -> dict[str, Any] | None:
+def _grid(server: Server, page_viewer: PageViewer, suite: str, task: str) -> dict[str, Any] | None:
     """The top left corner of the first input's first sheet; None if there is no input."""
     with server.database.reading() as connection:
-        row = find(connection, looker, t.suite, suite)
+        row = find(connection, page_viewer, t.suite, suite)
         revision = revision_of(connection, row["current_revision"])
     try:
         case = loaded_suites(server).suite(revision).task(task).cases[0]

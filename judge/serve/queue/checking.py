@@ -105,7 +105,8 @@ def _verdicts(connection: sa.Connection) -> list[str]:
 
 def _current(connection: sa.Connection) -> list[str]:
     other = t.judging.alias()
-    # Ids follow the clock, which can be set back; but the first judging is never of a rejudging.
+    # Ids follow the clock, which can be set back. The first judging is the only one without a
+    # rejudging.
     first = (
         sa.select(sa.func.min(other.c.id))
         .where(other.c.submission == _S.id, other.c.rejudging.is_(None))

@@ -21,11 +21,11 @@ from judge.serve.store.folder import DataFolder
 from judge.version import __version__
 
 ENVIRONMENT = "environment"
-"""Name of the setting with the sandbox and engines of the last dispatcher."""
+"""Name of the setting with the sandbox and engines of the dispatcher that started last."""
 
 SUITE_FOLDER = "suite"
 CORRECTIONS_FILE = "corrections.yaml"
-"""Contents of a revision's folder: the suite, in a folder with its name, and its corrections."""
+"""Names in a revision's folder: a folder that contains the suite's own, and the corrections."""
 
 _OPTIONS = ("profile", "style", "checker", "recalc", "engine", "lenient_names", "limits", "best_of")
 
@@ -59,7 +59,7 @@ def score_options(options: dict[str, Any], **others: Any) -> ScoreOptions:
 
     Args:
         options: the options in the form that the database has.
-        others: other options of this judging, such as the suite's folder.
+        others: further options of the judging, such as the suite's folder.
 
     Raises:
         UsageError: an option has a value that is not valid.
@@ -108,6 +108,12 @@ def document_of(
     }
 
 
+_NAME_OF_SUITE = sa.select(t.suite.c.name).where(t.suite.c.id == sa.bindparam("suite"))
+
+
+_KNOWN = sa.select(t.conditions.c.digest).where(t.conditions.c.digest == sa.bindparam("its_digest"))
+
+
 def ensure_conditions(
     transaction: Transaction,
     revision: dict[str, Any],
@@ -137,10 +143,6 @@ def ensure_conditions(
     return digest
 
 
-_NAME_OF_SUITE = sa.select(t.suite.c.name).where(t.suite.c.id == sa.bindparam("suite"))
-_KNOWN = sa.select(t.conditions.c.digest).where(t.conditions.c.digest == sa.bindparam("its_digest"))
-
-
 @functools.lru_cache(maxsize=64)
 def _document_with_digest(
     of_suite: str, options: str, environment: str
@@ -158,7 +160,7 @@ def options_of(suite: dict[str, Any], phase: dict[str, Any]) -> dict[str, Any]:
 
 
 def environment_of(connection: sa.Connection) -> dict[str, Any] | None:
-    """Sandbox, engines and version of the last dispatcher; None if none has started yet."""
+    """Sandbox, engines and version of the dispatcher that started last; None if none has."""
     row = first_row(connection, sa.select(t.setting.c.value).where(t.setting.c.name == ENVIRONMENT))
     return None if row is None else row["value"]
 
@@ -168,6 +170,9 @@ def make_environment(image: str | None, engines: list[str]) -> dict[str, Any]:
     return {"sandbox": image, "engines": engines, "judge_version": __version__}
 
 
+_SET = sa.update(t.setting).where(t.setting.c.name == sa.bindparam("of"))
+
+
 def set_setting(transaction: Transaction, name: str, value: Any) -> None:
     """Sets a setting of the whole server."""
     changed = transaction.execute(_SET, {"of": name, "value": value})
@@ -175,23 +180,20 @@ def set_setting(transaction: Transaction, name: str, value: Any) -> None:
         transaction.execute(sa.insert(t.setting).values(name=name, value=value))
 
 
-_SET = sa.update(t.setting).where(t.setting.c.name == sa.bindparam("of"))
-
-
-def suite_place(folder: DataFolder, revision: dict[str, Any]) -> Path:
+def suite_path(folder: DataFolder, revision: dict[str, Any]) -> Path:
     """The path of a revision's suite, in a folder that has the suite's own name.
 
     Raises:
         UsageError: its files are missing.
     """
-    place = folder.suite(revision["folder"]) / SUITE_FOLDER
-    places = sorted(place.iterdir()) if place.is_dir() else []
-    if len(places) != 1:
+    parent = folder.suite(revision["folder"]) / SUITE_FOLDER
+    paths = sorted(parent.iterdir()) if parent.is_dir() else []
+    if len(paths) != 1:
         raise UsageError(f"revision {revision['id']}: its files are not in the data folder")
-    return places[0]
+    return paths[0]
 
 
-def corrections_place(folder: DataFolder, revision: dict[str, Any]) -> Path | None:
+def corrections_path(folder: DataFolder, revision: dict[str, Any]) -> Path | None:
     """The file of a revision's corrections; None if it has none."""
     if revision["corrections"] is None:
         return None

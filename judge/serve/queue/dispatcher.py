@@ -45,7 +45,7 @@ from judge.grading.store import HeldRunError
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.serve.access.rights import phase_state, split_level
-from judge.serve.boards.telling import note_judged
+from judge.serve.boards.disclosure import record_shown
 from judge.serve.queue.conditions import (
     ENVIRONMENT,
     digest_of,
@@ -88,11 +88,11 @@ from judge.serve.store.words import Lane, Level, PhaseState
 MAINTENANCE = "maintenance"
 """Name of the setting with the notice shown during maintenance; its value is null otherwise."""
 
-TELLING_S = 30.0
-"""Below the feedback level ``verdicts``, judgings end at whole multiples of this many seconds."""
+END_TICK_S = 30.0
+"""Below the feedback level ``verdicts``, ends are recorded at whole multiples of these seconds."""
 
-_LOOK_S = 0.1
-_LOOK_ANYWAY_S = 1.0
+_POLL_S = 0.1
+_POLL_ANYWAY_S = 1.0
 _AGAIN_S = 2.0
 _MAX_PAUSE_S = 60.0
 _STOP_S = 25.0
@@ -104,7 +104,7 @@ _OF_MACHINE = frozenset(
 )
 _SPARE_DESCRIPTORS = 16
 MIN_FREE_TEMPORARY_BYTES = 32 << 20
-"""With less free space for temporary files than this, no judging is started."""
+"""No judging is started if less than this is free for temporary files, in bytes."""
 
 
 class OnJudged(Protocol):
@@ -137,7 +137,7 @@ class DispatchOptions:
         insecure_cluster: whether the workers may be reached without TLS.
         lease_s: a lease is lost after this many seconds without a heartbeat.
         beat_s: seconds between two heartbeats.
-        telling_s: see :data:`TELLING_S`.
+        end_tick_s: see :data:`END_TICK_S`.
     """
 
     name: str = "main"
@@ -148,7 +148,7 @@ class DispatchOptions:
     insecure_cluster: bool = False
     lease_s: float = LEASE_S
     beat_s: float = BEAT_S
-    telling_s: float = TELLING_S
+    end_tick_s: float = END_TICK_S
 
 
 _WAITS = (  # and no maintenance; JSON's null is no SQL NULL
@@ -173,7 +173,7 @@ class _Running:
 
 
 class Dispatcher:
-    """Claims and runs judgings; see the text of this module.
+    """Claims and runs judgings; see the docstring of this module.
 
     Args:
         database: an open database with the current schema.
@@ -181,7 +181,7 @@ class Dispatcher:
         options: the options of the dispatcher.
         on_judged: called in the transaction that ends a judging, see :class:`OnJudged`.
         on_case: called with each case that is judged or copied from earlier records.
-        on_fenced: called when a judging ended whose lease had been lost.
+        on_fenced: called when a judging ends whose lease was lost.
 
     Raises:
         UsageError: another dispatcher with this name is running.
@@ -193,7 +193,7 @@ class Dispatcher:
         folder: DataFolder,
         options: DispatchOptions,
         *,
-        on_judged: OnJudged = note_judged,
+        on_judged: OnJudged = record_shown,
         on_case: Callable[[Event], None] = lambda _: None,
         on_fenced: Callable[[], None] = lambda: None,
     ) -> None:
@@ -245,7 +245,7 @@ class Dispatcher:
                 threading.Thread(target=self._slot, args=(scorers,), name=f"judge-slot-{number}")
                 for number in range(self._options.slots)
             ]
-            self._threads.append(threading.Thread(target=self._tell_ends, name="judge-telling"))
+            self._threads.append(threading.Thread(target=self._record_ends, name="judge-ends"))
             for thread in self._threads:
                 thread.daemon = True
                 thread.start()
@@ -388,17 +388,17 @@ class Dispatcher:
                     continue
                 if taken is not None:
                     return taken
-                pause = _LOOK_ANYWAY_S
+                pause = _POLL_ANYWAY_S
         return None
 
     def _wait_for_news(self, seconds: float) -> bool:
-        """Waits for a commit or a free slot, at most this long; returns whether to stop."""
+        """Waits this long at most for a commit or a free slot; returns whether to stop."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self._stopping.is_set():
             with contextlib.suppress(DatabaseGoneError):  # the next query reports it
                 if self._changes.happened():
                     break
-            if self._ended.wait(_LOOK_S):
+            if self._ended.wait(_POLL_S):
                 break
         self._ended.clear()
         return self._stopping.is_set()
@@ -435,7 +435,7 @@ class Dispatcher:
         return None
 
     def _held_elsewhere(self) -> list[str]:
-        """The judgings whose results directory was locked a moment ago; others come first."""
+        """The judgings whose results directory was locked a moment ago; they are tried later."""
         now = time.monotonic()
         self._held = {judging: until for judging, until in self._held.items() if until > now}
         return list(self._held)
@@ -444,11 +444,11 @@ class Dispatcher:
         with self._database.reading() as connection:
             if connection.scalar(_WAITS) is None:
                 return False
-        if time.monotonic() - self._checked < _LOOK_ANYWAY_S:
+        if time.monotonic() - self._checked < _POLL_ANYWAY_S:
             return self._lacks is None
-        return not self._is_short()
+        return not self._lacks_resources()
 
-    def _is_short(self) -> bool:
+    def _lacks_resources(self) -> bool:
         """Whether this machine lacks disk space or file descriptors, which every judging needs."""
         lacks = _lack_of(self._folder)
         self._checked = time.monotonic()
@@ -484,7 +484,7 @@ class Dispatcher:
             self._held[taken.id] = time.monotonic() + _HELD_S
             self._record(lambda transaction: release(transaction, taken, counts=False))
         except (DatabaseGoneError, SandboxError, ClusterError, StoreError) as error:
-            self._put_off(taken, error)
+            self._postpone(taken, error)
         except JudgeError as error:
             reason = _for_people(error)
             self._end_one(
@@ -497,8 +497,8 @@ class Dispatcher:
 
     def _fail(self, taken: Claim, error: Exception) -> None:
         """Ends a judging that stopped with an error of the program, or of the machine."""
-        if _is_of_machine(error) or self._is_short():
-            self._put_off(taken, SandboxError(f"judging {taken.id}: {error}"))
+        if _is_of_machine(error) or self._lacks_resources():
+            self._postpone(taken, SandboxError(f"judging {taken.id}: {error}"))
             return
         self._report(error)
         self._record(lambda transaction: fail(transaction, taken, "the judge failed", retry=True))
@@ -507,8 +507,8 @@ class Dispatcher:
         errors = sum(row["verdict"] == Verdict.JE.value for row in judged.verdicts)
         if judged.problem is not None or errors:
             reason = judged.problem or f"{errors} cases have judge errors (JE)"
-            if self._is_short():  # which explains the errors
-                self._put_off(taken, SandboxError(f"judging {taken.id}: {reason}"))
+            if self._lacks_resources():  # which explains the errors
+                self._postpone(taken, SandboxError(f"judging {taken.id}: {reason}"))
                 return
             self._end_one(
                 taken, work, lambda transaction: fail(transaction, taken, reason, retry=True)
@@ -538,9 +538,9 @@ class Dispatcher:
         else:
             running.ended = end
 
-    def _tell_ends(self) -> None:
+    def _record_ends(self) -> None:
         """Records at each tick the judgings that have ended since the last tick."""
-        every = self._options.telling_s
+        every = self._options.end_tick_s
         while not self._stopping.wait(every - time.monotonic() % every):
             with self._work:
                 ended = [one for one in self._running.values() if one.ended is not None]
@@ -591,7 +591,7 @@ class Dispatcher:
                 fail(transaction, taken, reason, retry=False)
         return False
 
-    def _put_off(self, taken: Claim, error: JudgeError) -> None:
+    def _postpone(self, taken: Claim, error: JudgeError) -> None:
         """Returns a judging that this machine cannot run now, so that it is tried again later."""
         self._warn(error)
         if taken.judging["claims"] >= _MAX_CLAIMS:
@@ -668,7 +668,7 @@ def _lack_of(folder: DataFolder) -> str | None:
 
 
 def _is_of_machine(error: BaseException | None) -> bool:
-    """Whether the system has refused a resource that it may grant later."""
+    """Whether an error means that the system refused a resource, which it may grant later."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _OF_MACHINE:
             return True

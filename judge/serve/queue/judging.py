@@ -1,6 +1,6 @@
 """Runs one judging with the library: scores a results directory, and reads the outcome from it.
 
-The report is that of ``judge score``, because :class:`judge.api.scoring.RunScorer` makes both. A
+The report equals that of ``judge score``: :class:`judge.api.scoring.RunScorer` makes both. A
 judging that was interrupted continues in its results directory, case by case. A judging of a
 rejudging begins with a copy of the submission's records, so that only the cases that depend on
 changed conditions are judged again.
@@ -32,7 +32,7 @@ from judge.files.writing import naming_what_is_written
 from judge.grading.batch import Event
 from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.sandbox.contract import Sandbox
-from judge.serve.queue.conditions import corrections_place, score_options, suite_place
+from judge.serve.queue.conditions import corrections_path, score_options, suite_path
 from judge.serve.queue.leases import Claim
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, row_of
@@ -46,7 +46,7 @@ _SEEDS = (CASES_FILE, SUBMISSIONS_FILE, "workbooks", "files")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Everything that a judging needs to know.
+    """The rows that a judging needs.
 
     Attributes:
         submission: row of the submission.
@@ -141,6 +141,9 @@ class CaseCounter:
         return None
 
 
+_PAUSE_BY_COST = 20
+
+
 class Scorers:
     """Keeps a scorer, with open engines, for each set of options. Safe to use from threads.
 
@@ -168,18 +171,16 @@ class Scorers:
         self._signatures: dict[Path, tuple[str, float]] = {}  # path -> signature, valid until
 
     def scorer(self, work: Work) -> RunScorer:
-        """The scorer for the options of a judging; keeps the suites that are in use loaded.
+        """The scorer for the options of a judging, with its suite loaded.
 
         Raises:
             SuiteError: the files of the revision are missing or changed.
         """
-        place = suite_place(self._folder, work.revision)
-        corrections = corrections_place(self._folder, work.revision)
-        options = score_options(
-            work.options, dataset=place, corrections=corrections, **self._shared
-        )
+        path = suite_path(self._folder, work.revision)
+        corrections = corrections_path(self._folder, work.revision)
+        options = score_options(work.options, dataset=path, corrections=corrections, **self._shared)
         rules = repr(sorted(work.options.items()))
-        name = f"{work.options}{place}{self._signature(place)}"  # changed files: load
+        name = f"{work.options}{path}{self._signature(path)}"  # changed files: load
         with self._lock:
             if rules not in self._resources:
                 self._resources[rules] = JudgingResources(
@@ -191,7 +192,7 @@ class Scorers:
             self._scorers[name] = scorer
             while len(self._scorers) > _KEPT_SCORERS:
                 del self._scorers[next(iter(self._scorers))]
-        suite = scorer.suite(str(place))
+        suite = scorer.suite(str(path))
         if suite.digest != work.revision["digest"]:
             raise SuiteError(
                 f"revision {work.revision['id']}: its files were changed; their digest is "
@@ -200,29 +201,26 @@ class Scorers:
             )
         return scorer
 
-    def _signature(self, place: Path) -> str:
+    def _signature(self, path: Path) -> str:
         """The cached result of :func:`_signature`, renewed with at most 5 % of a processor.
 
         A suite of 2,000 files takes 10 ms. A judging takes longer than a cached signature is valid,
         and files can change during the judging as well.
         """
-        before, until = self._signatures.get(place, ("", 0.0))
+        before, until = self._signatures.get(path, ("", 0.0))
         if time.monotonic() < until:
             return before
         began = time.thread_time()
-        signature = _signature(place)
+        signature = _signature(path)
         pause = _PAUSE_BY_COST * (time.thread_time() - began)
-        self._signatures[place] = signature, time.monotonic() + pause
+        self._signatures[path] = signature, time.monotonic() + pause
         return signature
 
 
-_PAUSE_BY_COST = 20
-
-
-def _signature(place: Path) -> str:
+def _signature(path: Path) -> str:
     """A hash that changes with any file of a suite; made from sizes and times, not contents."""
     digest = hashlib.sha256()
-    folders = [str(place)]
+    folders = [str(path)]
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in sorted(entries, key=lambda one: one.name):
@@ -237,10 +235,13 @@ KnownConditions = tuple[dict[str, Any], dict[str, Any]]
 """Rows of conditions and of their revision, which never change."""
 
 
+_NOW = sa.select(t.Now())
+
+
 def work_of(
     database: Database, claim: Claim, rows_read: dict[str, KnownConditions] | None = None
 ) -> Work:
-    """Reads everything that a claimed judging needs to know.
+    """Reads the rows that a claimed judging needs.
 
     Args:
         database: the server's database.
@@ -278,9 +279,6 @@ def work_of(
     )
 
 
-_NOW = sa.select(t.Now())
-
-
 def judge(
     folder: DataFolder,
     scorers: Scorers,
@@ -294,7 +292,7 @@ def judge(
         folder: the data folder.
         scorers: the scorers.
         claim: the claimed judging.
-        work: everything that it needs to know.
+        work: the rows that it needs.
         count: returns the counter of its cases.
 
     Raises:
@@ -337,7 +335,7 @@ def judge(
 
 
 def _figures(report: ReportDocument) -> dict[str, ShareReport]:
-    """The two figures besides the score, if the conditions include their measurement."""
+    """The figures ``collateral`` and ``dynamic``, if the conditions include their measurement."""
     scope = report.get("scope") or {}
     figures: dict[str, ShareReport] = {}
     if (collateral := scope.get("collateral")) is not None:

@@ -1,6 +1,6 @@
 """The queue as transactions: enqueue, claim, beat, finish, fail, release, lose, cancel.
 
-Service is shared by cases: the account with the fewest cases served comes first. A running judging
+Accounts take turns by cases: the one with the fewest cases served comes first. A running judging
 has a lease, a random string; only the holder of the lease can end the judging and write its
 outcome. Leases do not depend on the time of day: their holder increments a counter, and
 :mod:`judge.serve.queue.watching` takes back leases whose counter does not change. Locks are taken
@@ -65,6 +65,9 @@ def lane_of(cases: int, rejudging: str | None) -> Lane:
     return Lane.INTERACTIVE if cases <= INTERACTIVE_CASES else Lane.NORMAL
 
 
+_INSERT = sa.insert(t.judging)
+
+
 def enqueue(
     transaction: Transaction,
     *,
@@ -79,7 +82,7 @@ def enqueue(
     Args:
         transaction: the transaction that inserts the submission or opens the rejudging.
         submission: id of the submission to judge.
-        account: id of the account whose turn it takes.
+        account: id of the account whose turn is used.
         conditions: digest of the conditions.
         cases: how many cases it has.
         rejudging: id of the rejudging that it belongs to, if any.
@@ -110,7 +113,8 @@ def enqueue(
 def _waits_more() -> sa.Update:
     """Counts one more waiting judging of an account.
 
-    An account that comes back starts at the smallest count of served cases of any busy account.
+    An account that had none starts with the smallest count of served cases of all busy accounts, so
+    that it gets no advantage from the time when it was idle.
     """
     account: sa.BindParameter[str] = sa.bindparam("account")
     least = (
@@ -127,13 +131,39 @@ def _waits_more() -> sa.Update:
 
 
 _WAITS_MORE = _waits_more()
-_INSERT = sa.insert(t.judging)
 
 
 def lock_account(transaction: Transaction, account: str) -> None:
     """Locks an account's row until the transaction ends; must be the first lock."""
     if transaction.connection.dialect.name != "sqlite":  # it locks the whole database
         transaction.execute(_LOCK_ACCOUNT, {"account": account})
+
+
+_TAKE = (
+    sa.update(t.judging)
+    .where(_J.id == sa.bindparam("judging"), _J.state == JudgingState.QUEUED)
+    .values(
+        state=JudgingState.RUNNING,
+        lease=sa.bindparam("new_lease"),
+        holder=sa.bindparam("by"),
+        beat=_J.beat + 1,
+        claims=_J.claims + 1,
+        front=0,
+        started=sa.func.coalesce(_J.started, t.Now()),
+    )
+    .returning(t.judging)
+)
+
+
+_SERVE = (
+    sa.update(t.account)
+    .where(_A.id == sa.bindparam("account"))
+    .values(
+        waiting=_A.waiting - 1,
+        running=_A.running + 1,
+        vtime=_A.vtime + sa.bindparam("cases"),
+    )
+)
 
 
 def claim(
@@ -151,7 +181,7 @@ def claim(
         transaction: a transaction that contains nothing else.
         holder: name of the dispatcher.
         lanes: the lanes from which it may take a judging now.
-        alone: whether it runs no other judging, so that it may take a suspect one.
+        alone: whether it runs no other judging; only then, it may take one that has to run alone.
         without: ids of judgings that it cannot run now.
         waiting: ids of accounts that get no turn now.
     """
@@ -215,31 +245,6 @@ def _claiming(lanes: frozenset[Lane], alone: bool, without: bool, waiting: bool)
         .with_for_update(of=t.judging, skip_locked=True)
     )
     return _Claiming(account, judging)
-
-
-_TAKE = (
-    sa.update(t.judging)
-    .where(_J.id == sa.bindparam("judging"), _J.state == JudgingState.QUEUED)
-    .values(
-        state=JudgingState.RUNNING,
-        lease=sa.bindparam("new_lease"),
-        holder=sa.bindparam("by"),
-        beat=_J.beat + 1,
-        claims=_J.claims + 1,
-        front=0,
-        started=sa.func.coalesce(_J.started, t.Now()),
-    )
-    .returning(t.judging)
-)
-_SERVE = (
-    sa.update(t.account)
-    .where(_A.id == sa.bindparam("account"))
-    .values(
-        waiting=_A.waiting - 1,
-        running=_A.running + 1,
-        vtime=_A.vtime + sa.bindparam("cases"),
-    )
-)
 
 
 def beat(
@@ -331,7 +336,7 @@ def fail(transaction: Transaction, taken: Claim, reason: str, *, retry: bool) ->
 
 
 def release(transaction: Transaction, taken: Claim, *, counts: bool = True) -> None:
-    """Returns a judging to the front of its account: the dispatcher stops, or cannot run it now.
+    """Returns a judging to the front of its account's queue: it cannot be run here now.
 
     Args:
         transaction: a transaction that contains nothing else.
@@ -486,11 +491,11 @@ def held_by(connection: sa.Connection, holder: str) -> list[dict[str, Any]]:
 
 
 def _end(transaction: Transaction, taken: Claim, state: JudgingState, **values: Any) -> None:
-    """The only way out of ``running``: needs the lease, and updates the account's counts."""
+    """Ends the state ``running``, as no other function does; needs the lease."""
     account = taken.judging["account"]
     lock_account(transaction, account)
     waits_again = state is JudgingState.QUEUED
-    known = {"of": taken.id, "its_lease": taken.lease, "state": state}
+    parameters = {"of": taken.id, "its_lease": taken.lease, "state": state}
     computed = {
         name: value for name, value in values.items() if isinstance(value, sa.ClauseElement)
     }
@@ -498,7 +503,7 @@ def _end(transaction: Transaction, taken: Claim, state: JudgingState, **values: 
     ending = _REQUEUE if waits_again else _FINISH
     if computed:
         ending = ending.values(**computed)
-    if transaction.execute(ending, known | plain).rowcount != 1:  # these set columns as well
+    if transaction.execute(ending, parameters | plain).rowcount != 1:  # these set columns as well
         raise FencedError
     served = {"account": account, "cases": taken.judging["cases"]}
     transaction.execute(_WAITS_AGAIN if waits_again else _ENDED, served)
@@ -540,10 +545,6 @@ def _moved(
         transaction.event("submission.judged", submission, after=after, detail={"judging": judging})
 
 
-def _touch(transaction: Transaction, submission: str) -> None:
-    transaction.execute(_NEXT_VERSION, {"submission": submission})
-
-
 _NEXT_VERSION = (
     sa.update(t.submission)
     .where(_S.id == sa.bindparam("submission"))
@@ -551,8 +552,12 @@ _NEXT_VERSION = (
 )
 
 
+def _touch(transaction: Transaction, submission: str) -> None:
+    transaction.execute(_NEXT_VERSION, {"submission": submission})
+
+
 def _free_quota(transaction: Transaction, judging: Mapping[str, Any]) -> None:
-    """Removes a submission from the quota if the judge failed on it, or it never started."""
+    """Stops counting a submission in the quota if the judge failed on it, or it never started."""
     if judging["rejudging"] is None:
         transaction.execute(
             sa.update(t.submission).where(_S.id == judging["submission"]).values(counts=False)

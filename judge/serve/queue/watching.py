@@ -1,7 +1,8 @@
 """Takes back the leases of dead or silent holders, by counters and this machine's clock.
 
-Both servers and dispatchers watch, so that leases return even while a dispatcher is down. Jumps of
-the system clock have no effect: only the time since this watcher last saw a counter change counts.
+Both servers and dispatchers watch, so that leases are returned even while a dispatcher is down.
+Jumps of the system clock have no effect: what counts is the time since this watcher last saw a
+counter change.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import JudgingState
 
 LEASE_S = 30.0
-"""A lease is lost if its counter does not change for this many seconds of the watcher's clock."""
+"""A lease is lost if its counter does not change for this many seconds, by the watcher's clock."""
 
 BEAT_S = 5.0
 """Seconds between two heartbeats of a holder."""

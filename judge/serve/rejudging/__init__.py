@@ -1,1 +1,1 @@
-"""Rejudging: submissions judged again as one set, which is inspected, then applied or cancelled."""
+"""Rejudging: judges a set of submissions again; authors inspect it, then apply or cancel it."""

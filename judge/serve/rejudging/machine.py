@@ -88,7 +88,7 @@ class Scope:
             bool(document["afresh"]),
         )
 
-    def judges_anew(self, task: str) -> bool:
+    def judges_afresh(self, task: str) -> bool:
         """Whether no record of a task is copied."""
         return self.afresh or task in self.tasks
 
@@ -102,7 +102,7 @@ class Opening:
         conditions: digest of the conditions to judge under.
         scope: what is judged again.
         reason: the reason, shown on the boards' pages.
-        opened_by: id of the account that opens it; its judgings take the turns of this account.
+        opened_by: id of the account that opens it; its judgings use the turns of this account.
         disputes: ids of the accepted disputes that it settles.
         options: options of judging that the suite gets when this is applied; None to keep its own.
     """
@@ -232,7 +232,7 @@ def start(transaction: Transaction, rejudging: str) -> None:
     _move(transaction, row, RejudgingState.RUNNING)
 
 
-def take_late(transaction: Transaction, rejudging: str) -> int:
+def add_late_members(transaction: Transaction, rejudging: str) -> int:
     """Adds submissions made after a rejudging started; if it was ready, it is running again.
 
     Returns:
@@ -276,7 +276,7 @@ def add_members(transaction: Transaction, row: Mapping[str, Any]) -> int:
 
 
 def _queue(transaction: Transaction, row: Mapping[str, Any], submission: Mapping[str, Any]) -> str:
-    """Queues a judging of a member, on a turn of the account that opened the rejudging."""
+    """Queues a judging of a member; it uses a turn of the account that opened the rejudging."""
     return enqueue(
         transaction,
         submission=submission["id"],
@@ -464,7 +464,7 @@ def apply(
         _move(transaction, row, RejudgingState.RUNNING)
         return late
     if not progress_of(transaction.connection, rejudging).is_complete:
-        raise Problem("conflict", "Members of the rejudging are not judged.")
+        raise Problem("conflict", "Some members of the rejudging have not been judged.")
     if applying.another_person and applying.account in _correctors(transaction, row):
         raise Problem(
             "conflict",
@@ -501,7 +501,7 @@ def _exchange(transaction: Transaction, row: Mapping[str, Any]) -> None:
     """
     of_this = t.rejudging_member.c.rejudging == row["id"]
     of_all = sa.select(t.rejudging_member.c.submission).where(of_this)
-    transaction.execute(  # from here on, nobody can cancel or withdraw one
+    transaction.execute(  # after this, nobody can cancel or withdraw one of them
         sa.select(t.submission.c.id)
         .where(t.submission.c.id.in_(of_all))
         .order_by(t.submission.c.id)

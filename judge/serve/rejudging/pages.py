@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from judge.serve.access.rights import Viewer, find, in_lists
 from judge.serve.context import Server, ThisServer
-from judge.serve.pages.frame import Looker, Posted, SignedIn, field, go, show
+from judge.serve.pages.frame import PageViewer, Posted, SignedIn, field, go, show
 from judge.serve.problems import Problem
 from judge.serve.rejudging.routes import (
     AskedScope,
@@ -44,15 +44,15 @@ _SHOWN = 300
 
 
 @router.get("/rejudgings")
-def rejudgings_page(request: Request, server: ThisServer, looker: Looker) -> Response:
+def rejudgings_page(request: Request, server: ThisServer, page_viewer: PageViewer) -> Response:
     """The applied rejudgings; for authors, all rejudgings of their suites."""
     return show(
         request,
-        looker,
+        page_viewer,
         "rejudgings.html",
         "Rejudgings",
-        rejudgings=listed(server, looker, limit=_LISTED),
-        suites=_authored(server, looker),
+        rejudgings=listed(server, page_viewer, limit=_LISTED),
+        suites=_authored(server, page_viewer),
     )
 
 
@@ -85,24 +85,24 @@ async def rejudging_posted(server: ThisServer, viewer: SignedIn, form: Posted) -
 
 @router.get("/rejudgings/{rejudging}")
 def rejudging_page(
-    request: Request, rejudging: _Id, server: ThisServer, looker: Looker
+    request: Request, rejudging: _Id, server: ThisServer, page_viewer: PageViewer
 ) -> Response:
-    """A rejudging: its state, its cost, and its changes, unexpected ones first."""
+    """A rejudging: its state, its cost, and its changes, those outside the correction first."""
     with server.database.reading() as connection:
-        row = find(connection, looker, t.rejudging, rejudging)
-        document = shown(connection, looker, row)
+        row = find(connection, page_viewer, t.rejudging, rejudging)
+        document = shown(connection, page_viewer, row)
         names = _accounts(connection, rejudging)
         boards = all_rows(
             connection,
             sa.select(t.board.c.name, t.board.c.title, t.board.c.latest)
-            .where(t.board.c.suite == row["suite"], in_lists(looker, t.board))
+            .where(t.board.c.suite == row["suite"], in_lists(page_viewer, t.board))
             .order_by(t.board.c.name),
         )
-    is_author = looker.authors(row["suite"])
+    is_author = page_viewer.authors(row["suite"])
     diff = row["diff"] if is_author and row["diff"] and "verdicts" in row["diff"] else None
     return show(
         request,
-        looker,
+        page_viewer,
         "rejudging.html",
         f"Rejudging of {document['suite']}",
         rejudging=document,

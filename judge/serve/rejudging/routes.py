@@ -16,7 +16,7 @@ from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.problems import Problem
 from judge.serve.rejudging import machine
 from judge.serve.rejudging.machine import Applying, Of, Scope
-from judge.serve.rejudging.service import Asked, advance, open_asked, reckon
+from judge.serve.rejudging.service import RejudgingRequest, advance, compute_cost, open_requested
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.words import RejudgingState, SuiteRole
@@ -78,10 +78,10 @@ def post_rejudging(new: NewRejudging, caller: Caller, server: ThisServer) -> dic
             revision = numbered[new.revision]
     scope = Scope(new.scope.of, tuple(new.scope.ids), tuple(new.scope.tasks), new.scope.afresh)
     with server.database.writing(caller.actor()) as transaction:
-        rejudging = open_asked(
-            transaction, Asked(suite, revision, scope, new.reason, account, new.options)
+        rejudging = open_requested(
+            transaction, RejudgingRequest(suite, revision, scope, new.reason, account, new.options)
         )
-    cost = reckon(server, rejudging)
+    cost = compute_cost(server, rejudging)
     return {"id": rejudging, "state": RejudgingState.DRAFT, "cost": cost}
 
 
@@ -150,7 +150,7 @@ def shown(connection: sa.Connection, viewer: Viewer, row: dict[str, Any]) -> dic
 
 @router.get("/rejudgings/{rejudging}/diff", dependencies=[rate("read")])
 def get_diff(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """What applying a rejudging would change, outside the correction first; only for authors."""
+    """What applying a rejudging would change, unexpected changes first; only for authors."""
     row = _authored(server, caller, rejudging)
     if row["state"] not in {RejudgingState.READY, RejudgingState.APPLIED}:
         raise Problem("conflict", f"The rejudging is {row['state']}: it has no differences yet.")

@@ -17,7 +17,7 @@ from judge.compare.profiles import get_profile
 from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, CheckerSpec, Task
 from judge.grading.case import GradingRules, known_fault
 from judge.grading.keys import FileDigests, comparison_key
-from judge.serve.boards.telling import verdicts_of
+from judge.serve.boards.disclosure import verdicts_of
 from judge.serve.boards.versions import compare_boards
 from judge.serve.catalog import LoadedSuites, revision_of
 from judge.serve.context import Server
@@ -38,7 +38,7 @@ _OF_COMPARISONS = ("profile", "style", "checker", "recalc")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RejudgingRequest:
     """A request for a rejudging.
 
     Attributes:
@@ -60,8 +60,8 @@ class Asked:
     disputes: tuple[str, ...] = ()
 
 
-def open_asked(transaction: Transaction, asked: Asked) -> str:
-    """Makes a draft; :func:`reckon` computes its cost.
+def open_requested(transaction: Transaction, wanted: RejudgingRequest) -> str:
+    """Makes a draft; :func:`compute_cost` computes its cost.
 
     Returns:
         Its id.
@@ -73,25 +73,25 @@ def open_asked(transaction: Transaction, asked: Asked) -> str:
     environment = environment_of(transaction.connection)
     if environment is None:
         raise Problem("conflict", "No dispatcher has been started on this server yet.")
-    options = asked.suite["options"]
-    if asked.options is not None:
-        options = checked_options(dict(asked.options))
-    conditions = ensure_conditions(transaction, asked.revision, options, environment)
+    options = wanted.suite["options"]
+    if wanted.options is not None:
+        options = checked_options(dict(wanted.options))
+    conditions = ensure_conditions(transaction, wanted.revision, options, environment)
     return machine.open_rejudging(
         transaction,
         Opening(
-            asked.suite["id"],
+            wanted.suite["id"],
             conditions,
-            asked.scope,
-            asked.reason,
-            asked.opened_by,
-            asked.disputes,
-            None if asked.options is None else options,
+            wanted.scope,
+            wanted.reason,
+            wanted.opened_by,
+            wanted.disputes,
+            None if wanted.options is None else options,
         ),
     )
 
 
-def reckon(server: Server, rejudging: str) -> dict[str, Any]:
+def compute_cost(server: Server, rejudging: str) -> dict[str, Any]:
     """Computes the cost of a draft, and records it.
 
     Returns:
@@ -160,10 +160,10 @@ def advance(server: Server) -> int:
     for row in rows:
         if row["state"] == RejudgingState.DRAFT:
             if row["diff"] is None:
-                reckon(server, row["id"])
+                compute_cost(server, row["id"])
             continue
         with server.database.writing(_ACTOR) as transaction:
-            machine.take_late(transaction, row["id"])
+            machine.add_late_members(transaction, row["id"])
         with server.database.reading() as connection:
             row = _row(connection, row["id"])  # noqa: PLW2901  its current state
             complete = machine.progress_of(connection, row["id"]).is_complete
@@ -192,8 +192,8 @@ class CaseFacts:
     Attributes:
         inputs: hash of the input files, which the run depends on.
         comparison: hash of golds, checker and options, which the comparison depends on.
-        rule: the same, without the list of cases that are left out: if it differs, the correction
-            was about this case.
+        rule: the same without the list of cases that are left out; if it changes, this case itself
+            was corrected.
     """
 
     inputs: str
@@ -233,7 +233,7 @@ class Change:
             engines, version of the judge).
         inputs: cases whose input files have changed.
         compared: cases whose golds, checker or options have changed.
-        corrected: cases that were corrected; not the other cases of their tasks.
+        corrected: cases that were corrected, without the other cases of their tasks.
     """
 
     runs: bool
@@ -283,7 +283,7 @@ def cost_of(
         on_record = _cases_on_record(connection, [row["current_judging"] for row in rows])
         for (task, case), count in on_record.items():
             name = (task, case)
-            if change.runs or name in change.inputs or scope.judges_anew(task):
+            if change.runs or name in change.inputs or scope.judges_afresh(task):
                 cases["run"] += count
             elif change.comparisons or name in change.compared:
                 cases["compared"] += count
@@ -408,13 +408,13 @@ def diff_of(connection: sa.Connection, row: Mapping[str, Any], boards: BoardDiff
                 }
             )
     transitions.update(f"{change['before']} → {change['after']}" for change in verdicts)
-    order = {member["submission"]: place for place, member in enumerate(members)}
+    order = {member["submission"]: number for number, member in enumerate(members)}
 
-    def place(change: ChangedVerdict) -> tuple[bool, str, int, int, int]:
+    def sort_key(change: ChangedVerdict) -> tuple[bool, str, int, int, int]:
         submission = order[change["submission"]]
         return not change["outside"], change["task"], change["case"], submission, change["sample"]
 
-    verdicts.sort(key=place)
+    verdicts.sort(key=sort_key)
     return {
         "members": len(members),
         "cases": cases,

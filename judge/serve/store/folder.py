@@ -74,7 +74,7 @@ class DataFolder:
         return self.path / "bodies" / f"{sha256}.d"
 
     def suite(self, folder: str) -> Path:
-        """The folder with the files of a revision (column ``folder``)."""
+        """The folder with the files of a revision; its name is in the row's column ``folder``."""
         return self.path / "suites" / folder
 
     def results(self, judging: str) -> Path:
@@ -94,7 +94,7 @@ class DataFolder:
         return shutil.disk_usage(self.path).free
 
     def has_space(self, wanted: int = 0) -> bool:
-        """Whether this many bytes can be accepted with enough free space left."""
+        """Whether enough space is left free after accepting this many bytes."""
         return self.free_bytes() - wanted >= MIN_FREE_BYTES
 
     def secret(self, name: str) -> bytes:

@@ -7,7 +7,7 @@ import secrets
 import time
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Crockford's base 32, whose order is that of the numbers."""
+"""Crockford's base 32: text sorts in the same order as the numbers."""
 
 _LENGTH = 26
 _TIME_BITS, _RANDOM_BITS = 48, 80

@@ -1,8 +1,9 @@
 """The tables of the server, on SQLite and PostgreSQL alike.
 
 Identifiers are those of :mod:`judge.serve.store.ids`, with the prefix in the comment of their
-table. Times are strings in UTC from the database's clock (:class:`Now`), only for people: leases
-use heartbeats. Feedback levels, states and lanes are values of :mod:`judge.serve.store.words`.
+table. Times are strings in UTC from the database's clock (:class:`Now`). They are only for people:
+leases depend on heartbeats. Feedback levels, states and lanes are values of
+:mod:`judge.serve.store.words`.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Scope(StrEnum):
 
 
 class Visibility(StrEnum):
-    """Who sees a suite or a board: everybody, anyone who knows its name, or only named accounts."""
+    """Who sees a suite or a board: everybody, anyone who knows its name, or only its own people."""
 
     PUBLIC = "public"
     LISTED = "listed"

@@ -11,7 +11,8 @@ from judge.suspects.books import CellAddress, agree, same_constant
 from judge.suspects.contract import address_in, and_more, counted, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, Suspect
-from judge.workbook.cell import CellValue, ErrorValue
+from judge.suspects.signs.error_values import is_error
+from judge.workbook.cell import CellValue
 from judge.workbook.number_formats import to_serial
 
 MIN_EXAMPLES = 2
@@ -177,7 +178,7 @@ def _examples(case: CaseMaterial) -> list[CellAddress]:
         value = case.input.value(address)
         if value is None or value == "":
             filled.add(column)
-        elif case.input.formula(address) is None and not isinstance(value, ErrorValue):
+        elif case.input.formula(address) is None and not is_error(value):
             given[column].append(address)
     return [cell for column, cells in given.items() if column in filled for cell in cells]
 
@@ -188,7 +189,7 @@ def _compared(case: CaseMaterial, first: CaseMaterial) -> tuple[int, list[CellAd
     differing: list[CellAddress] = []
     for address in case.answer_formulas:
         given = case.input.value(address)
-        if given is None or case.input.formula(address) is not None:
+        if given is None or is_error(given) or case.input.formula(address) is not None:
             continue
         if agree(case.answer.get(address), given) or _noise(case.answer.get(address), given):
             same += 1
@@ -256,7 +257,7 @@ def _formulas_apart(case: CaseMaterial) -> list[CellAddress]:
         for address in case.answer
         if case.input.formula(address) is not None
         and case.input.value(address) is not None
-        and not isinstance(case.input.value(address), ErrorValue)
+        and not is_error(case.input.value(address))
     ]
     blank = sum(case.input.value(address) is None for address in case.answer)
     differing = [

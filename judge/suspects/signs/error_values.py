@@ -43,11 +43,7 @@ class ErrorValues:
             yield from self._case(material, case)
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
-        shown = {
-            address: value
-            for address, value in case.answer.items()
-            if isinstance(value, ErrorValue) or _is_error_text(value)
-        }
+        shown = {address: value for address, value in case.answer.items() if is_error(value)}
         # If the input has the error in the same cell, the author of the gold did not make it.
         own = {
             address: value
@@ -111,8 +107,11 @@ def _is_shown_before(case: CaseMaterial, errors: Mapping[CellAddress, CellValue]
     return columns <= before
 
 
-def _is_error_text(value: CellValue) -> bool:
-    return isinstance(value, str) and _ERROR_TEXT.fullmatch(value.strip()) is not None
+def is_error(value: CellValue) -> bool:
+    """Returns whether a value is an error, or a string that is written like one."""
+    if isinstance(value, str):
+        return _ERROR_TEXT.fullmatch(value.strip()) is not None
+    return isinstance(value, ErrorValue)
 
 
 def _code(value: CellValue) -> str:

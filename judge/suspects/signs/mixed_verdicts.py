@@ -6,10 +6,12 @@ is more likely that the third gold follows a different rule than that the progra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import enum
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from judge.suspects.books import CellAddress, agree
+from judge.suspects.books import NO_ANSWER, CellAddress, agree
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
@@ -32,7 +34,15 @@ class MixedVerdicts:
     about = About.GOLD
     blind_spots = (
         "a program may be right by chance on easy cases, and fail the one that shows it is wrong",
-        "if the run fails more cases of the task than it passes, the case is only possible",
+        (
+            "if the run fails more cases of the task than it passes, the case is only possible, "
+            "unless the gold computes the differing cells with formulas"
+        ),
+        (
+            "it is only possible if the question has the word that the gold writes and not the "
+            "run's, and if the values are only rounded differently, or both say that there is no "
+            "answer"
+        ),
         "a case that another run passes is only possible: a program can produce its gold",
         (
             "if a run passes fewer than half of its cases, or has no verdicts on record, the case "
@@ -76,10 +86,17 @@ class MixedVerdicts:
         # everywhere, the program is more probably at fault.
         few = len(cells) * 2 <= max(len(case.answer), 2)
         # A program that fails more cases of the task than it passes is wrong as often as golds.
+        # But the gold's formulas were written for case 1, and may not suit the other cases.
+        is_computed = all(
+            address in case.answer and address in case.answer_formulas for address in cells
+        )
         if loss.strength >= STRONG:
-            certain = loss.sisters >= loss.failed and not is_reached
+            certain = loss.sisters >= loss.failed or is_computed
         else:
-            certain = loss.strength >= FAIR and loss.sisters > 1 and few and not is_reached
+            certain = loss.strength >= FAIR and loss.sisters > 1 and few
+        certain = certain and not is_reached
+        leaning = leaning_of(material.task.instruction, case, cells, loss.answer)
+        certain = certain and leaning is not Leaning.GOLD
         first = cells[0]
         yield suspect(
             material,
@@ -142,6 +159,80 @@ def differences_from(case: CaseMaterial, answer: Answer) -> list[CellAddress]:
         for address in sorted({*case.answer, *answer})
         if not agree(case.answer.get(address), answer.get(address))
     ]
+
+
+class Leaning(enum.Enum):
+    """What the values in which a gold and an answer differ say about the two."""
+
+    GOLD = enum.auto()
+    """The question has the gold's strings, or the difference is one that readers leave open."""
+    ANSWER = enum.auto()
+    """The question has the answer's strings."""
+    UNDECIDED = enum.auto()
+
+
+ROUNDING = 0.005
+"""Numbers with decimals that differ by less than this share may only be rounded differently."""
+
+
+def leaning_of(
+    question: str, case: CaseMaterial, cells: Sequence[CellAddress], answer: Answer
+) -> Leaning:
+    """Decides whether the differing values of a gold and an answer favour one of them.
+
+    The question may have the strings of one of them: the exact letter case decides; if it has both
+    or neither, any letter case does. Otherwise the gold stands if every difference is one of
+    rounding, or of how to say that there is no answer.
+    """
+    pairs = [(case.answer.get(cell), answer.get(cell)) for cell in cells]
+    texts = {(_text(gold), _text(own)) for gold, own in pairs}
+    votes = {
+        vote
+        for gold, own in texts
+        if gold and own and any(map(_has_letters, (gold, own)))
+        if (vote := _vote(question, gold, own)) is not None
+    }
+    if len(votes) == 1:
+        return votes.pop()
+    if all(_says_nothing(gold, own) or _is_rounded(gold, own) for gold, own in pairs):
+        return Leaning.GOLD
+    return Leaning.UNDECIDED
+
+
+def _says_nothing(*values: CellValue) -> bool:
+    return all(
+        str(value.code if isinstance(value, ErrorValue) else value or "").strip().casefold()
+        in NO_ANSWER
+        for value in values
+    )
+
+
+def _is_rounded(first: CellValue, second: CellValue) -> bool:
+    if not (isinstance(first, int | float) and isinstance(second, int | float)):
+        return False
+    if float(first).is_integer() and float(second).is_integer():
+        return False
+    return abs(first - second) <= ROUNDING * max(abs(first), abs(second))
+
+
+def _vote(question: str, gold: str, own: str) -> Leaning | None:
+    for flags in (re.NOFLAG, re.IGNORECASE):
+        has_gold, has_own = (
+            re.search(rf"(?<!\w){re.escape(text)}(?!\w)", question, flags) is not None
+            for text in (gold, own)
+        )
+        if has_gold != has_own:
+            return Leaning.GOLD if has_gold else Leaning.ANSWER
+    return None
+
+
+def _text(value: CellValue) -> str:
+    return "" if value is None or isinstance(value, ErrorValue) else str(value).strip()
+
+
+def _has_letters(text: str) -> bool:
+    """Returns whether a string has letters: numbers and dates occur in questions by chance."""
+    return any(character.isalpha() for character in text)
 
 
 SIGN = MixedVerdicts()

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterable, Iterator
 
 from judge.errors import JudgeError
 from judge.formulas.traits import traits
 from judge.suspects.books import CellAddress, agree
-from judge.suspects.contract import address_in, and_more, counted, gold_evidence, shown, suspect
+from judge.suspects.contract import (
+    address_in,
+    and_more,
+    counted,
+    evidence,
+    gold_evidence,
+    shown,
+    suspect,
+)
 from judge.suspects.material import MAX_REWRITTEN, CaseMaterial, TaskMaterial
-from judge.suspects.model import About, Certainty, Suspect
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK
 from judge.workbook.cell import CellRef
 
 LATER_DAYS = (1, 40, 400)
 
 DAY = re.compile(r"\b(?:TODAY|NOW)\(\s*\)", re.IGNORECASE)
+
+# "earlier than the current month", "if today's date is past column B", "in the last 30 days"
+_ASKS_FOR_DAY = re.compile(
+    r"\b(?:today(?:'s)?|current\s+(?:date|day|week|month|year)|this\s+(?:week|month)"
+    r"|(?:last|next|past)\s+\d+\s+(?:days|weeks|months)|days?\s+ago|overdue)\b",
+    re.IGNORECASE,
+)
 
 
 class Volatile:
@@ -27,16 +43,41 @@ class Volatile:
     about = About.GOLD
     blind_spots = (
         (
-            "a gold of constants that were computed on the day of saving has no such function; "
-            "only dates that the input does not explain would reveal it"
+            "a gold of constants that were computed on the day of saving has no such function; it "
+            "is listed only if the question names the current day and the input has dates of the "
+            f"{LATER_DAYS[-1]} days after the saving"
         ),
         "a random choice that the question itself requires is listed as well",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
         """Yields one suspect for each case whose answer changes by itself."""
+        asks_for_day = _ASKS_FOR_DAY.search(material.task.instruction)
         for case in material.cases:
-            yield from self._case(material, case)
+            if case.answer_formulas or asks_for_day is None:
+                yield from self._case(material, case)
+            else:
+                yield from self._constants(material, case, asks_for_day[0])
+
+    def _constants(
+        self, material: TaskMaterial, case: CaseMaterial, words: str
+    ) -> Iterator[Suspect]:
+        """Examines a gold of constants whose question names the current day."""
+        passing = _dates_to_pass(case)
+        if not passing:
+            return
+        first = passing[0]
+        yield suspect(
+            material,
+            case.number,
+            self,
+            Certainty.LIKELY,
+            f"the question says '{words}', and the gold has constants of {case.gold.workbook.saved}"
+            f", before the input's {address_in(case.input, first)}{and_more(len(passing))}",
+            f"{counted(len(passing), 'date')} of the input lay ahead when the gold was saved and "
+            "pass by; a right program then gives another answer",
+            [evidence(EvidenceFile.INPUT, cell, found=case.input.value(cell)) for cell in passing],
+        )
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
         changing = case.changing
@@ -82,6 +123,20 @@ class Volatile:
             ),
             gold_evidence(case, cells, expected=now),
         )
+
+
+def _dates_to_pass(case: CaseMaterial) -> list[CellAddress]:
+    """Finds the input's dates in the time after the gold was saved, if it states when that was."""
+    saved = case.gold.workbook.saved
+    if saved is None:
+        return []
+    last = saved + dt.timedelta(LATER_DAYS[-1])
+    return [
+        CellAddress(sheet, key)
+        for sheet in case.input.sheet_names
+        for key, value in sorted(case.input.values(sheet).items())
+        if isinstance(value, dt.datetime) and saved < value.date() <= last
+    ]
 
 
 def _functions(case: CaseMaterial, address: CellAddress) -> str:

@@ -1,4 +1,4 @@
-"""Programs that run *inside* the sandbox and execute an agent's calls; nothing trusts them outside.
+"""Programs that run *inside* the sandbox and execute an agent's calls; the judge trusts none.
 
 The driver is process 1 of its root. It starts a Python interpreter, a shell, a program that draws
 workbooks, and MCP servers, each when it is first needed, and relays between them and the judge.

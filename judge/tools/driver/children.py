@@ -70,14 +70,14 @@ class Child:
         self._buffer = bytearray()
         self._at_end = False
         self._tail = b""
-        self._complaints = 0
+        self._stderr_bytes = 0
         self._draining = threading.Thread(
             target=self._drain, args=(self.process.stderr.fileno(),), daemon=True
         )
         self._draining.start()
 
     def wait(self, limit_s: float) -> int | None:
-        """Waits for the end of the process, and of its standard error, up to the limit for each.
+        """Waits for the process to end, then for its standard error; each up to the limit.
 
         Returns:
             The exit code; None if the process still runs.
@@ -88,14 +88,14 @@ class Child:
         return self.process.poll()
 
     @property
-    def complaint(self) -> str:
+    def stderr_end(self) -> str:
         """The end of the process's standard error."""
         return self._tail.decode("utf-8", "replace")
 
     @property
-    def complained_bytes(self) -> int:
+    def stderr_bytes(self) -> int:
         """How many bytes the process wrote to standard error."""
-        return self._complaints
+        return self._stderr_bytes
 
     def send(self, data: bytes, deadline: float) -> None:
         """Sends all of the data.
@@ -201,7 +201,7 @@ class Child:
     def _drain(self, descriptor: int) -> None:
         with contextlib.suppress(OSError, ValueError):
             while chunk := os.read(descriptor, _CHUNK_BYTES):
-                self._complaints += len(chunk)
+                self._stderr_bytes += len(chunk)
                 self._tail = (self._tail + chunk)[-TAIL_BYTES:]
                 time.sleep(_DRAIN_PAUSE_S)
 
@@ -237,7 +237,7 @@ class Child:
 
 
 def stats(*, ended: bool = False) -> dict[int, int]:
-    """Returns process -> parent, of running processes, or of ended ones that are not reaped yet."""
+    """Returns the parent of each running process, or of each that ended but is not reaped yet."""
     parents = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():

@@ -1,4 +1,4 @@
-"""Draws a range of a workbook: LibreOffice makes a page of it, poppler a picture of the page.
+"""Draws a range of a workbook: LibreOffice prints it to a page, poppler makes this a picture.
 
 Runs inside the root for agents, together with the judge's LibreOffice service. One process is kept
 running.
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _load_charts(context: Any) -> None:
-    """Lets embedded objects be loaded, such as charts; the settings for formulas disable this."""
+    """Lets LibreOffice load charts and other embedded objects, which its settings here forbid."""
     import uno  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
 
     manager = context.ServiceManager

@@ -142,10 +142,10 @@ class Driver:
             for name in sorted(names):
                 path = os.path.join(root, name)
                 with contextlib.suppress(OSError):
-                    known = os.lstat(path)
-                    if not stat.S_ISREG(known.st_mode) or name.startswith("."):
+                    status = os.lstat(path)
+                    if not stat.S_ISREG(status.st_mode) or name.startswith("."):
                         continue
-                    size += known.st_size
+                    size += status.st_size
                     if len(hashes) == MAX_FILES or size > MAX_FILES_BYTES:
                         raise FaultError(
                             f"{HOME} has more than {MAX_FILES:,} files, or "
@@ -281,7 +281,7 @@ class Driver:
             raise FaultError(f"a line has more than {MAX_LINE_BYTES:,} bytes", "too-long") from None
         except EndedError:
             raise self._died(child) from None
-        return {"complained": child.complained_bytes}, lines
+        return {"complained": child.stderr_bytes}, lines
 
     @staticmethod
     def _died(child: Child) -> FaultError:
@@ -289,7 +289,7 @@ class Driver:
         how = "it closed its output" if code is None else f"it ended with exit code {code}"
         if code is not None and code < 0:
             how = f"it was ended by signal {-code}"
-        lines = child.complaint.strip().splitlines()
+        lines = child.stderr_end.strip().splitlines()
         # Lines of a stack trace are indented in all languages; they do not help as a message.
         words = [line for line in lines if re.search(r"^\S.*\w\w", line)] or lines
         return FaultError(f"{how}: {words[-1][:300]}" if words else how, "died")
@@ -304,7 +304,7 @@ class Driver:
             return {}
         started = time.monotonic()
         child.end()
-        return {"seconds": time.monotonic() - started, "complaint": child.complaint[-4000:]}
+        return {"seconds": time.monotonic() - started, "complaint": child.stderr_end[-4000:]}
 
 
 def _inside(path: str) -> str:

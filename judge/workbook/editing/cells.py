@@ -15,7 +15,6 @@ from collections.abc import Collection, Mapping, Sequence
 from judge.errors import WorkbookError
 from judge.workbook.address import Window, cell_name, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef
-from judge.workbook.editing.contents import CellContent, SetCell, address
 from judge.workbook.editing.parts import (
     QUOTED,
     attribute,
@@ -26,7 +25,7 @@ from judge.workbook.editing.parts import (
     with_attribute,
     without_part,
 )
-from judge.workbook.editing.sheet_xml import NewContent, SheetXml
+from judge.workbook.editing.sheet_xml import CellContent, NewContent, SetCell, SheetXml, address
 from judge.workbook.number_formats import is_date_format
 from judge.workbook.reader import Workbook, filling_cells, open_workbook
 from judge.workbook.xml_parts import relationships, scan_part
@@ -45,7 +44,7 @@ def without_cells(xml: bytes, sheet_id: str, cells: Collection[tuple[int, int]])
     Returns:
         The part, unchanged if it names none of the cells; None if nothing is left of it.
     """
-    gone = {cell_name(*position) for position in cells}
+    addresses = {cell_name(*position) for position in cells}
     pieces: list[bytes] = []
     copied = kept = 0
     sheet = reference = ""
@@ -54,7 +53,7 @@ def without_cells(xml: bytes, sheet_id: str, cells: Collection[tuple[int, int]])
         sheet = attribute(match[0], "i") or sheet
         pieces.append(xml[copied : match.start()])
         copied = match.end()
-        if sheet == sheet_id and attribute(match[0], "r") in gone:
+        if sheet == sheet_id and attribute(match[0], "r") in addresses:
             continue
         kept += 1
         unclear = reference != sheet and attribute(match[0], "i") is None
@@ -189,9 +188,11 @@ def set_cells(data: bytes, edits: Sequence[SetCell]) -> bytes:
             }
         )
         replaced[part] = xml
-        gone = [position for position, cell in existing.items() if cell.formula is not None]
-        if chain is not None and gone:
-            chain = without_cells(chain, ids.get(part, ""), gone)
+        lost_formulas = [
+            position for position, cell in existing.items() if cell.formula is not None
+        ]
+        if chain is not None and lost_formulas:
+            chain = without_cells(chain, ids.get(part, ""), lost_formulas)
             if chain is None and chain_name is not None:
                 replaced |= without_part(workbook.package, chain_name)
             elif chain_name is not None:
@@ -202,13 +203,13 @@ def set_cells(data: bytes, edits: Sequence[SetCell]) -> bytes:
 
 
 def _known_cells(
-    workbook: Workbook, sheet: str, places: Mapping[tuple[int, int], SetCell]
+    workbook: Workbook, sheet: str, edits: Mapping[tuple[int, int], SetCell]
 ) -> dict[tuple[int, int], Cell]:
-    rows = [row for row, _ in places]
-    columns = [column for _, column in places]
+    rows = [row for row, _ in edits]
+    columns = [column for _, column in edits]
     area = CellRange(sheet, min(rows), min(columns), max(rows), max(columns))
     stored = workbook.cells(area)
-    return {position: stored[position] for position in places if position in stored}
+    return {position: stored[position] for position in edits if position in stored}
 
 
 def _style(edit: SetCell, existing: Cell | None, styles: StylesXml) -> int | None:

@@ -8,13 +8,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from judge.errors import WorkbookError
+from judge.errors import UsageError, WorkbookError
 from judge.formulas.shift import shift_formula
 from judge.workbook.address import Window, cell_name, parse_cell, parse_window
-from judge.workbook.cell import ErrorValue
+from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.cell_values import write_string
-from judge.workbook.editing.contents import CellContent, Formula
 from judge.workbook.editing.parts import (
     QUOTED,
     attribute,
@@ -23,6 +23,85 @@ from judge.workbook.editing.parts import (
     without_attributes,
 )
 from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
+
+ERROR_CODES = frozenset(
+    {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#SPILL!", "#CALC!"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A formula as the content of a cell; ``text`` has no leading ``=``."""
+
+    text: str
+
+
+CellContent = CellValue | Formula
+
+
+@dataclass(frozen=True, slots=True)
+class SetCell:
+    """An edit of one cell: its content, its format, or both.
+
+    Attributes:
+        ref: the cell; the sheet by its real name.
+        content: the value or formula; None empties the cell.
+        style: index of the cell format to give it; None keeps the cell's own.
+        fill: colour of its background as ``RRGGBB``; None keeps it.
+    """
+
+    ref: CellRef
+    content: CellContent
+    style: int | None = None
+    fill: str | None = None
+
+
+def address(ref: CellRef) -> str:
+    """The address of a cell with its sheet, quoted as in a formula."""
+    name = ref.sheet.replace("'", "''")
+    return f"'{name}'!{cell_name(ref.row, ref.column)}"
+
+
+def content_to_json(content: CellContent) -> Any:
+    """Converts a cell's content to plain data for JSON that keeps its type."""
+    match content:
+        case Formula():
+            return {"formula": content.text}
+        case ErrorValue():
+            return {"error": content.code}
+        case dt.datetime() | dt.date():
+            return {"date": content.isoformat()}
+        case dt.time():
+            return {"time": content.isoformat()}
+        case dt.timedelta():
+            return {"seconds": content.total_seconds()}
+        case _:
+            return content
+
+
+def content_from_json(value: Any) -> CellContent:
+    """Reads a cell's content from the JSON form.
+
+    Raises:
+        UsageError: the value is not the content of a cell.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, text),) = value.items()
+        match kind:
+            case "formula":
+                return Formula(str(text))
+            case "error":
+                return ErrorValue(str(text))
+            case "date":
+                return dt.datetime.fromisoformat(str(text))
+            case "time":
+                return dt.time.fromisoformat(str(text))
+            case "seconds":
+                return dt.timedelta(seconds=float(text))
+    raise UsageError(f"not the content of a cell: {value!r}")
+
 
 _DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b" + QUOTED + rb"(?P<empty>/?)>")
 _ROW = re.compile(rb"<(?:\w+:)?row\b(?P<attributes>" + QUOTED + rb")(?P<empty>/?)>")
@@ -244,19 +323,19 @@ class SheetXml:
             return b"<" + tag + kept + b"/>" if attribute(kept, "s") is not None else b""
         return b"<" + tag + kept + kind + b">" + body + b"</" + tag + b">"
 
-    def _content(self, content: CellContent, where: str) -> tuple[bytes, bytes | None]:
+    def _content(self, content: CellContent, address: str) -> tuple[bytes, bytes | None]:
         """The type attribute and the body of a cell."""
         match content:
             case None:
                 return b"", None
             case Formula():
-                return b"", self._element(b"f", self._checked(content.text, where))
+                return b"", self._element(b"f", self._checked(content.text, address))
             case bool():
                 return b' t="b"', self._element(b"v", "1" if content else "0")
             case ErrorValue():
                 return b' t="e"', self._element(b"v", content.code)
             case str():
-                text = self._checked(content, where)
+                text = self._checked(content, address)
                 space = b' xml:space="preserve"' if content != content.strip() else b""
                 return b' t="inlineStr"', self._element(
                     b"is", self._element(b"t", write_string(text), space), raw=True
@@ -265,8 +344,8 @@ class SheetXml:
                 serial = to_serial(content)
                 if self._date_1904 and isinstance(content, dt.datetime | dt.date):
                     serial -= DAYS_BETWEEN_SYSTEMS
-                whole = float(serial).is_integer()
-                return b"", self._element(b"v", repr(int(serial) if whole else serial))
+                is_whole = float(serial).is_integer()
+                return b"", self._element(b"v", repr(int(serial) if is_whole else serial))
             case _:
                 return b"", self._element(b"v", repr(content))
 
@@ -278,12 +357,12 @@ class SheetXml:
         tag = self._prefix + name
         return b"<" + tag + attributes + b">" + inner + b"</" + tag + b">"
 
-    def _checked(self, text: str, where: str) -> str:
+    def _checked(self, text: str, address: str) -> str:
         if _NOT_XML.search(text):
-            raise WorkbookError(f"{where}: the text holds a character that no workbook can hold")
+            raise WorkbookError(f"{address}: the text holds a character that no workbook can hold")
         if len(text) > MAX_TEXT:
             raise WorkbookError(
-                f"{where}: the text has {len(text):,} characters, a cell holds {MAX_TEXT:,}"
+                f"{address}: the text has {len(text):,} characters, a cell holds {MAX_TEXT:,}"
             )
         return text
 
@@ -330,14 +409,14 @@ class SheetXml:
         """Extends the declared dimension to the new cells."""
         match = _DIMENSION.search(xml)
         area = parse_window(attribute(match[0], "ref") or "") if match else None
-        places = [position for position, new in cells.items() if new.content is not None]
-        if match is None or area is None or not places:
+        filled = [position for position, new in cells.items() if new.content is not None]
+        if match is None or area is None or not filled:
             return xml
         wider = Window(
-            min(area.min_row, *(position[0] for position in places)),
-            min(area.min_column, *(position[1] for position in places)),
-            max(area.max_row, *(position[0] for position in places)),
-            max(area.max_column, *(position[1] for position in places)),
+            min(area.min_row, *(position[0] for position in filled)),
+            min(area.min_column, *(position[1] for position in filled)),
+            max(area.max_row, *(position[0] for position in filled)),
+            max(area.max_column, *(position[1] for position in filled)),
         )
         if wider == area:
             return xml

@@ -37,9 +37,9 @@ from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet_cells import RowListener
 from judge.workbook.sheets.sheet_scan import NotPlainError, SheetScanner, scan_surroundings
 from judge.workbook.styles.style_sheet import ConditionalStyle
-from judge.workbook.tree import MAX_ELEMENTS, Element, TreeListener, is_on, read_tree, whole
+from judge.workbook.tree import MAX_ELEMENTS, Element, TreeListener, read_tree, whole
 from judge.workbook.workbook_parts import Tab, main_part
-from judge.workbook.xml_parts import SHEET_NAMES, Relationship, relationships
+from judge.workbook.xml_parts import SHEET_NAMES, Relationship, is_on, relationships
 
 _ATTRIBUTE = re.compile(rb' ([A-Za-z0-9:]++)="([^"<]*+)"')
 _MAX_KNOWN = 100_000
@@ -70,13 +70,13 @@ def read_row_lines(
         scan.scan_skipping()
     except NotPlainError:
         scan.scan_all()
-    return scan.heard.rows, None if scan.tree is None else scan.tree.root
+    return scan.row_lines.rows, None if scan.tree is None else scan.tree.root
 
 
 class _Rows(SheetScanner):
     """A pass over a worksheet that keeps no cell."""
 
-    heard: _RowLines
+    row_lines: _RowLines
     tree: TreeListener | None = None
 
     def __init__(
@@ -90,8 +90,8 @@ class _Rows(SheetScanner):
         return self.tree
 
     def row_listener(self) -> RowListener:
-        self.heard = _RowLines(self._package)
-        return self.heard
+        self.row_lines = _RowLines(self._package)
+        return self.row_lines
 
 
 class _RowLines:
@@ -102,15 +102,15 @@ class _RowLines:
         self._budget = package.budget
         self._known: dict[bytes, Mapping[str, str]] = {}
 
-    def hear(self, row: int, attributes: Mapping[str, str]) -> None:
+    def on_row(self, row: int, attributes: Mapping[str, str]) -> None:
         """Called with the number of a row and its attributes."""
-        given = SHEET_NAMES.attributes(dict(attributes))
-        written = {name: text for name, text in given.items() if name not in {"r", "spans"}}
+        named = SHEET_NAMES.attributes(dict(attributes))
+        written = {name: text for name, text in named.items() if name not in {"r", "spans"}}
         if _is_worth_mentioning(written):
             self._budget.take_cells(1)
             self.rows[row] = written
 
-    def hear_plain(self, row: int, attributes: bytes) -> None:
+    def on_plain_row(self, row: int, attributes: bytes) -> None:
         """Called for a row whose tag was not parsed, with the text after the row's number."""
         if not attributes:
             return

@@ -11,17 +11,8 @@ from dataclasses import dataclass, replace
 
 from judge.errors import WorkbookError
 from judge.workbook.package import Package
-from judge.workbook.tree import (
-    MAX_ELEMENTS,
-    Element,
-    colour,
-    identifier,
-    is_on,
-    number,
-    read_tree,
-    whole,
-)
-from judge.workbook.xml_parts import CHART_NAMES, DRAWING_NAMES, relationships
+from judge.workbook.tree import MAX_ELEMENTS, Element, colour, identifier, number, read_tree, whole
+from judge.workbook.xml_parts import CHART_NAMES, DRAWING_NAMES, is_on, relationships
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,13 +445,15 @@ def _has_unread_freeform(drawing: Element) -> bool:
 def _is_numeric(freeform: Element) -> bool:
     sites, paths = freeform.child("a:cxnLst"), freeform.child("a:pathLst")
     ends = [] if sites is None else sites.all("a:cxn")
-    places = [end.child("a:pos") or Element("a:pos") for end in ends]
+    positions = [end.child("a:pos") or Element("a:pos") for end in ends]
     floats = [end.attributes.get("ang", "") for end in ends]
     for path in () if paths is None else paths.all("a:path"):
         floats += [path.attributes.get("w", ""), path.attributes.get("h", "")]
     return (
         paths is not None
-        and all(_converts(int, point.attributes.get(name, "")) for point in places for name in "xy")
+        and all(
+            _converts(int, point.attributes.get(name, "")) for point in positions for name in "xy"
+        )
         and all(_converts(float, number) for number in floats)
     )
 

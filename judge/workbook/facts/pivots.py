@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from judge.errors import WorkbookError
 from judge.workbook.address import Window, parse_window
 from judge.workbook.package import Package
-from judge.workbook.tree import MAX_ELEMENTS, Element, identifier, is_on, read_tree, whole
+from judge.workbook.tree import MAX_ELEMENTS, Element, identifier, read_tree, whole
 from judge.workbook.workbook_parts import main_part
-from judge.workbook.xml_parts import linked_parts, relationships, scan_part
+from judge.workbook.xml_parts import is_on, linked_parts, relationships, scan_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +152,10 @@ class PivotReader:
         attributes = dict(root.attributes)
         name = attributes.pop("name", "")
         location = root.child("location")
-        where = {} if location is None else dict(location.attributes)
+        location_attributes = {} if location is None else dict(location.attributes)
         return Pivot(
             name=name,
-            place=where.get("ref", ""),
+            place=location_attributes.get("ref", ""),
             source_type=cache.type,
             source_sheet=cache.sheet,
             source_range=cache.range,
@@ -165,7 +165,7 @@ class PivotReader:
             columns=_indices(root.child("colFields"), "x"),
             pages=_indices(root.child("pageFields"), "fld"),
             data=_data(root.child("dataFields"), fields),
-            location=tuple(sorted(where.items())),
+            location=tuple(sorted(location_attributes.items())),
             attributes=tuple(sorted(attributes.items())),
         )
 

@@ -101,8 +101,8 @@ def _sheet_lines(sheet: SheetFacts) -> Iterator[str]:
         yield f"zoom {sheet.view.zoom} %"
     pane = sheet.view.pane
     if pane is not None:
-        what = "frozen" if pane.frozen else "split"
-        yield f"{what}: {pane.columns:g} columns, {pane.rows:g} rows"
+        kind = "frozen" if pane.frozen else "split"
+        yield f"{kind}: {pane.columns:g} columns, {pane.rows:g} rows"
     for chart in sheet.charts:
         yield from chart_lines(chart)
     for pivot in sheet.pivots:
@@ -151,14 +151,14 @@ def _more(count: int) -> str:
 
 
 def _line_lines(sheet: SheetFacts) -> Iterator[str]:
-    for what, lines in (("rows", sheet.rows), ("columns", sheet.columns)):
+    for noun, lines in (("rows", sheet.rows), ("columns", sheet.columns)):
         hidden = [line for line in lines if line.hidden]
         if hidden:
             shown = (
                 str(line.first) if line.first == line.last else f"{line.first}-{line.last}"
                 for line in hidden[:_SHOWN]
             )
-            yield f"hidden {what}: {', '.join(shown)}{_more(len(hidden))}"
+            yield f"hidden {noun}: {', '.join(shown)}{_more(len(hidden))}"
 
 
 def chart_lines(chart: Chart) -> Iterator[str]:
@@ -193,11 +193,11 @@ def pivot_lines(pivot: Pivot) -> Iterator[str]:
     """Describes a pivot table for people: a line for the table, then indented lines for fields."""
     source = pivot.source_name or f"{pivot.source_sheet}!{pivot.source_range}"
     yield f"pivot table {pivot.name!r} at {pivot.place}, of {source}"
-    for what, fields in (
+    for heading, fields in (
         ("rows", pivot.names_of(pivot.rows)),
         ("columns", pivot.names_of(pivot.columns)),
         ("filters", pivot.names_of(pivot.pages)),
         ("values", tuple(f"{field.function} of {field.column}" for field in pivot.data)),
     ):
         if fields:
-            yield f"  {what}: {', '.join(fields[:_SHOWN])}"
+            yield f"  {heading}: {', '.join(fields[:_SHOWN])}"

@@ -12,8 +12,8 @@ from itertools import islice
 
 from judge.workbook.facts.charts import Chart
 from judge.workbook.facts.pivots import Pivot
-from judge.workbook.tree import Element, identifier, is_on, number, whole
-from judge.workbook.xml_parts import Relationship
+from judge.workbook.tree import Element, identifier, number, whole
+from judge.workbook.xml_parts import Relationship, is_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,9 +358,9 @@ def _filter_column(element: Element) -> FilterColumn:
     terms: tuple[tuple[str, str], ...] = ()
     blanks = joined = False
     if condition is not None:
-        given = condition.attributes
-        blanks = condition.name == "filters" and is_on(given.get("blank"))
-        joined = condition.name == "customFilters" and is_on(given.get("and"))
+        condition_attributes = condition.attributes
+        blanks = condition.name == "filters" and is_on(condition_attributes.get("blank"))
+        joined = condition.name == "customFilters" and is_on(condition_attributes.get("and"))
         if condition.name == "customFilters":
             values = tuple(
                 (node.attributes.get("operator", "equal"), node.attributes.get("val", ""))
@@ -373,7 +373,7 @@ def _filter_column(element: Element) -> FilterColumn:
                 for node in condition.all("dateGroupItem")
             )
         else:
-            terms = tuple(sorted(given.items()))
+            terms = tuple(sorted(condition_attributes.items()))
     return FilterColumn(
         column=whole(attributes.get("colId")) or 0,
         kind="" if condition is None else condition.name,
@@ -473,14 +473,14 @@ def formats_of(
     for holder in root.walk():
         if holder.name not in {"conditionalFormatting", "x14:conditionalFormatting"}:
             continue
-        places = _places(holder)
+        areas = _places(holder)
         for rule in holder.all(holder.name.replace("conditionalFormatting", "cfRule")):
             attributes = rule.attributes
             index = whole(attributes.get("dxfId"))
             look = looks[index] if index is not None and 0 <= index < len(looks) else ()
             formats.append(
                 FormatRule(
-                    places=places,
+                    places=areas,
                     kind=attributes.get("type", ""),
                     operator=attributes.get("operator"),
                     formulas=_formulas(rule, ("formula", "f")),

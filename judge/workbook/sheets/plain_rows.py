@@ -472,11 +472,11 @@ class PlainRows:
         """Kind, cell format and type that the attributes of a cell give it."""
         if _CELL_ATTRIBUTES.fullmatch(attributes) is None:
             raise _UnusualError
-        given = dict(ATTRIBUTE.findall(attributes))
-        named = given.get("t", "n")
+        by_name = dict(ATTRIBUTE.findall(attributes))
+        named = by_name.get("t", "n")
         if named not in CELL_TYPES:
             raise _UnusualError
-        style = self._reader.style(given.get("s", "0"))
+        style = self._reader.style(by_name.get("s", "0"))
         kind = _KINDS.get(named, _OTHER)
         if kind is _NUMBER and self._reader.is_date(style):
             kind = _DATE

@@ -127,16 +127,19 @@ class RawFormula:
         columns, or two rows.
         """
         self._parse()
-        given = self._attributes
+        attributes = self._attributes
         window = parse_window(self.reference or "")
         if window is None or min(window.first) == 1:
             return None
-        flags = {name: _FLAGS.get(given.get(name, "0")) for name in ("dt2D", "dtr", "del1", "del2")}
+        flags = {
+            name: _FLAGS.get(attributes.get(name, "0")) for name in ("dt2D", "dtr", "del1", "del2")
+        }
         if None in flags.values():
             return None
         numbers = "12" if flags["dt2D"] else "1"
         if any(
-            flags[f"del{number}"] or not _is_cell(given.get(f"r{number}", "")) for number in numbers
+            flags[f"del{number}"] or not _is_cell(attributes.get(f"r{number}", ""))
+            for number in numbers
         ):
             return None
         if flags["dt2D"]:
@@ -301,8 +304,8 @@ def _take(block: bytes, formulas: dict[int, RawFormula]) -> bool:
     except UnicodeDecodeError:
         return False
     for letters, digits, attributes, text in _SHARED.findall(rows):
-        given = dict(ATTRIBUTE.findall(attributes))
-        if given.get("t") != "shared":
+        named = dict(ATTRIBUTE.findall(attributes))
+        if named.get("t") != "shared":
             continue
         spelled -= 1
         if not text:
@@ -313,6 +316,6 @@ def _take(block: bytes, formulas: dict[int, RawFormula]) -> bool:
         key = cell_key(int(digits), column_number(letters))
         if key in formulas:
             return False
-        formulas[key] = RawFormula(unescape(text), given, cached=True)
+        formulas[key] = RawFormula(unescape(text), named, cached=True)
     # The word also occurs elsewhere, or in a form that was not read.
     return spelled == 0

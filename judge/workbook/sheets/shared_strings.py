@@ -77,12 +77,12 @@ def plain_strings(chunks: Iterable[bytes], indexes: AbstractSet[int]) -> dict[in
         match = _STRINGS.match(pending)
         position = match.end() if match is not None else 0
         if position:
-            whole = pending[:position]
+            complete = pending[:position]
             try:
-                check_characters(whole)
+                check_characters(complete)
             except NotPlainError:
                 return None
-            pieces = whole.split(b"<si>")
+            pieces = complete.split(b"<si>")
             for index in _indices_between(indexes, count, count + len(pieces) - 1):
                 string = _string(pieces[index - count + 1])
                 if string is None:

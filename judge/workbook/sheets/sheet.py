@@ -188,9 +188,9 @@ class Sheet:
 
     def cell(self, key: int) -> Cell:
         """One stored cell that was read."""
-        made = self._with_formulas.get(key)
-        if made is not None:
-            return made
+        known_cell = self._with_formulas.get(key)
+        if known_cell is not None:
+            return known_cell
         style = self._cells.styles.get(key, 0)
         raw = self._cells.formulas.get(key)
         cell = Cell(

@@ -123,11 +123,11 @@ class SheetCells:
 class RowListener(Protocol):
     """An object that is notified of the rows of a worksheet, in their order."""
 
-    def hear(self, row: int, attributes: Mapping[str, str]) -> None:
+    def on_row(self, row: int, attributes: Mapping[str, str]) -> None:
         """Called with the number of a row and its attributes."""
         ...
 
-    def hear_plain(self, row: int, attributes: bytes) -> None:
+    def on_plain_row(self, row: int, attributes: bytes) -> None:
         """Called with the number of a row, and the unparsed rest of its tag after that number."""
         ...
 
@@ -343,10 +343,10 @@ class CellCollector:
         elif tag == self._formula_tag and self._leaf == "f":
             self._formula_text = "".join(self._text)
             self._leaf = ""
-            given = self._formula or {}
-            if self._formula_text and given.get("t") == "shared":
+            attributes = self._formula or {}
+            if self._formula_text and attributes.get("t") == "shared":
                 key = self.row << COLUMN_BITS | self._column
-                self.note_master(key, given.get("si"), given.get("ref"))
+                self.note_master(key, attributes.get("si"), attributes.get("ref"))
         elif tag == self._inline_tag:
             self._leaf = ""
         elif self._inline is not None:
@@ -393,7 +393,7 @@ class CellCollector:
             ]
         )
         if self.row_listener is not None:
-            self.row_listener.hear(row, attributes)
+            self.row_listener.on_row(row, attributes)
         if row > self._last_row:
             self.cells.rows_below = True
 
@@ -456,8 +456,8 @@ class CellCollector:
         column = self._letters[match[1]] = column_number(match[1])
         return column
 
-    def _malformed(self, what: str) -> NoReturn:
-        raise WorkbookError(f"{self._part} holds {what} (near row {self.row})")
+    def _malformed(self, fault: str) -> NoReturn:
+        raise WorkbookError(f"{self._part} holds {fault} (near row {self.row})")
 
     # -- cells -----------------------------------------------------------------------------------
 

@@ -136,8 +136,8 @@ class RowGrammar:
     def _check_attributes(self, attributes: bytes) -> None:
         written = attributes.removesuffix(b"/").rstrip(b" ")
         names = _ROW_ATTRIBUTE.findall(written)
-        whole = _ROW_ATTRIBUTE.sub(b"", written) == b""
-        if not whole or len(set(names)) != len(names) or b"r" in names:
+        is_known = _ROW_ATTRIBUTE.sub(b"", written) == b""
+        if not is_known or len(set(names)) != len(names) or b"r" in names:
             raise NotPlainError
         prefixes = [name.partition(b":")[0] for name in names if b":" in name]
         if b"&" in written or len(prefixes) > 1 or not self._prefixes.issuperset(prefixes):
@@ -156,7 +156,7 @@ class RowGrammar:
         columns_of_rows = b",".join(_LETTERS.findall(rows)).split(b",,")
         for columns in {*columns_of_rows} - self._known_columns:
             numbers = [column_number(column.decode()) for column in columns.split(b",") if column]
-            if any(one >= other for one, other in itertools.pairwise(numbers)):
+            if any(first >= second for first, second in itertools.pairwise(numbers)):
                 raise NotPlainError
             if numbers and numbers[-1] > MAX_COLUMN:
                 raise NotPlainError
@@ -357,13 +357,13 @@ class SheetScanner:
         if data is None:
             raise NotPlainError
         rest = rest[data.end() :]
-        whole = True
+        has_tail = True
         if not data[1]:
             rest = self._read_rows(chunks, rest, root, collector, below=below)
             if not below and collector.cells.rows_below:
-                whole = tail
+                has_tail = tail
                 rest = self._pass_rows_below(chunks, rest) if tail else b""
-        self._parse_around(chunks, root, before, rest, collector, whole=whole)
+        self._parse_around(chunks, root, before, rest, collector, has_tail=has_tail)
         return collector.finish()
 
     def _read_head(self, chunks: Iterator[bytes]) -> tuple[bytes, bytes, bytes]:
@@ -413,7 +413,7 @@ class SheetScanner:
                     first, last, final = first if final else start, end, number
                 above = end
                 if collector.row_listener is not None:
-                    collector.row_listener.hear_plain(number, attributes)
+                    collector.row_listener.on_plain_row(number, attributes)
             grammar.check_columns(pending[:above])
             check_characters(read := pending[:position])
             _note_formulas(read, collector)
@@ -469,12 +469,12 @@ class SheetScanner:
         behind: bytes,
         collector: CellCollector,
         *,
-        whole: bool,
+        has_tail: bool,
     ) -> None:
         """Parses the elements before and after the rows, as a document without rows."""
         parser = self._parser(collector)
         parser.feed(root + before + b"<sheetData/>")
-        if not whole:
+        if not has_tail:
             return
         chunk: bytes | None = behind
         while chunk is not None:
@@ -490,9 +490,9 @@ def _note_formulas(rows: bytes, collector: CellCollector) -> None:
         collector.cells.fills = True
     if b'"shared"' in rows:
         for letters, digits, attributes in _MASTER.findall(rows):
-            given = dict(ATTRIBUTE.findall(attributes.decode()))
+            named = dict(ATTRIBUTE.findall(attributes.decode()))
             key = cell_key(int(digits), column_number(letters.decode()))
-            collector.note_master(key, given.get("si"), given.get("ref"))
+            collector.note_master(key, named.get("si"), named.get("ref"))
 
 
 def _check_root(declaration: bytes, root: bytes) -> None:
@@ -541,18 +541,18 @@ def scan_surroundings(package: Package, part: str, listener: Callable[[], _Liste
         scan.scan_skipping()
     except NotPlainError:
         scan.scan_all()
-    return scan.heard
+    return scan.current
 
 
 class _Surroundings(SheetScanner, Generic[_Listener]):
     """A pass over a worksheet that keeps no cell."""
 
-    heard: _Listener
+    current: _Listener
 
     def __init__(self, package: Package, part: str, make: Callable[[], _Listener]) -> None:
         super().__init__(package, part, (), NumberFormats(), date_1904=False, blanks=False)
         self._make = make
 
     def listener(self) -> _Listener:
-        self.heard = self._make()
-        return self.heard
+        self.current = self._make()
+        return self.current

@@ -4,24 +4,25 @@ A range is cut into rectangles in each of which the same rules apply to every ce
 read the same in the first and in the last cell of a rectangle read the same in all of it, so that
 text is compared once per rectangle, however many cells it has. What rules show if their text
 differs is determined by :mod:`judge.compare.cells.conditional_formats`.
+
+Conditions are also written as formulas that do not depend on their cell. Source: ECMA-376 part 1,
+18.3.1.10 and 18.18.12, and the formulas that [MS-XLSB] gives for the kinds of rules.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from judge.errors import WorkbookError
-from judge.workbook.address import Window
+from judge.formulas.lexer import MAX_FORMULA_LENGTH, Kind, Token, outside_text, tokens
+from judge.formulas.shift import shift_formula
+from judge.workbook.address import Window, cell_name
 from judge.workbook.sheets.sheet_tail import ConditionalRule
-from judge.workbook.styles.rule_formulas import (
-    AGGREGATES,
-    RuleFormula,
-    canonical_reader,
-    rule_formula,
-)
 from judge.workbook.styles.style_sheet import (
     ConditionalStyle,
     StyleSheet,
@@ -29,6 +30,168 @@ from judge.workbook.styles.style_sheet import (
     fills_agree,
     resolve_colour,
 )
+
+AGGREGATES = {"duplicateValues", "uniqueValues", "top10", "aboveAverage", "colorScale"}
+"""Kinds of rules that depend on all cells of their range."""
+
+UNDRAWN = {"dataBar", "iconSet"}
+"""Kinds of rules that change no fill, font or number format."""
+
+_COMPARISONS = {
+    "equal": "{cell}=({0})",
+    "notEqual": "{cell}<>({0})",
+    "greaterThan": "{cell}>({0})",
+    "greaterThanOrEqual": "{cell}>=({0})",
+    "lessThan": "{cell}<({0})",
+    "lessThanOrEqual": "{cell}<=({0})",
+    # The two bounds may be in either order.
+    "between": "OR(AND({cell}>=({0}),{cell}<=({1})),AND({cell}>=({1}),{cell}<=({0})))",
+    "notBetween": "NOT(OR(AND({cell}>=({0}),{cell}<=({1})),AND({cell}>=({1}),{cell}<=({0}))))",
+}
+
+_TEXTS = {
+    "containsText": "NOT(ISERROR(SEARCH({text},{cell})))",
+    "notContainsText": "ISERROR(SEARCH({text},{cell}))",
+    "beginsWith": "LEFT({cell},LEN({text}))={text}",
+    "endsWith": "RIGHT({cell},LEN({text}))={text}",
+    "containsBlanks": "LEN(TRIM({cell}))=0",
+    "notContainsBlanks": "LEN(TRIM({cell}))>0",
+    "containsErrors": "ISERROR({cell})",
+    "notContainsErrors": "NOT(ISERROR({cell}))",
+}
+
+
+@dataclass(frozen=True)
+class RuleFormula:
+    """The condition of a rule as a formula, written for the first cell of the rule's ranges.
+
+    Attributes:
+        text: the formula without a leading ``=``; empty if there is none.
+        row, column: the cell for which it is written.
+        reason: why there is no formula.
+    """
+
+    text: str
+    row: int
+    column: int
+    reason: str = ""
+
+    def at(self, row: int, column: int) -> str | None:
+        """The formula as it reads in a cell; None if a reference leaves the sheet there."""
+        rows = row - self.row if self._depends_on_row else 0
+        columns = column - self.column if self._depends_on_column else 0
+        cached = self._shifted.get((rows, columns))
+        if cached is None:
+            cached = self._shifted[rows, columns] = shift_formula(self.text, rows, columns)
+        return None if "#REF!" in cached and "#REF!" not in self.text else cached
+
+    @cached_property
+    def _shifted(self) -> dict[tuple[int, int], str]:
+        return {}
+
+    @cached_property
+    def _depends_on_row(self) -> bool:
+        return shift_formula(self.text, 1, 0) != self.text
+
+    @cached_property
+    def _depends_on_column(self) -> bool:
+        return shift_formula(self.text, 0, 1) != self.text
+
+
+def origin_of(rule: ConditionalRule) -> tuple[int, int]:
+    """Row and column of the cell for which the formulas of a rule are written."""
+    return (
+        min(window.min_row for window in rule.windows),
+        min(window.min_column for window in rule.windows),
+    )
+
+
+def rule_formula(rule: ConditionalRule) -> RuleFormula:
+    """The condition of a rule that depends on one cell, as a formula."""
+    row, column = origin_of(rule)
+    cell = cell_name(row, column)
+    terms = dict(rule.terms)
+    formulas = [formula.strip().removeprefix("=") for formula in rule.formulas]
+    text = ""
+    if rule.kind == "expression" or (rule.kind in {*_TEXTS, "timePeriod"} and formulas):
+        text = formulas[0] if formulas else ""
+    elif rule.kind == "cellIs":
+        shape = _COMPARISONS.get(terms.get("operator", ""), "")
+        if shape and len(formulas) >= (2 if "{1}" in shape else 1):
+            text = _filled(shape, cell, formulas)
+    elif rule.kind in _TEXTS and ("text" in terms or "{text}" not in _TEXTS[rule.kind]):
+        quoted = '"' + terms.get("text", "").replace('"', '""') + '"'
+        text = _TEXTS[rule.kind].replace("{text}", quoted).replace("{cell}", cell)
+    elif rule.kind == "timePeriod":
+        return RuleFormula(
+            "", row, column, "a condition depends on the day on which it is evaluated"
+        )
+    if not text:
+        return RuleFormula("", row, column, f"a rule of the kind {rule.kind!r} without a condition")
+    if len(text) > MAX_FORMULA_LENGTH:
+        return RuleFormula("", row, column, "a condition longer than Excel takes")
+    return RuleFormula(_without_place(text, cell), row, column)
+
+
+def _filled(shape: str, cell: str, formulas: list[str]) -> str:
+    pieces = {"{cell}": cell, "{0}": formulas[0], "{1}": formulas[-1]}
+    return re.sub(r"\{\w+\}", lambda match: pieces[match[0]], shape)
+
+
+def _without_place(formula: str, cell: str) -> str:
+    """Turns ``ROW()`` into ``ROW(B2)``, since the formula is computed in a different cell."""
+    words = tokens(formula)
+    pieces = []
+    asks = filled = False
+    for index, token in enumerate(words):
+        if token.kind is Kind.SPACE:
+            pieces.append("" if filled else token.text)
+            continue
+        pieces.append(token.text)
+        filled = token.kind is Kind.OPEN and asks and _closes(words[index + 1 : index + 3])
+        if filled:
+            pieces.append(cell)
+        asks = token.kind is Kind.FUNCTION and token.text.upper() in ("ROW", "COLUMN")
+    return "".join(pieces)
+
+
+def _closes(words: Sequence[Token]) -> bool:
+    kinds = [token.kind for token in words if token.kind is not Kind.SPACE]
+    return kinds[:1] == [Kind.CLOSE]
+
+
+_IDLE = re.compile(r"[\s$]+")
+
+
+def canonical(formula: str) -> str:
+    """Upper-cases a condition and drops spaces and dollar signs: within one cell, none matter."""
+    return outside_text(formula, lambda text: _IDLE.sub("", text).upper())
+
+
+def canonical_reader(
+    rule: ConditionalRule, on_read: Callable[[], None]
+) -> Callable[[int, int], tuple[str, ...]]:
+    """Gives the formulas of a rule as they read in a cell, for comparing them as text.
+
+    Args:
+        rule: the rule.
+        on_read: called before the text of the rule is read.
+    """
+    top, left = origin_of(rule)
+    cached: dict[tuple[int, int], tuple[str, ...]] = {}
+
+    def read(row: int, column: int) -> tuple[str, ...]:
+        offset = (row - top, column - left)
+        if offset not in cached:
+            on_read()
+            cached[offset] = tuple(
+                text if len(text) > MAX_FORMULA_LENGTH else canonical(shift_formula(text, *offset))
+                for text in rule.formulas
+            )
+        return cached[offset]
+
+    return read
+
 
 CONDITIONAL_ATTRIBUTES = ("fill", "font_color", "bold", "italic", "underline", "number_format")
 """Style attributes that conditional formats can change."""
@@ -55,7 +218,7 @@ class RuleWork:
             raise WorkbookError("the range holds too many conditional formats to compare")
 
 
-class SpokenRule:
+class StyledRule:
     """A rule of a conditional format with its look.
 
     Args:
@@ -118,10 +281,10 @@ class SpokenRule:
 
 def spoken_rules(
     rules: Iterable[ConditionalRule], styles: StyleSheet, names: Sequence[str], work: RuleWork
-) -> list[SpokenRule]:
+) -> list[StyledRule]:
     """The rules that matter for some attributes, in order; empty if no rule sets one of these."""
-    spoken = [SpokenRule(rule, styles, work) for rule in rules if rule.windows]
-    deciding = [rule for rule in spoken if rule.rule.stops or any(map(rule.sets, names))]
+    styled = [StyledRule(rule, styles, work) for rule in rules if rule.windows]
+    deciding = [rule for rule in styled if rule.rule.stops or any(map(rule.sets, names))]
     if not any(rule.sets(name) for rule in deciding for name in names):
         return []
     return sorted(deciding, key=lambda rule: rule.rule.priority)
@@ -142,8 +305,8 @@ class Segment:
 
     window: Window
     rows_down: int
-    gold: tuple[SpokenRule, ...]
-    output: tuple[SpokenRule, ...]
+    gold: tuple[StyledRule, ...]
+    output: tuple[StyledRule, ...]
 
 
 _Piece = tuple[Window, int, int]
@@ -152,8 +315,8 @@ _Piece = tuple[Window, int, int]
 
 def segments(
     window: Window,
-    gold: Sequence[SpokenRule],
-    output: Sequence[SpokenRule],
+    gold: Sequence[StyledRule],
+    output: Sequence[StyledRule],
     moved_rows: Mapping[int, int],
     work: RuleWork,
 ) -> Iterator[Segment]:
@@ -183,13 +346,13 @@ def segments(
     )
     for first, last, down, active in bands:
         for left, right, members in _columns(window, active, work):
-            spoken = [
+            styled = [
                 tuple(
                     sides[side][index] for index in sorted({p for _, s, p in members if s == side})
                 )
                 for side in (0, 1)
             ]
-            yield Segment(Window(first, left, last, right), down, spoken[0], spoken[1])
+            yield Segment(Window(first, left, last, right), down, styled[0], styled[1])
 
 
 def _bands(
@@ -220,14 +383,14 @@ def _moved_bands(
     """Treats each row separately, with the rules that apply at its position in the output."""
     for row in range(window.min_row, window.max_row + 1):
         work.take(1 + len(pieces))
-        places = (row, moved_rows.get(row, row))
+        position_pair = (row, moved_rows.get(row, row))
         active = [
             (window, side, index)
             for window, side, index in pieces
-            if window.min_row <= places[side] <= window.max_row
+            if window.min_row <= position_pair[side] <= window.max_row
         ]
         if active:
-            yield row, row, places[1] - row, active
+            yield row, row, position_pair[1] - row, active
 
 
 def _columns(
@@ -254,8 +417,8 @@ def reads_alike(name: str, segment: Segment) -> bool:
     first = [rule for rule in segment.gold if rule.sets(name) or rule.rule.stops]
     second = [rule for rule in segment.output if rule.sets(name) or rule.rule.stops]
     return len(first) == len(second) and all(
-        one.rule.stops == other.rule.stops and _same(name, one, other, segment, with_ranges=True)
-        for one, other in zip(first, second, strict=True)
+        left.rule.stops == right.rule.stops and _same(name, left, right, segment, with_ranges=True)
+        for left, right in zip(first, second, strict=True)
     )
 
 
@@ -283,7 +446,7 @@ def same_rules(name: str, segment: Segment) -> bool:
 
 
 def _same(
-    name: str, first: SpokenRule, second: SpokenRule, segment: Segment, *, with_ranges: bool
+    name: str, first: StyledRule, second: StyledRule, segment: Segment, *, with_ranges: bool
 ) -> bool:
     return looks_agree(name, getattr(first.look, name), getattr(second.look, name)) and (
         _conditions(first, segment, 0, with_ranges=with_ranges)
@@ -292,7 +455,7 @@ def _same(
 
 
 def _conditions(
-    rule: SpokenRule, segment: Segment, rows_down: int, *, with_ranges: bool
+    rule: StyledRule, segment: Segment, rows_down: int, *, with_ranges: bool
 ) -> tuple[object, object]:
     """The condition of a rule in the first and in the last cell of a rectangle."""
     window = segment.window

@@ -15,7 +15,7 @@ from typing import TypeVar
 from judge.workbook.number_formats import MAX_CODE_LENGTH, NumberFormats
 from judge.workbook.package import Package
 from judge.workbook.tree import Element, read_tree
-from judge.workbook.xml_parts import THEME_NAMES, whole_number
+from judge.workbook.xml_parts import THEME_NAMES, is_on, whole_number
 
 AUTOMATIC_FONT = "000000"
 _CHANNEL_TOLERANCE = 3  # Excel computes tints in its own whole steps
@@ -227,7 +227,6 @@ _MAX_ELEMENTS = 500_000
 """Most elements of a style sheet: Excel allows 65,490 cell formats, with a few elements each."""
 
 _Item = TypeVar("_Item")
-_ON = {"1", "true", "on", "t"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,7 +418,7 @@ def _colour(element: Element | None, palette: Palette) -> str | None:
 
 
 def _is_on(element: Element | None) -> bool:
-    return element is not None and element.attributes.get("val", "1").lower() in _ON
+    return element is not None and is_on(element.attributes.get("val"), default=True)
 
 
 def _font(element: Element, palette: Palette) -> CellStyle:
@@ -455,7 +454,7 @@ def _alignment(element: Element | None) -> Alignment:
     return Alignment(
         horizontal=attributes.get("horizontal", "general"),
         vertical=attributes.get("vertical", "bottom"),
-        wrap=attributes.get("wrapText", "0").lower() in _ON,
+        wrap=is_on(attributes.get("wrapText")),
         indent=_number(attributes.get("indent")),
         rotation=_number(attributes.get("textRotation")),
     )

@@ -130,7 +130,7 @@ def test_verified_and_validated(suite: Path) -> None:
     assert checks[0].gold_problem.startswith("gold.xlsx: ")
 
 
-def test_nothing_is_known_of_them_once_they_are_taken_away(suite: Path) -> None:
+def test_nothing_refers_to_them_when_they_are_removed(suite: Path) -> None:
     loaded = judge.load_suite(suite)
     assert loaded.format == "folders"
     checkers.unregister(CHECKER.name)

@@ -16,7 +16,7 @@ from judge.cli.hack import hack
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError, WorkbookError
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from tests.unit.annotate.books import values
 from tests.unit.annotate.conftest import doubling_case
 
@@ -210,7 +210,7 @@ def test_what_kills_a_program_is_suggested_and_decided(
 
 
 @pytest.mark.parametrize("number", ["\u00b2", "9" * 5000, "\u0663"])
-def test_what_is_no_number_is_told(suite: Path, number: str) -> None:
+def test_what_is_not_a_number_is_reported(suite: Path, number: str) -> None:
     with pytest.raises(UsageError, match="is not a draft"):
         run("set", suite, "7", number, "B6=", "--draft")
     for rows in (number, f"5:{number}"):
@@ -218,7 +218,7 @@ def test_what_is_no_number_is_told(suite: Path, number: str) -> None:
             run("add", suite, "7", "--insert-rows", rows, "--draft")
 
 
-def test_a_hack_that_is_no_file_is_not_waited_for(suite: Path, references: list[str]) -> None:
+def test_a_hack_that_is_not_a_file_is_not_waited_for(suite: Path, references: list[str]) -> None:
     solutions = suite.parent / "solutions.jsonl"
     solutions.write_text(json.dumps({"id": 7, "solution": WRONG}) + "\n")
     fifo = suite.parent / "case.xlsx"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Callable
 
@@ -11,13 +12,14 @@ from judge.annotate.edit import apply_edits
 from judge.annotate.edits import MergeCells, SetCell
 from judge.annotate.gold import CARRIED, FORMULAS, GoldMaker, GoldSource, Proposal, with_answer
 from judge.annotate.gold_sources import Side
-from judge.annotate.idea import Idea, Values
+from judge.annotate.idea import REPEATS_KEYS, Idea, Values
 from judge.annotate.mutants import NAMES
 from judge.annotate.strength import Trial
 from judge.annotate.suggest import Progress, Suggestion, suggest
 from judge.annotate.worth import (
     CONTRADICTS,
     DOUBTFUL,
+    SAME_EFFECT,
     by_likelihood,
     doubt_of,
     doubt_of_formulas,
@@ -26,6 +28,7 @@ from judge.annotate.worth import (
     worth,
 )
 from judge.core.records.cases import DifferenceRecord
+from judge.core.task import CheckerSpec
 from judge.core.verdict import Verdict
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import RunRequest, RunResult
@@ -36,6 +39,7 @@ from judge.workbook.reader import open_workbook
 from tests.unit.annotate.books import table, values
 from tests.unit.annotate.test_gold import TASK, program, wrote
 from tests.unit.annotate.test_relations import subject
+from tests.unit.suspects.small import TODAY, SmallEngine
 
 ROWS = (
     ("who", "count", "amount"),
@@ -150,7 +154,7 @@ def test_a_remark_is_next_to_the_table() -> None:
     assert not ideas("remark-column", material(answer=CellRange("Sheet", 2, 4, 7, 4)))
 
 
-def test_swapped_records_take_their_answers_along() -> None:
+def test_swapped_records_keep_their_answers() -> None:
     (idea,) = ideas("swapped-records", material())
     assert contents(idea)[2, 1] == "Dora"
     assert contents(idea)[7, 3] == 10
@@ -260,6 +264,59 @@ def test_what_holds_nowhere_for_a_program_says_nothing_about_it() -> None:
     assert [each for each in judged(above, only=["swapped-records"]) if each.number] == []
 
 
+LEDGER = (("Anna", 1), ("Bob", 2), ("Carl", 3), ("Dora", 4), ("Bob", 5), ("Anna", 9))
+
+
+def ledger(answer: object) -> bytes:
+    """Amounts by name, and next to them a name with its amount."""
+    head, (first, *others) = ("who", "amount", None, "whose", "answer"), LEDGER
+    return table(head, (*first, None, "Anna", answer), *others)
+
+
+def smallest(request: RunRequest) -> RunResult:
+    """A program that takes the smallest amount of the name, wherever its rows are."""
+    (data,) = request.files.values()
+    cells = values(data)
+    amounts = [
+        amount
+        for row in range(2, 8)
+        if cells.get((row, 1)) == cells.get((2, 4)) and isinstance(amount := cells[row, 2], int)
+    ]
+    return wrote(with_answer(AMOUNT, data, {ref(2, 5): min(amounts, default=None)}))
+
+
+AMOUNT = dataclasses.replace(TASK, checker=CheckerSpec(options={"answer_position": "E2"}))
+
+
+def test_formulas_that_alone_depend_on_the_order_are_doubtful() -> None:
+    base = CaseData(1, ledger(None), ledger("=VLOOKUP(D2,A2:B7,2,0)"))
+    maker = GoldMaker(Recalculator([SmallEngine(TODAY)]), ScriptedSandbox([smallest] * 200))
+    heard: list[Progress] = []
+    shown = [
+        found
+        for found in suggest(
+            AMOUNT,
+            base,
+            maker,
+            victims={"mine": program("a")},
+            only=["swapped-records"],
+            on_progress=heard.append,
+        )
+        if found.number
+    ]
+    contradictions = heard[-1].contradictions
+    assert [found.idea.mutator for found in shown] == ["swapped-records"]
+    assert contradictions == (shown[0].idea.title,)
+    assert doubt_of(shown[0], contradictions)
+
+
+def test_formulas_that_take_one_of_several_rows_with_a_key_are_doubtful() -> None:
+    proposal = Proposal(b"", b"", (GoldSource(FORMULAS, data=b"", agrees=True),))
+    for disputed, is_doubtful in ((REPEATS_KEYS, True), ("right solutions may differ", False)):
+        idea = Idea("duplicate-keys", "a key twice", (), disputed=disputed)
+        assert bool(doubt_of(Suggestion(1, idea, proposal, ""))) is is_doubtful
+
+
 def test_after_the_time_limit_the_others_are_left_out_under_the_same_numbers() -> None:
     everything = judged(within)
     shown = {each.number: each.idea.title for each in everything if each.number}
@@ -310,6 +367,36 @@ def test_doubtful_suggestions_come_last_whatever_they_change() -> None:
     ]
     assert groups[0] == (CONTRADICTS, [3])
     assert groups[-1] == (DOUBTFUL, [1])
+
+
+def test_another_input_with_the_same_effect_comes_after_all_that_are_sound() -> None:
+    proposal = Proposal(b"", b"", (GoldSource(FORMULAS, data=b"", agrees=True),))
+
+    def failing(number: int, mutator: str, row: int, actual: object) -> Suggestion:
+        difference: DifferenceRecord = {
+            "kind": "value",
+            "sheet": "Sheet",
+            "cell": f"B{row}",
+            "expected": 4,
+            "actual": actual,
+            "expected_formula": f"=IF(A{row}>1,4,0)",
+        }
+        trial = Trial("mine", Verdict.WA, "", {"differences": [difference]})
+        idea = Idea(mutator, mutator, ())
+        return Suggestion(number, idea, proposal, "", "one source", (), (trial,))
+
+    groups = ranked(
+        [
+            failing(1, "merged-cells", 3, 5),
+            failing(2, "renamed-key", 4, 6),
+            failing(3, "merged-cells", 5, "text"),
+        ]
+    )
+    assert [(name, [each.number for each in members]) for name, members in groups] == [
+        (CONTRADICTS, [2]),
+        (groups[1][0], [3]),
+        (SAME_EFFECT, [1]),
+    ]
 
 
 @pytest.mark.parametrize(

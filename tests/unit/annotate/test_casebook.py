@@ -13,7 +13,7 @@ from judge.annotate.archive import append_record, read_records
 from judge.annotate.casebook import Casebook, ConflictError, Draft
 from judge.annotate.edits import SetCell
 from judge.errors import StoreError, SuiteError, UsageError
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from judge.workbook.cell import CellRef
 from tests.unit.annotate.conftest import doubling_case
 

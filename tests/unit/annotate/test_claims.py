@@ -169,7 +169,7 @@ def test_files_that_are_no_drafts_give_no_number(suite: Path) -> None:
 
 @pytest.mark.parametrize("name", ["annotations/records.jsonl", "annotations/.lock"])
 @pytest.mark.parametrize("what", ["a FIFO", "/dev/zero"])
-def test_nothing_waits_for_what_is_no_file(suite: Path, name: str, what: str) -> None:
+def test_nothing_waits_for_what_is_not_a_file(suite: Path, name: str, what: str) -> None:
     announce(suite)
     path = suite / name
     path.unlink(missing_ok=True)

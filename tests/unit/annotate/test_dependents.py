@@ -32,7 +32,7 @@ def test_an_array_formula_over_everything_is_refused_and_not_spelt_out(areas: li
     assert bounded(refused) == 0
 
 
-def test_growing_sums_rest_on_what_they_add() -> None:
+def test_growing_sums_depend_on_what_they_add() -> None:
     rows = 5_000
     cells = {f"A{row}": f"=SUM(A$1:A{row - 1})" for row in range(2, rows)}
     workbook = open_workbook(package(cells | {"A1": 1}))

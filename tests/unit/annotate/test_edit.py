@@ -147,7 +147,7 @@ def test_unknown_sheets_and_impossible_texts_are_refused() -> None:
         set_cells(data, [put(1, 1, "x" * 32_768)])
 
 
-def test_formulas_that_rest_on_the_change_lose_a_value_that_is_no_longer_true() -> None:
+def test_formulas_that_depend_on_the_change_lose_a_value_that_is_no_longer_true() -> None:
     data = table((1, "=A1*2", "=B1+1"), (5, "=A2*2", "=D9"))
     cached = with_part(data, SHEET_PART, lambda xml: xml.replace(b"<v></v>", b"<v>99</v>"))
     cached = with_part(cached, SHEET_PART, lambda xml: xml.replace(b"<v />", b"<v>99</v>"))
@@ -272,7 +272,7 @@ def test_a_range_to_the_end_of_the_sheet_ends_there_still() -> None:
     }
 
 
-def test_cells_set_before_rows_move_are_told_where_they_are_now() -> None:
+def test_cells_set_before_rows_move_are_reported_at_their_new_position() -> None:
     edited = apply_edits(row_book(), [put(5, 1, 50), put(1, 1, 10), InsertRows("Sheet", 3, 2)])
     assert edited.cells == (CellRef("Sheet", 1, 1), CellRef("Sheet", 7, 1))
     assert open_workbook(edited.data).cells(CellRange("Sheet", 7, 1, 7, 1))[7, 1].value == 50

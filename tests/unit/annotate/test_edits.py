@@ -67,7 +67,7 @@ def test_reads_assignments(
 
 
 @pytest.mark.parametrize("typed", ["B2", "=5", "ZZZZ1=2", "XFE1=2", "B0=1", "Sheet!=1"])
-def test_refuses_what_is_no_assignment(typed: str) -> None:
+def test_refuses_what_is_not_an_assignment(typed: str) -> None:
     with pytest.raises(UsageError, match="CELL=VALUE"):
         parse_assignment(typed, "Home")
 

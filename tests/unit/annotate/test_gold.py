@@ -16,7 +16,7 @@ from judge.core.task import Task, TestCase
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.workbook.cell import CellRef, CellValue
 from tests.unit.annotate.books import formulas, table, values
 from tests.unit.annotate.conftest import doubling_case
@@ -65,7 +65,7 @@ def test_two_references_that_agree_make_the_gold() -> None:
     assert [(each.ref.row, each.before, each.after) for each in proposal.moved] == [(3, 4, 100)]
 
 
-def test_a_disagreement_is_told_cell_by_cell() -> None:
+def test_a_disagreement_is_reported_cell_by_cell() -> None:
     wrong = doubling_case(1, 50, 3, 4)[1]
     other = table(("number", "double"), (1, 2), (50, 99), (3, 6), (4, 8))
     proposal = maker([wrote(wrong), wrote(other)]).propose(
@@ -79,7 +79,7 @@ def test_a_disagreement_is_told_cell_by_cell() -> None:
     assert (difference["cell"], difference["expected"], difference["actual"]) == ("B3", 100, 99)
 
 
-def test_a_reference_that_fails_says_nothing_and_the_next_one_speaks() -> None:
+def test_if_a_reference_fails_the_next_one_gives_the_answer() -> None:
     right = doubling_case(1, 50, 3, 4)[1]
     proposal = maker([CRASHED, wrote(right)]).propose(
         TASK, BASE, [put(3, 1, 50)], references=[program("a"), program("b")]

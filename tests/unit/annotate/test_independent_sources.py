@@ -63,7 +63,7 @@ def propose(*steps: Step, names: str = "ab", **options: object) -> object:
     return maker.propose(TASK, base, [put(3, 1, 9)], references=references, **options)  # type: ignore[arg-type]
 
 
-def test_a_reference_that_writes_the_gold_s_formula_is_no_second_source() -> None:
+def test_a_reference_that_writes_the_gold_s_formula_is_not_a_second_source() -> None:
     repeats = wrote(formula_case(1, 1, 9, 3, 4).gold)
     found = propose(repeats, names="a")
     assert found.agreeing == (FORMULAS, "a")  # type: ignore[attr-defined]
@@ -119,14 +119,14 @@ def test_an_inserted_row_gets_the_formula_of_its_neighbours() -> None:
     assert formulas(found.gold) == {(row, 2): f"=A{row}*2" for row in range(2, 7)}
 
 
-def test_references_with_the_same_name_are_told_apart_by_path() -> None:
+def test_references_with_the_same_name_are_distinguished_by_path() -> None:
     names = ["x/one/right.py", "x/two/right.py", "y/other.py"]
     found = [program(Path(each).name) for each in names]
     renamed = with_unique_names(found, [Path(each) for each in names])
     assert [each.label for each in renamed] == ["one/right.py", "two/right.py", "other.py"]
 
 
-def test_formulas_that_do_not_give_the_gold_s_own_values_are_not_believed() -> None:
+def test_formulas_that_do_not_give_the_gold_s_own_values_are_not_trusted() -> None:
     base = formula_case(1, 1, 2, 3, 4)
     maker = GoldMaker(engines(), None)
     kept = CellRef("Sheet", 2, 2)

@@ -80,7 +80,7 @@ def test_a_server_that_fails_is_an_error_of_inference() -> None:
         (json.dumps([{"cells": {f"A{n}": n for n in range(1, MAX_EDITS + 2)}}]), "more than"),
     ],
 )
-def test_what_is_no_proposal_is_reported(reply: str, problem: str) -> None:
+def test_what_is_not_a_proposal_is_reported(reply: str, problem: str) -> None:
     ideas, problems = read_ideas(reply, TASK, BASE)
     assert ideas == []
     assert problem in problems[0]

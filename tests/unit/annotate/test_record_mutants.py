@@ -83,7 +83,7 @@ def test_no_decimals_are_made_for_a_limit_that_has_more_digits() -> None:
     assert short_sum(10.25) is None
 
 
-def test_the_row_times_ten_is_the_twin_of_a_sum_at_its_limit() -> None:
+def test_the_row_times_ten_equals_a_sum_at_its_limit() -> None:
     book = subject(
         ("a", "b", "c", "goal"), (5, 5, 1, 10), (2, 3, 4, 10), (1, 1, 1, 10), limits=(10, 6)
     )

@@ -79,7 +79,7 @@ def test_data_far_from_the_corner_is_found() -> None:
     assert "A15" in found[0].message
 
 
-def test_a_case_that_cannot_be_read_is_told() -> None:
+def test_a_case_that_cannot_be_read_is_reported() -> None:
     found = check_cases(TASK, [FIRST, CaseData(2, b"nothing", b"nothing")], recalculator=NOTHING)
     assert [(each.case, each.rule) for each in found] == [(2, "readable")]
 

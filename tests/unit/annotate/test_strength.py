@@ -28,7 +28,7 @@ from judge.grading.case import GradingRules
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import RunRequest, RunResult
 from judge.sandbox.scripted import ScriptedSandbox, Step
-from judge.suites.load import load_suite
+from judge.suites.suite import load_suite
 from tests.unit.annotate.books import table, values
 from tests.unit.annotate.conftest import doubling_case
 from tests.unit.annotate.test_gold import CRASHED, TASK, program, wrote
@@ -97,7 +97,7 @@ def test_tasks_that_no_case_protects() -> None:
     assert passes.unprotected == "an untouched input passes"
 
 
-def test_wrong_solutions_are_told_apart(suite: Path) -> None:
+def test_wrong_solutions_are_distinguished(suite: Path) -> None:
     task = load_suite(suite).task("7")
     right = solution("right", "for row in range(2, ws.max_row): pass")
     found = wrong_solutions(task, right, first_sample=10)
@@ -189,7 +189,7 @@ def test_a_hack_that_kills_nobody_is_not_admitted(suite: Path) -> None:
     assert not outcome.admitted
 
 
-def test_what_is_no_case_is_refused(suite: Path) -> None:
+def test_what_is_not_a_case_is_refused(suite: Path) -> None:
     wrong = wrote(doubling_case(9, 9, 9, 9)[1])
     _, outcome = hacked(suite, doubling_case(1, 2, -3, 4)[0], [double, wrong])
     assert "sources disagree" in outcome.refused

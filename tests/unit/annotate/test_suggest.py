@@ -358,7 +358,7 @@ def test_programs_run_on_the_next_input_while_an_idea_is_examined() -> None:
 
 
 @pytest.mark.parametrize("killing_rows", [(), (3,), (3, 4), (2, 3, 4, 5)])
-def test_what_kills_is_told_apart_from_what_was_tried_with_it(
+def test_killing_changes_are_distinguished_from_those_tried_with_them(
     killing_rows: tuple[int, ...],
 ) -> None:
     ideas = [
@@ -372,7 +372,7 @@ def test_what_kills_is_told_apart_from_what_was_tried_with_it(
     }
 
 
-def test_ideas_that_make_errors_are_done_with_together_once_enough_are_shown() -> None:
+def test_ideas_that_make_errors_are_skipped_together_once_enough_are_shown() -> None:
     def run(request: RunRequest) -> RunResult:
         (data,) = request.files.values()
         held = values(data)

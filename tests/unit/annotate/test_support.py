@@ -119,7 +119,7 @@ def test_a_traced_program_reports_what_it_reads_and_does_what_it_did(tmp_path: P
         b" " * (MAX_TRACE_BYTES + 1),
     ],
 )
-def test_what_a_program_reports_is_not_believed(report: bytes) -> None:
+def test_what_a_program_reports_is_not_trusted(report: bytes) -> None:
     assert not any(parse_reads(report).values())
 
 

@@ -50,7 +50,7 @@ def fill(book: Book, origin: Origin, mode: Mode = "auto") -> tuple[dict[CellRef,
     return dict(computed.values), len(opened)
 
 
-def test_stored_values_of_a_data_table_without_a_formula_are_not_believed() -> None:
+def test_stored_values_of_a_data_table_without_a_formula_are_not_trusted() -> None:
     computed, opened = fill(forged(TABLE), Origin.SOLUTION)
     assert (computed, opened) == ({}, 1)
 

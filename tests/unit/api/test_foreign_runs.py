@@ -192,7 +192,7 @@ def test_the_command_says_it_before_the_scores(theirs: Path) -> None:
     assert "0 of 4 verdicts change" in shown
 
 
-def test_every_page_says_in_its_head_what_departs(theirs: Path) -> None:
+def test_every_page_says_in_its_head_what_differs_from_the_rules(theirs: Path) -> None:
     edit(theirs / RUN_FILE, lambda run: run.update(checker={"ignore": ["B2"]}))
     said = "options of the comparison: ignore ['B2']"
     report = Report.of_run(theirs)

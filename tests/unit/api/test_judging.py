@@ -160,7 +160,7 @@ def test_a_sandbox_that_comes_back_is_used_again(suite: Suite, golds: list[bytes
         assert opened("1001", "print()").hard == 1.0
 
 
-def test_a_case_that_the_judge_fails_on_is_no_failure_of_the_submission(
+def test_a_case_that_the_judge_fails_on_is_not_a_failure_of_the_submission(
     suite: Suite, golds: list[bytes]
 ) -> None:
     def refuse(_: RunRequest) -> RunResult:
@@ -274,7 +274,7 @@ def test_a_fork_does_not_share_the_sandbox(
 
 
 @pytest.mark.parametrize("answer", [None, 5, object()])
-def test_what_is_no_answer_is_refused(suite: Suite, right: Playing, answer: Any) -> None:
+def test_what_is_not_an_answer_is_refused(suite: Suite, right: Playing, answer: Any) -> None:
     with (
         judge.Judge(suite, PLAIN, sandbox=right) as opened,
         pytest.raises(UsageError, match="an answer is text or workbooks"),

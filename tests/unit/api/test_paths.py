@@ -16,7 +16,7 @@ import judge
 import judge.api
 from judge.api.desktop_trials import TrialOptions
 from judge.api.options import JudgingOptions, ScoreOptions
-from judge.api.suspecting import suspects
+from judge.api.verifying import suspects
 from judge.errors import UsageError
 from judge.suites import Suite
 from tests.unit.report.runs import TABLE, TaskSpec, book, make_suite

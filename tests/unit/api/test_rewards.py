@@ -24,7 +24,7 @@ from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites import Suite, load_suite
 from judge.workbook.cell import CellRef
 from judge.workbook.editing.cells import set_cells
-from judge.workbook.editing.contents import SetCell
+from judge.workbook.editing.sheet_xml import SetCell
 
 PLAIN = judge.JudgingOptions(jobs=2, recalc="never")
 PROGRAM = "```python\nprint('hello')\n```"

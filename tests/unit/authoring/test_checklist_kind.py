@@ -78,7 +78,7 @@ def test_a_task_with_proposed_items_is_accepted_by_its_gold(suite: Path, tmp_pat
     assert tasks["b"].checker.options == tasks["c"].checker.options
 
 
-def test_what_is_no_list_of_items_is_refused(suite: Path, tmp_path: Path) -> None:
+def test_what_is_not_a_list_of_items_is_refused(suite: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "items.json"
     wrong.write_text('[{"id": "a", "kind": "poem"}]')
     given = ["--instruction", QUESTION, "--from", GOLD, "--input", INPUT, "--by", "ann"]

@@ -16,8 +16,7 @@ from judge.core.task import Task
 from judge.errors import UsageError
 from judge.grading.case import known_fault
 from judge.suites import Suite, load_suite
-from judge.suites.cell_corrections import CellCorrection
-from judge.suites.corrections import CorrectedSuite, Correction, apply_corrections
+from judge.suites.corrections import CellCorrection, CorrectedSuite, Correction, apply_corrections
 from judge.suites.own_format import suite_document
 from judge.workbook.cell import CellRef
 from tests.unit.annotate.books import values

@@ -18,7 +18,7 @@ from judge.compare.cells.options import position_of
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.grading.store import RunDirectory
 from judge.suites import Suite, load_suite
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.suites.validate import validate_suite
 
 Run = Callable[..., Result]
@@ -150,7 +150,7 @@ def test_an_edit_that_spoils_the_task_is_refused(draft: SuiteDraft, sample: Suit
     assert position_of(load_suite(draft.root).task(7).checker)[0] == fields(sample).answer_position
 
 
-def test_whoever_comes_while_somebody_writes_waits_and_is_told(
+def test_a_second_writer_waits_and_is_notified(
     draft: SuiteDraft, sample: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judge.authoring.draft._LOCK_WAIT_S", 0.1)

@@ -116,7 +116,7 @@ def test_one_no_drops_and_all_yes_keep() -> None:
         ('{"id": 1, "body": "x"}\n{"id": "1", "body": "y"}', "line 2: the id 1 is already used"),
     ],
 )
-def test_what_is_no_post_is_named(line: str, said: str, tmp_path: Path) -> None:
+def test_what_is_not_a_post_is_named(line: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "posts.jsonl"
     path.write_text(line)
     with pytest.raises(UsageError, match=said):
@@ -198,7 +198,7 @@ def test_the_prompt_holds_the_open_questions_and_the_post(state: TriageState) ->
     assert "e-mail. {questions}" in seen[0]
 
 
-def test_what_is_no_answer_leaves_the_post_open(state: TriageState) -> None:
+def test_what_is_not_an_answer_leaves_the_post_open(state: TriageState) -> None:
     gave_up = CallError("gave-up", "no whole reply")
     other = HINTED | {"id": 3}
     failures = ask(state, ["I cannot tell", gave_up], HINTED, other)

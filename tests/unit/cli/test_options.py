@@ -27,7 +27,7 @@ def test_amounts_of_bytes(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "lots", "-1", "1 XB", "1e3", "0x10"])
-def test_what_is_no_amount_of_bytes(text: str) -> None:
+def test_what_is_not_an_amount_of_bytes(text: str) -> None:
     with pytest.raises(UsageError, match="not an amount of bytes"):
         parse_bytes(text)
 

@@ -20,7 +20,7 @@ from judge.errors import InferenceError, SuiteError, UsageError
 from judge.files.documents import written
 from judge.files.yaml_documents import MalformedYamlError, parse_yaml
 from judge.suites import Suite, load_suite
-from judge.suites.locate import shown_source
+from judge.suites.suite import shown_source
 from tests.conftest import REPOSITORY
 from tests.unit.report.runs import TABLE, TaskSpec, book, make_suite
 

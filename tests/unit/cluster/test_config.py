@@ -27,7 +27,7 @@ def test_workers_on_this_machine() -> None:
 @pytest.mark.parametrize(
     "text", ["", "local", "local:0", "local:x", "local:-1", "host:8786", "http://host:1", "x.json"]
 )
-def test_what_is_no_cluster(text: str) -> None:
+def test_what_is_not_a_cluster(text: str) -> None:
     with pytest.raises(UsageError, match="not a cluster"):
         parse_cluster(text)
 
@@ -35,7 +35,7 @@ def test_what_is_no_cluster(text: str) -> None:
 @pytest.mark.parametrize(
     "address", ["tcp://host", "tcp://:8786", "tcp://host:port", "tcp://a@127.0.0.1:1", "tcp://[::1"]
 )
-def test_what_is_no_address(address: str) -> None:
+def test_what_is_not_an_address(address: str) -> None:
     with pytest.raises(UsageError, match="is not an address"):
         parse_cluster(address, insecure=True)
 

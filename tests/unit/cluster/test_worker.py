@@ -14,7 +14,7 @@ import pytest
 
 from judge.cluster import worker
 from judge.cluster.messages import Check, Identity, Introduction, Question, Reply, Request
-from judge.cluster.worker import Workplace
+from judge.cluster.worker import WorkerResources
 from judge.compare.cells.options import range_spec
 from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
@@ -42,7 +42,7 @@ GOLD = next((SAMPLE / "spreadsheet" / "1001").glob("1_*answer.xlsx"))
 INPUT = next((SAMPLE / "spreadsheet" / "1001").glob("1_*input.xlsx"))
 
 
-def workplace(*script: Step) -> tuple[Workplace, ScriptedSandbox]:
+def resources(*script: Step) -> tuple[WorkerResources, ScriptedSandbox]:
     sandbox = ScriptedSandbox(script)
 
     def opened(recipe: WorkerRecipe, stack: contextlib.ExitStack) -> Settings:
@@ -50,7 +50,7 @@ def workplace(*script: Step) -> tuple[Workplace, ScriptedSandbox]:
         rules = GradingRules(get_profile(recipe.profile), recalc_mode="never")
         return Settings(sandbox, Recalculator([], mode="never"), rules, Limits())
 
-    return Workplace(opened), sandbox
+    return WorkerResources(opened), sandbox
 
 
 def right() -> RunResult:
@@ -71,21 +71,21 @@ def request(*numbers: int, folder: str | None = None) -> Request:
     return Request("key", WorkerRecipe(), jobs, folder)
 
 
-def replied(place: Workplace, asked: Request) -> Reply:
+def replied(place: WorkerResources, asked: Request) -> Reply:
     """The reply, as it arrives at the client."""
     sent = Request.from_bytes(asked.to_bytes())
     return Reply.from_bytes(place.perform(sent).to_bytes(), asked.work)
 
 
 def test_outputs_come_back_where_the_folder_is_not_seen() -> None:
-    place, _ = workplace(right(), right())
+    place, _ = resources(right(), right())
     judged = replied(place, request(1)).judged[0]
     assert [each.result.verdict for each in judged.values()] == [Verdict.AC, Verdict.AC]
     assert judged[0].output == GOLD.read_bytes()
 
 
 def test_outputs_stay_in_the_folder_where_it_is_seen(tmp_path: Path) -> None:
-    place, _ = workplace(right(), right())
+    place, _ = resources(right(), right())
     judged = replied(place, request(1, folder=str(tmp_path))).judged[0]
     assert judged[0].output is None
     digest = judged[0].result.run["output_sha256"]
@@ -95,7 +95,7 @@ def test_outputs_stay_in_the_folder_where_it_is_seen(tmp_path: Path) -> None:
 
 def test_an_answer_goes_back_before_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "RETURN_BYTES", 2 * GOLD.stat().st_size)
-    place, _ = workplace(*(right() for _ in range(6)))
+    place, _ = resources(*(right() for _ in range(6)))
     assert set(replied(place, request(1, 2, 3)).judged) == {0}
 
 
@@ -103,7 +103,7 @@ def test_an_output_that_is_too_large_by_itself_is_a_judge_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(worker, "RETURN_BYTES", 10)
-    place, _ = workplace(right(), right())
+    place, _ = resources(right(), right())
     judged = replied(place, request(1)).judged[0]
     assert {each.result.verdict for each in judged.values()} == {Verdict.JE}
     assert "results folder" in judged[0].result.cause
@@ -118,7 +118,7 @@ def test_what_is_abandoned_is_ended_and_the_next_request_finds_a_new_sandbox() -
         assert ended.wait(60)
         raise SandboxError("the sandbox disappeared")
 
-    place, sandbox = workplace(hang, right(), right())
+    place, sandbox = resources(hang, right(), right())
     replies: list[Reply] = []
     thread = threading.Thread(target=lambda: replies.append(place.perform(request(1))))
     thread.start()
@@ -141,24 +141,24 @@ def broken(_: WorkerRecipe, __: contextlib.ExitStack) -> Settings:
 
 
 def test_a_worker_that_cannot_open_its_sandbox_says_so() -> None:
-    place = Workplace(broken)
+    place = WorkerResources(broken)
     assert "no sandbox" in place.introduce(WorkerRecipe(), Question()).problem
     assert "no sandbox" in place.perform(request(1)).error
 
 
 def test_a_fault_of_our_own_is_an_answer_as_well() -> None:
-    place, _ = workplace(RuntimeError("out of order"))
+    place, _ = resources(RuntimeError("out of order"))
     assert "RuntimeError: out of order" in replied(place, request(1)).error
 
 
 def test_a_suite_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
-    place, _ = workplace()
+    place, _ = resources()
     said = place.introduce(WorkerRecipe(), Question(str(tmp_path / "nowhere")))
     assert "nowhere" in said.problem
 
 
 def test_a_worker_says_which_suite_it_has_and_whether_it_sees_the_folder(tmp_path: Path) -> None:
-    place, _ = workplace()
+    place, _ = resources()
     question = Question(str(SAMPLE), str(tmp_path / "probe"))
     said = Introduction.from_bytes(place.introduce(WorkerRecipe(), question).to_bytes())
     assert said.identity.suite == load_suite(SAMPLE).digest
@@ -192,7 +192,7 @@ def swapped(data: bytes, was: bytes, now: bytes) -> bytes:
     ],
 )
 def test_an_answer_to_something_else_is_refused(change: Callable[[bytes], bytes]) -> None:
-    place, _ = workplace(right(), right())
+    place, _ = resources(right(), right())
     asked = request(1)
     sent = place.perform(asked).to_bytes()
     assert Reply.from_bytes(sent, asked.work).judged
@@ -203,7 +203,7 @@ def test_an_answer_to_something_else_is_refused(change: Callable[[bytes], bytes]
 def test_a_check_comes_back_as_it_was_made() -> None:
     task = load_suite(SAMPLE).task("1001")
     asked = replace(request(), work=(Check(task, task.cases[0]),))
-    place, _ = workplace()
+    place, _ = resources()
     here = place.perform(asked).checks[0]
     assert replied(place, asked).checks[0] == here
     assert here.gold_accepted
@@ -218,7 +218,7 @@ def test_an_answer_goes_back_after_a_while(monkeypatch: pytest.MonkeyPatch) -> N
         now[0] += worker.RETURN_S / 3
         return right()
 
-    place, _ = workplace(*(slow for _ in range(8)))
+    place, _ = resources(*(slow for _ in range(8)))
     assert [set(each) for each in replied(place, request(1, 2, 3, 4)).judged.values()] == [
         {0, 1},
         {0},
@@ -227,7 +227,7 @@ def test_an_answer_goes_back_after_a_while(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_records_that_are_long_go_back_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "RETURN_RECORD_BYTES", 10)
-    place, _ = workplace(*(right() for _ in range(6)))
+    place, _ = resources(*(right() for _ in range(6)))
     assert set(replied(place, request(1, 2)).judged[0]) == {0}
 
 
@@ -304,7 +304,7 @@ def test_what_no_honest_worker_answers_is_refused_in_little_memory(name: str) ->
 def test_a_check_with_fields_of_other_types_is_refused() -> None:
     task = load_suite(SAMPLE).task("1001")
     asked = replace(request(), work=(Check(task, task.cases[0]),))
-    place, _ = workplace()
+    place, _ = resources()
     sent = place.perform(asked).to_bytes()
     with pytest.raises(MalformedError, match="gold_accepted"):
         Reply.from_bytes(

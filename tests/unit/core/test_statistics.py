@@ -66,7 +66,7 @@ class TestWilson:
         usual, sure = wilson(5, 10), wilson(5, 10, confidence=0.99)
         assert (sure.low or 1) < (usual.low or 0)
 
-    def test_one_task_is_no_exception(self) -> None:
+    def test_one_task_raises_no_exception(self) -> None:
         # What docs/statistics.md says of it.
         assert mean_interval([0.0]) == wilson(0, 1)
         assert wilson(0, 1).high == pytest.approx(0.7935, abs=5e-5)

@@ -18,7 +18,7 @@ COMPARISON: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WA, Verdict.NC, Verdict.BT, Verdict.JE, Verdict.SK])
-def test_what_may_quote_a_gold_is_not_told(verdict: Verdict) -> None:
+def test_causes_that_may_quote_a_gold_are_not_shown(verdict: Verdict) -> None:
     result = CaseResult("t", 0, 1, verdict, f"expected {GOLD}", comparison=COMPARISON)  # type: ignore[arg-type]
     assert GOLD not in cause_without_golds(result)
 
@@ -29,7 +29,7 @@ def test_differences_are_counted() -> None:
     assert told == "2 of 7 differ, 1 missing, 1 wrong value, first at B3"
 
 
-def test_what_the_submission_did_is_told() -> None:
+def test_what_the_submission_did_is_shown() -> None:
     assert (
         cause_without_golds(CaseResult("t", 0, 1, Verdict.RE, "KeyError: 'x'")) == "KeyError: 'x'"
     )

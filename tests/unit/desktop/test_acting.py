@@ -37,7 +37,7 @@ def pool_where(
     return ActorPool(cast(Processes, processes), MODULES, frozenset()), processes
 
 
-def test_what_an_action_left_is_ended_until_the_next_process_can_be_started(
+def test_leftovers_of_an_action_are_ended_until_the_next_process_can_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     usual: Any = subprocess.Popen

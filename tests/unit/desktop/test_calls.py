@@ -64,7 +64,7 @@ def test_scrolling_both_ways_is_two_calls() -> None:
 
 
 @pytest.mark.parametrize("kind", ["WAIT", "FAIL", "DONE"])
-def test_what_is_said_instead_does_nothing(kind: str) -> None:
+def test_signals_instead_of_actions_do_nothing(kind: str) -> None:
     assert calls_of({"action_type": kind}) == ()
 
 
@@ -96,6 +96,6 @@ def test_what_is_said_instead_does_nothing(kind: str) -> None:
         ({"action_type": "PRESS", "parameters": ["enter"]}, "must be an object"),
     ],
 )
-def test_what_is_no_action_says_why(action: dict[str, Any], why: str) -> None:
+def test_an_invalid_action_is_refused_with_a_reason(action: dict[str, Any], why: str) -> None:
     with pytest.raises(NoActionError, match=why):
         calls_of(action)

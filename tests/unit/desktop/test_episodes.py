@@ -64,7 +64,7 @@ def _write(run: Path, *, end: bool = True, task_id: str = "a/b") -> Path:
             return writer.path
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_episodes_are_read_again(tmp_path: Path) -> None:
     path = _write(tmp_path)
     episode = read_episode(path)
     assert episode.key == ("a/b", 1, 1)
@@ -104,7 +104,7 @@ def test_an_episode_that_was_cut_off_has_no_end_and_is_started_again(tmp_path: P
     assert [each.key[0] for each in read_episodes(tmp_path)] == ["a/b"]
 
 
-def test_what_is_said_and_done_is_bounded(tmp_path: Path) -> None:
+def test_texts_and_actions_are_bounded(tmp_path: Path) -> None:
     event = InputEvent("type", 1, 1, "x" * 100_000)
     outcome = ActionOutcome(error="e" * 100_000, printed="p" * 100_000, events=(event,) * 2_000)
     head = read_episode(_write(tmp_path)).head
@@ -133,7 +133,7 @@ def test_what_is_said_and_done_is_bounded(tmp_path: Path) -> None:
         ([], "line 5"),
     ],
 )
-def test_lines_of_others_are_named(tmp_path: Path, line: object, said: str) -> None:
+def test_foreign_lines_are_named(tmp_path: Path, line: object, said: str) -> None:
     path = _write(tmp_path)
     with path.open("a") as file:
         file.write(json.dumps(line) + "\n")

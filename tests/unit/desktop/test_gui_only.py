@@ -44,7 +44,7 @@ def done(code: str) -> tuple[list[tuple[Any, ...]], list[str]]:
     return gui.calls, printed
 
 
-def test_what_models_write_is_performed() -> None:
+def test_code_as_models_write_it_is_performed() -> None:
     code = """
 import pyautogui
 import time
@@ -130,7 +130,7 @@ TRIES = {
 
 
 @pytest.mark.parametrize("code", TRIES.values(), ids=TRIES.keys())
-def test_ways_around_are_refused_before_anything_is_performed(code: str) -> None:
+def test_attempts_to_circumvent_are_refused_before_anything_is_performed(code: str) -> None:
     with pytest.raises(permitted.RefusedError):
         done("pyautogui.click(1, 1)\n" + code)
     gui = Gui()
@@ -169,7 +169,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("code", FAILING.values(), ids=FAILING.keys())
-def test_what_fails_says_where(code: str) -> None:
+def test_a_failure_names_its_line(code: str) -> None:
     with pytest.raises((permitted.FailedError, permitted.RefusedError)) as failure:
         done(code)
     assert str(failure.value)

@@ -35,7 +35,7 @@ def seen(*elements: Element) -> Observation:
     return Observation(None, elements, windows=("a.xlsx - LibreOffice Calc",))
 
 
-def test_the_tree_is_read_before_each_step_and_a_busy_button_waited_for() -> None:
+def test_the_tree_is_read_before_each_step_and_busy_buttons_are_awaited() -> None:
     moved = tuple(replace(each, x=20) if each.name == "Save" else each for each in ELEMENTS)
     looks = (seen(*BUSY), seen(), seen(*ELEMENTS), seen(*moved))
     desktop, pauses = opened(DesktopScript(looks)), list[float]()
@@ -52,13 +52,13 @@ def test_the_tree_is_read_before_each_step_and_a_busy_button_waited_for() -> Non
     assert desktop.looks == [(False, True, False)] * 4  # nobody looks before DONE
 
 
-def test_screenshots_are_taken_for_those_who_keep_them() -> None:
+def test_screenshots_are_taken_only_if_they_are_kept() -> None:
     desktop = opened(DesktopScript())
     (played,) = play(desktop, steps_of([SAVE], "list"), screenshots=True)
     assert played.seen.screenshot is not None
 
 
-def test_what_never_comes_is_said_with_what_there_is() -> None:
+def test_a_missing_element_is_reported_with_the_existing_ones() -> None:
     desktop, pauses = opened(DesktopScript()), list[float]()
     steps = steps_of([{"click": {"cell": "A1"}}, {"click": {"cell": "B7"}}], "list")
     with pytest.raises(UsageError, match=r"step 2 \(click on table-cell 'B7'\).*none") as caught:
@@ -70,7 +70,7 @@ def test_what_never_comes_is_said_with_what_there_is() -> None:
     assert len(pauses) == 19
 
 
-def test_a_role_that_is_nowhere_names_those_that_are() -> None:
+def test_a_missing_role_is_reported_with_the_existing_roles() -> None:
     desktop = opened(DesktopScript())
     with pytest.raises(UsageError) as caught:
         list(play(desktop, steps_of([{"wait": {"role": "dialog"}}], "list"), pause=lambda _: None))

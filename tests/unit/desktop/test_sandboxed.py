@@ -66,7 +66,7 @@ def opened(*answers: Answer) -> tuple[SandboxDesktop, Channel]:
     return SandboxDesktopHost(Sandbox(channel)).open(TASK, DesktopOptions()), channel
 
 
-def test_what_is_seen_is_what_the_driver_tells() -> None:
+def test_an_observation_is_what_the_driver_reports() -> None:
     desktop, channel = opened((SEEN, [b"PNG"]))
     seen = desktop.observe()
     assert seen.screenshot == b"PNG"

@@ -18,7 +18,7 @@ from judge.desktop.driver.settings import as_table
         ("/home/user/a.tsv", b"a, b\t c, d", ["--infilter=CSV:9,34,76,1,,0,false"]),
     ],
 )
-def test_the_office_need_not_ask_how_a_file_of_text_is_to_be_read(
+def test_text_files_are_opened_without_a_dialog(
     path: str, content: bytes, options: list[str]
 ) -> None:
     assert as_table(path, content) == options

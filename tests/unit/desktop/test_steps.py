@@ -96,7 +96,7 @@ def test_a_step_becomes_the_action_that_it_says(record: object, code: str) -> No
     assert code_of(record) == code
 
 
-def test_signals_and_waiting_are_no_code() -> None:
+def test_signals_and_waiting_are_not_code() -> None:
     steps = steps_of([{"say": "FAIL"}, {"wait": {"cell": "B1"}}], "list")
     assert [action_of(each, TREE) for each in steps] == [
         Action(signal=Signal.FAIL),
@@ -110,18 +110,18 @@ def test_a_role_is_found_by_its_ending_if_no_other_has_it() -> None:
         find(Target("button", "Add"), TREE)  # here the role is `button` itself
 
 
-def test_the_number_says_which_of_several() -> None:
+def test_the_number_chooses_one_of_several() -> None:
     assert find(Target("button", "OK"), TREE) == (5, 5)
     assert find(Target("button", "OK", number=-1), TREE) == (105, 105)
     with pytest.raises(LookupError, match="there are 2"):
         find(Target("button", "OK", number=2), TREE)
 
 
-def test_what_is_found_by_its_text() -> None:
+def test_an_element_is_found_by_its_text() -> None:
     assert find(Target("table-cell", text="Jun"), TREE) == (540, 209)
 
 
-def test_what_is_not_in_use_or_has_no_place_is_not_found() -> None:
+def test_disabled_elements_and_those_without_a_position_are_not_found() -> None:
     with pytest.raises(LookupError, match="push-button 'Merge Cells' exists, but is disabled"):
         find(Target("push-button", "Merge Cells"), TREE)
     with pytest.raises(LookupError, match="there are 0 on the screen"):
@@ -154,7 +154,7 @@ def test_what_is_not_in_use_or_has_no_place_is_not_found() -> None:
         ([{"say": "WAIT"}], "'say' must be DONE or FAIL"),
     ],
 )
-def test_what_is_no_list_of_steps_is_refused(document: object, message: str) -> None:
+def test_what_is_not_a_list_of_steps_is_refused(document: object, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         steps_of(document, "steps.yaml")
     assert caught.value.message.startswith("steps.yaml")

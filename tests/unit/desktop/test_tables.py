@@ -10,7 +10,7 @@ def _cell(address: str, text: str = "", states: frozenset[str] = USED) -> Elemen
     return Element("table-cell", address, text, 10, 20, 30, 40, states)
 
 
-def test_what_is_kept() -> None:
+def test_the_elements_of_a_table() -> None:
     elements = [
         Element("filler", "x", "", 1, 1, 1, 1, USED),
         Element("push-button", "Save", "", 1, 2, 3, 4, USED),
@@ -32,7 +32,7 @@ def test_what_is_kept() -> None:
     assert [elements[each].name for each in published] == ["Save", "A1", "B2", "C1", "A3", "Z9"]
 
 
-def test_a_line_for_each_with_what_would_break_it_escaped() -> None:
+def test_each_element_has_one_line_with_special_characters_escaped() -> None:
     cell = Element("text", "a\tb", "1\n2\\", 1, 2, 3, 4, USED)
     table = tree_table([cell])
     assert table.text == (

@@ -122,7 +122,7 @@ def read(driver: Callable[[str], types.ModuleType]) -> Read:
 
 
 @pytest.mark.parametrize("believed", [MENU_BAR, 0])
-def test_what_lies_in_tool_bars_is_where_it_is_drawn(read: Read, believed: int) -> None:
+def test_elements_of_tool_bars_are_where_they_are_drawn(read: Read, believed: int) -> None:
     """Whether the mouse has been over the window, which is when the office corrects positions."""
     nodes = read(Office(believed))
     assert nodes["root-pane"].box == (0, 44, 1920, 1036)
@@ -132,19 +132,19 @@ def test_what_lies_in_tool_bars_is_where_it_is_drawn(read: Read, believed: int) 
     assert nodes["warning"].box == (151, 94, 16, 16)
 
 
-def test_as_published_places_are_what_the_office_believes(read: Read) -> None:
+def test_as_published_positions_are_those_that_the_office_reports(read: Read) -> None:
     nodes = read(Office(MENU_BAR), without="positions")
     assert nodes["Save"].box == (92, 46 - MENU_BAR, 44, 35)
     assert nodes["on another page"].box == (NOWHERE, NOWHERE, 19, 107)
 
 
-def test_what_is_not_on_the_screen_has_no_place(read: Read) -> None:
+def test_elements_off_the_screen_have_no_position(read: Read) -> None:
     node = read(Office(0))["on another page"]
     assert node.box is None
     assert "showing" not in node.states
 
 
-def test_places_that_do_not_fit_the_window_are_not_given(read: Read) -> None:
+def test_positions_that_do_not_fit_the_window_are_left_out(read: Read) -> None:
     """The window has just moved, and the office has not noticed."""
     elsewhere = Window(WINDOW.number, WINDOW.title, 10, 49, WINDOW.width, WINDOW.height)
     nodes = read(Office(0), window=elsewhere)
@@ -259,7 +259,7 @@ class Variant:
         ("GetChildren", Variant("as", ["/1"]), None),
     ],
 )
-def test_an_answer_of_another_type_is_none(
+def test_an_answer_of_another_type_is_ignored(
     method: str, answer: Variant, value: Any, driver: Callable[[str], types.ModuleType]
 ) -> None:
     bus = driver("bus")

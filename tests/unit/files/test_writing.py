@@ -95,7 +95,7 @@ def test_a_new_file_that_is_not_taken_in_whole_is_gone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
+def test_what_is_not_a_file_is_not_opened(tmp_path: Path) -> None:
     fifo, link = tmp_path / "fifo", tmp_path / "link"
     os.mkfifo(fifo)
     link.symlink_to(tmp_path / "made")
@@ -131,7 +131,7 @@ def test_a_folder_is_gone_unless_it_was_moved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.EXDEV, errno.EACCES, errno.ENOSPC, errno.EBUSY])
-def test_what_is_told_is_why_the_file_could_not_be_put_in_place(
+def test_the_error_says_why_the_file_could_not_be_written(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reports the original error even if the incomplete file cannot be removed either."""

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from judge.annotate.gold_sources import skeleton
 from judge.annotate.rows import move_formula, row_map
-from judge.compare.published.spider2v.mini_formulas import read_formula as read_condition
+from judge.compare.published.spider2v.conditions import read_formula as read_condition
 from judge.formulas.lexer import Kind, is_too_long, sheet_of, texts_of, tokens
 from judge.formulas.references import Reference, area_text, areas, references, with_areas
 from judge.formulas.shift import formula_shape, shift_formula, with_sheet_renamed
 from judge.formulas.traits import traits
-from judge.recalc.blank_cells import BlankCells
+from judge.recalc.computing import BlankCells
 from judge.workbook.reader import open_workbook
-from judge.workbook.styles.rule_formulas import canonical
+from judge.workbook.styles.conditional import canonical
 from tests.unit.recalc.fakes import package
 
 CORNERS = st.builds(
@@ -87,7 +87,7 @@ FORMULAS = st.recursive(
         ("[x", "other name"),
     ],
 )
-def test_what_a_token_is(formula: str, kinds: str) -> None:
+def test_the_kinds_of_tokens(formula: str, kinds: str) -> None:
     assert " ".join(token.kind for token in tokens(formula)) == kinds
 
 
@@ -107,7 +107,9 @@ def test_broken_formulas_cost_time_in_proportion(opening: str) -> None:
 
 
 @given(FORMULAS, st.integers(0, 9), st.integers(0, 9))
-def test_what_moves_is_what_is_named(formula: str, rows: int, columns: int) -> None:
+def test_moving_a_formula_moves_the_references_that_it_names(
+    formula: str, rows: int, columns: int
+) -> None:
     assume(_stays_on_its_sheet(formula, rows, columns))
     _moves_as_named(formula, rows, columns)
 
@@ -169,7 +171,7 @@ def _ends(text: str) -> list[tuple[str, int]]:
 # -- what several readers read differently ---------------------------------------------------------
 
 
-def test_a_number_with_an_exponent_names_no_cell() -> None:
+def test_a_number_with_an_exponent_is_not_a_cell() -> None:
     assert references("=1E5+A2") == (Reference(None, 2, 1, 2, 1),)
     assert traits("=1E5").names == frozenset()
     assert skeleton("=A1*1E5") != skeleton("=A1*1E6")
@@ -177,7 +179,7 @@ def test_a_number_with_an_exponent_names_no_cell() -> None:
     assert blank.meaning("Sheet1", "B9>1E5") != blank.meaning("Sheet1", "B9>1E6")
 
 
-def test_a_column_of_a_table_is_no_cell_however_it_is_called() -> None:
+def test_a_column_of_a_table_is_not_a_cell_however_it_is_called() -> None:
     assert references("=SUM(Table1[Q1])+B2") == (Reference(None, 2, 2, 2, 2),)
 
 
@@ -190,11 +192,11 @@ def test_the_shape_keeps_errors() -> None:
     assert formula_shape("=IFERROR(A1,#DIV/0!)") == "=IFERROR(#,#DIV/0!)"
 
 
-def test_the_skeleton_keeps_the_operator_behind_text() -> None:
+def test_the_skeleton_keeps_the_operator_after_text() -> None:
     assert skeleton('=""=A1') == '""=#'
 
 
-def test_text_of_formulas_is_read_without_the_text_between() -> None:
+def test_the_text_constants_of_formulas() -> None:
     assert texts_of('=IF(A1="x","say ""no""",B1&"")') == ["x", 'say "no"', ""]
 
 

@@ -32,13 +32,13 @@ FORMULAS = (
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
-def test_a_form_says_what_the_text_says(formula: str) -> None:
+def test_a_form_names_the_same_rectangles_as_the_text(formula: str) -> None:
     said, named = read_formula(formula)
     assert list(named) == _references(formula)
     assert said == traits(formula)
 
 
-def test_each_formula_of_a_column_has_rows_of_its_own() -> None:
+def test_each_formula_of_a_column_has_its_own_rows() -> None:
     for row in (2, 30, 1048576, 7):
         formula = f"=SUMIFS(C$2:C$9,A$2:A$9,$F{row})+G{row - 1}"
         assert references(formula) == (
@@ -49,7 +49,7 @@ def test_each_formula_of_a_column_has_rows_of_its_own() -> None:
         )
 
 
-def test_sheets_whose_names_differ_only_in_a_number_are_told_apart() -> None:
+def test_sheets_whose_names_differ_only_in_a_number_are_distinguished() -> None:
     assert [references(f"=Sheet{n}!A1")[0].sheet for n in (1, 2, 31)] == [
         "Sheet1",
         "Sheet2",

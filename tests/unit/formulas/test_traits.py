@@ -23,7 +23,7 @@ from judge.formulas.traits import ELSEWHERE, NEAREST_OF_COMPUTED, UNBALANCED, tr
         "=1+A1:A3",
     ],
 )
-def test_a_range_where_one_value_is_wanted_is_seen(formula: str) -> None:
+def test_a_range_where_one_value_is_expected_is_noticed(formula: str) -> None:
     assert traits(formula).array_sensitive
 
 
@@ -42,7 +42,7 @@ def test_a_range_where_one_value_is_wanted_is_seen(formula: str) -> None:
         "=_xlfn.XLOOKUP(A1,B:B,C:C)",
     ],
 )
-def test_a_range_in_its_place_is_no_array(formula: str) -> None:
+def test_a_range_in_its_place_is_not_an_array(formula: str) -> None:
     assert not traits(formula).array_sensitive
 
 
@@ -53,19 +53,19 @@ def test_functions_lose_their_prefixes_and_local_names() -> None:
     assert not said.names
 
 
-def test_newer_functions_without_prefix_are_seen() -> None:
+def test_newer_functions_without_prefix_are_noticed() -> None:
     said = traits("=XLOOKUP(1,A:A,B:B)+IFERROR(STDEV.S(A1:A3),0)+_xlfn.CONCAT(A1)")
     assert said.unprefixed == {"XLOOKUP", "STDEV.S"}
     assert not said.unknown
 
 
-def test_names_within_texts_and_sheet_names_are_no_functions() -> None:
+def test_names_in_text_and_sheet_names_are_not_functions() -> None:
     said = traits("=IF(A1=\"XLOOKUP(1)\",'SUM(x'!B2,1)")
     assert said.functions == {"IF"}
     assert not said.unprefixed
 
 
-def test_macros_names_and_other_workbooks_are_seen() -> None:
+def test_macros_names_and_other_workbooks_are_noticed() -> None:
     assert traits("=MYMACRO(A1)").unknown == {"MYMACRO"}
     assert traits("=Rate*2").names == {"RATE"}
     assert traits("=Rate*2").opaque
@@ -107,7 +107,7 @@ def test_volatile_and_broken() -> None:
         ("=MATCH(A1,B1:B9,1-1)", False),
     ],
 )
-def test_match_for_the_nearest_of_computed_values_counts_as_a_function_of_its_own(
+def test_match_for_the_nearest_of_computed_values_counts_as_a_separate_function(
     formula: str, computed: bool
 ) -> None:
     assert (NEAREST_OF_COMPUTED in traits(formula).functions) is computed

@@ -33,7 +33,7 @@ from judge.sandbox.contract import (
     SandboxInfo,
     ServiceChannel,
 )
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.workbook.cell import CellRange, CellRef
 from tests.unit.recalc.fakes import ScriptedEngine
 
@@ -138,7 +138,7 @@ def verdicts(store: RunDirectory) -> list[str]:
     return [str(record["verdict"]) for record in store.read_records(CASES_FILE)]
 
 
-def test_each_case_runs_with_its_own_input_at_the_told_path(tmp_path: Path, task: Task) -> None:
+def test_each_case_runs_with_its_own_input_at_the_given_path(tmp_path: Path, task: Task) -> None:
     sandbox = FakeSandbox(negated_input)
     events: list[Event] = []
     with RunDirectory(tmp_path / "run") as store:
@@ -287,7 +287,7 @@ def test_a_gold_that_cannot_be_read_is_a_bad_test(tmp_path: Path, task: Task) ->
         assert verdicts(store) == ["BT", "AC", "AC"]
 
 
-def test_an_output_that_is_no_workbook(tmp_path: Path, task: Task) -> None:
+def test_an_output_that_is_not_a_workbook(tmp_path: Path, task: Task) -> None:
     text = RunResult(RunStatus.OK, OutputStatus.COLLECTED, output=b"a,b\n1,2\n")
     with RunDirectory(tmp_path / "run") as store:
         grade(store, [(task, SUBMISSION)], settings(FakeSandbox(always(text))))

@@ -26,7 +26,7 @@ from judge.grading.running import last_error_line, run_program, verdict_of_run
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.workbook.cell import NOTHING_COMPUTED
 from judge.workbook.styles import conditional
 

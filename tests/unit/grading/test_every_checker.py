@@ -214,7 +214,7 @@ def test_a_gold_that_cannot_be_opened_is_a_bad_test(
 
 
 @pytest.mark.parametrize("name", [each for each in OPENED if EXAMPLES[each].decides])
-def test_a_machine_that_can_open_no_file_is_no_fault_of_the_gold(
+def test_a_machine_that_can_open_no_file_is_not_a_fault_of_the_gold(
     name: str, tmp_path: Path, judge: CaseJudge
 ) -> None:
     task = task_of(EXAMPLES[name], tmp_path)

@@ -16,7 +16,7 @@ from judge.core.submission import Submission
 from judge.core.task import FileKind, Gold, InputFile, Task, TestCase
 from judge.grading.case import GradingRules
 from judge.grading.keys import FileDigests, comparison_key, run_key
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 
 RUN_KEY = "c9378308055e45f94abeb48520df082774c340552d0ea67ad9363c13d0e183cb"
 """The key under which results directories store the run of :data:`SUBMISSION`."""
@@ -127,7 +127,7 @@ def test_what_changes_a_verdict_changes_its_key(case: TestCase, tmp_path: Path) 
     assert len(keys) == len(golds) + 1
 
 
-def test_what_is_told_with_a_verdict_changes_its_key_only_if_it_is_asked_for(
+def test_additional_output_changes_the_key_of_a_verdict_only_if_requested(
     case: TestCase,
 ) -> None:
     plain = task_of(case)

@@ -23,7 +23,7 @@ from judge.grading.reference import (
 )
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 
 FLOOR = Limits(cpu_s=2, wall_s=5)
 GOOD = RunResult(RunStatus.OK, OutputStatus.COLLECTED, output=b"x", exit_code=0)

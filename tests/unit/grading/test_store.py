@@ -40,13 +40,13 @@ def test_another_schema_version_is_refused(tmp_path: Path) -> None:
         RunDirectory(tmp_path)
 
 
-def test_a_run_json_that_is_no_json_is_refused(tmp_path: Path) -> None:
+def test_a_run_json_that_is_not_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / RUN_FILE).write_text("{")
     with pytest.raises(StoreError, match=r"run\.json: not JSON"):
         RunDirectory(tmp_path)
 
 
-def test_a_file_is_no_results_directory(tmp_path: Path) -> None:
+def test_a_file_is_not_a_results_directory(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(StoreError, match="is a file"):

@@ -273,7 +273,7 @@ def test_tool_calls_become_text() -> None:
         assert "x = 1" in ask(server).text
 
 
-def test_half_a_surrogate_pair_is_no_text() -> None:
+def test_half_a_surrogate_pair_is_not_text() -> None:
     with ScriptedServer(lambda seen: completion("a \ud83d b \U0001f600", seen.body)) as server:
         assert ask(server).text == "a \N{REPLACEMENT CHARACTER} b \U0001f600"
 

@@ -267,7 +267,7 @@ def test_dates_to_wait_for_count_from_the_servers_clock() -> None:
         assert read_retry_after(headers | {"retry-after": odd}) in {None, 0.0} or odd[:3] == "Fri"
 
 
-def test_a_wait_that_is_no_number_holds_nobody_up() -> None:
+def test_a_wait_that_is_not_a_number_delays_nothing() -> None:
     answers = iter([(429, b"{}", "Retry-After-Ms: nan"), (200, GOOD.encode(), "X-Nothing: 1")])
     with raw_server(lambda exchange: exchange.answer(*next(answers))) as server:
         assert chat(server.url, RetryPolicy(attempts=2, first_wait_s=0.01)).text == "right"
@@ -285,7 +285,7 @@ def test_counts_that_no_server_can_have_made_are_none() -> None:
      "http://[::1", "http://host:port/v1", "http://host:99999/v1", "https://a b/v1",
      "https://api.openai.com\\@host/v1", "https://h\u00f6st/v1", "http://host/v1\n"],
 )  # fmt: skip
-def test_what_is_no_address_of_a_server(url: str) -> None:
+def test_what_is_not_an_address_of_a_server(url: str) -> None:
     with pytest.raises(UsageError, match="is not the address of a chat server"):
         check_address(url)
 

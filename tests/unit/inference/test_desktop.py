@@ -76,7 +76,7 @@ def test_a_task_is_done_in_turns(make_plan: MakePlan, tmp_path: Path) -> None:
         *((form, "computer_13") for form in ("screenshot", "tree", "screenshot+tree")),
     ],
 )
-def test_messages_are_on_record_as_they_were_sent(
+def test_messages_are_recorded_as_they_were_sent(
     make_plan: MakePlan, tmp_path: Path, observation: str, space: str, history: int
 ) -> None:
     plan = desktop_plan(
@@ -113,7 +113,7 @@ def test_messages_are_on_record_as_they_were_sent(
     ]
 
 
-def test_what_is_not_shown_is_on_record_all_the_same(make_plan: MakePlan, tmp_path: Path) -> None:
+def test_what_is_not_shown_is_recorded_all_the_same(make_plan: MakePlan, tmp_path: Path) -> None:
     run_desktop(desktop_plan(make_plan, observation="tree"), tmp_path, [DONE])
     (episode,) = read_episodes(tmp_path)
     seen = episode.turns[0]["seen"]
@@ -132,7 +132,7 @@ def test_the_table_is_cut(make_plan: MakePlan, tmp_path: Path) -> None:
     assert "[…]" in _conversation(tmp_path)["messages"][1]["content"]
 
 
-def test_a_form_of_observation_is_one_file_and_one_line(
+def test_an_observation_form_is_one_file_and_one_line(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(OBSERVATION_FORMS, "windows", f"{__name__}:WindowList")
@@ -152,7 +152,7 @@ def test_a_form_of_observation_is_one_file_and_one_line(
     assert reworded == dict(WindowList.wording)  # another wording is another experiment
 
 
-def test_marks_are_places(make_plan: MakePlan, tmp_path: Path) -> None:
+def test_marks_are_positions(make_plan: MakePlan, tmp_path: Path) -> None:
     reply = "```python\npyautogui.click(tag_1)\npyautogui.click(tag_99)\n```"
     _, _, host = run_desktop(desktop_plan(make_plan, observation="som"), tmp_path, [reply, DONE])
     assert ELEMENTS[1].centre == (5, 3)
@@ -183,7 +183,7 @@ def test_a_reply_without_an_action_costs_a_turn(make_plan: MakePlan, tmp_path: P
 
 
 @pytest.mark.parametrize("feedback", [True, False])
-def test_what_became_of_actions_is_told(
+def test_the_outcomes_of_actions_are_reported(
     make_plan: MakePlan, tmp_path: Path, feedback: bool
 ) -> None:
     outcomes = (
@@ -204,7 +204,7 @@ def test_what_became_of_actions_is_told(
     assert episode.end["steps"] == 3  # DONE is one, what was refused is not
 
 
-def test_no_turn_begins_after_the_minutes(make_plan: MakePlan, tmp_path: Path) -> None:
+def test_no_turn_begins_after_the_time_limit(make_plan: MakePlan, tmp_path: Path) -> None:
     plan = desktop_plan(make_plan, minutes=0.0)
     summary, model, _ = run_desktop(plan, tmp_path, [])
     (record,) = submissions(tmp_path)
@@ -317,7 +317,7 @@ def test_a_killed_run_continues_at_the_episode(
     assert (third.reused, untouched.desktops) == (1, [])
 
 
-def test_an_episode_that_differs_is_asked_anew(
+def test_an_episode_that_differs_is_run_again(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judge.inference.episodes.PAUSE_S", 0.0)
@@ -383,7 +383,7 @@ def test_a_run_ends_where_no_desktop_opens(
         assert len(list(store.read_records(FAILURES_FILE))) == 1
 
 
-def test_what_was_tampered_with_is_done_again(make_plan: MakePlan, tmp_path: Path) -> None:
+def test_tampered_episodes_are_run_again(make_plan: MakePlan, tmp_path: Path) -> None:
     plan = desktop_plan(make_plan)
     run_desktop(plan, tmp_path, [DONE])
     (tmp_path / "submissions.jsonl").unlink()
@@ -461,7 +461,7 @@ def test_several_episodes_at_a_time_do_not_mix(make_plan: MakePlan, tmp_path: Pa
         assert set(re.findall(r"task \d+, turn ", conversation)) == {opening}
 
 
-def test_gui_only_is_said_and_passed_on(make_plan: MakePlan, tmp_path: Path) -> None:
+def test_gui_only_is_stated_and_passed_on(make_plan: MakePlan, tmp_path: Path) -> None:
     plan = desktop_plan(make_plan, desktop=DesktopOptions(gui_only=True))
     _, _, host = run_desktop(plan, tmp_path, [DONE])
     assert (

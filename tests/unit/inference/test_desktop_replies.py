@@ -89,7 +89,7 @@ def test_a_reply_without_an_action_says_why(space: ActionSpace, reply: str, said
     assert re.search(said, found.problem), found.problem
 
 
-def test_a_reply_that_was_cut_off_does_what_is_complete() -> None:
+def test_only_the_complete_actions_of_a_cut_off_reply_are_performed() -> None:
     reply = "```python\na()\n```\n```python\nb("
     assert parse_reply(reply, CODE, is_truncated=True).actions == (Action(code="a()"),)
     assert "cut off" in parse_reply(reply[16:], CODE, is_truncated=True).problem

@@ -121,7 +121,7 @@ def test_a_folder_alone_sends_nothing_anywhere(
     assert names == ["models.yaml", "prompt.txt", "run.json"]
 
 
-def test_what_a_folder_wants_is_shown_before_it_is_refused(
+def test_what_a_folder_requests_is_shown_before_it_is_refused(
     tmp_path: Path, their_server: RawServer
 ) -> None:
     folder = attack("the key of no server", tmp_path, their_server)

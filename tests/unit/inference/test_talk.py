@@ -97,7 +97,7 @@ def test_a_traceback_reaches_the_model_and_an_output_beside_it_does_not_end_the_
     assert talk.solution == "mend()\n"
 
 
-def test_without_execution_feedback_only_the_workbook_is_told_of() -> None:
+def test_without_execution_feedback_only_the_workbook_is_mentioned() -> None:
     talk, _, _ = hold(
         [LOOK, SOLVE, SOLVE, "no program", "DONE"],
         [

@@ -9,7 +9,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from judge.inference.text_answers import Answer, answer_program, read_answers, read_value
+from judge.inference.solver import Answer, answer_program, read_answers, read_value
 
 DAY = datetime(2024, 1, 31)  # noqa: DTZ001 - workbooks know no time zones
 

@@ -52,7 +52,9 @@ ANSWER = 'Final answer:\n```json\n{"answer": 5}\n```'
         ("I do not know.", False, False),
     ],
 )
-def test_an_answer_is_told_from_a_look_around(reply: str, answers: bool, runs: bool) -> None:
+def test_an_answer_is_distinguished_from_an_exploration(
+    reply: str, answers: bool, runs: bool
+) -> None:
     turn = read_turn(reply, MULTI)
     assert turn.answers is answers
     assert (turn.program.code is not None) is runs
@@ -202,7 +204,9 @@ def test_forged_pictures_of_a_session_are_bounded() -> None:
         ("the server says 500: out of memory", False),
     ],
 )
-def test_a_refusal_of_all_pictures_is_told_from_that_of_one(message: str, refuses: bool) -> None:
+def test_a_refusal_of_all_pictures_is_distinguished_from_that_of_one(
+    message: str, refuses: bool
+) -> None:
     assert refuses_pictures(message) is refuses
 
 

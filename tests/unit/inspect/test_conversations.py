@@ -114,7 +114,7 @@ def test_messages_that_inspect_has_stay_the_objects_they_are(tmp_path: Path) -> 
     assert [each.text for each in model.transcript] == ["a", "one", "b", "two"]
 
 
-def test_another_conversation_starts_anew_and_is_kept(tmp_path: Path) -> None:
+def test_another_conversation_starts_again_and_is_kept(tmp_path: Path) -> None:
     state = state_of(messages=[ChatMessageSystem(content="be kind"), ChatMessageUser(content="x")])
     generate = Playing("one", "two")
     model = GeneratingModel(state, generate, PictureStore(tmp_path))
@@ -135,7 +135,7 @@ def test_another_conversation_starts_anew_and_is_kept(tmp_path: Path) -> None:
         (lambda: ModelOutput(model="m", choices=[], error="blocked"), "gave-up"),
     ],
 )
-def test_what_is_no_reply(line: Callable[[], ModelOutput], kind: str, tmp_path: Path) -> None:
+def test_what_is_not_a_reply(line: Callable[[], ModelOutput], kind: str, tmp_path: Path) -> None:
     model = GeneratingModel(state_of(), Playing(line()), PictureStore(tmp_path))
     with pytest.raises(CallError) as caught:
         asyncio.run(model.complete(request(user("a"))))

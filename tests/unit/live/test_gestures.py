@@ -99,7 +99,7 @@ def test_the_mouse_stays_on_the_screen() -> None:
         [mouse("move", 1, 1)] * 2001,
     ],
 )
-def test_what_is_no_event_is_refused_and_leaves_nothing(given: object) -> None:
+def test_what_is_not_an_event_is_refused_and_leaves_nothing(given: object) -> None:
     browser = BrowserEvents(800, 600)
     browser.read([mouse("move", 7, 8)])
     with pytest.raises(UsageError):

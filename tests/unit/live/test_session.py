@@ -212,7 +212,7 @@ def test_what_cannot_be_kept_is_said(setup: Setup, monkeypatch: pytest.MonkeyPat
     assert (state["phase"], state["failure"]) == ("broken", "no space left on device")
 
 
-def test_leaving_ends_the_desktop_and_is_no_failure(setup: Setup) -> None:
+def test_leaving_ends_the_desktop_and_is_not_a_failure(setup: Setup) -> None:
     setup.session.feed([text("a")])
     setup.session.close()
     setup.session.close()

@@ -28,7 +28,7 @@ def test_every_cell_is_covered_and_little_else(wanted: set[CellRef]) -> None:
     assert sum(area.size for area in found) <= most
 
 
-def test_nothing_needs_nothing() -> None:
+def test_no_cells_need_no_rectangles() -> None:
     assert covering([]) == ()
 
 
@@ -37,6 +37,6 @@ def test_a_small_sheet_is_one_rectangle() -> None:
     assert covering(wanted) == (CellRange("S", 2, 1, 9, 3),)
 
 
-def test_far_corners_are_read_apart() -> None:
+def test_distant_corners_are_read_separately() -> None:
     wanted = [CellRef("S", 1, 1), CellRef("S", 1_048_576, 16_384)]
     assert sum(area.size for area in covering(wanted)) == 2

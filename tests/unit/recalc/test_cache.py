@@ -14,11 +14,14 @@ from judge.files.writing import PART
 from judge.recalc.cache import (
     CELL_BYTES,
     KEPT_BYTES,
+    LEDGER,
     LOOKED_AFTER_EVERY,
     ResultCache,
+    keep_within,
+    prune,
     weight_bytes,
+    written_bytes,
 )
-from judge.recalc.cache_space import LEDGER, keep_within, prune, written_bytes
 from judge.workbook.cell import CellRef, ComputedValues, ErrorValue
 
 VALUES = ComputedValues(
@@ -40,7 +43,7 @@ VALUES = ComputedValues(
 KEY = "ab" * 32
 
 
-def test_a_lasting_result_comes_back_from_disk_with_its_types(tmp_path: Path) -> None:
+def test_a_lasting_result_is_read_from_disk_with_its_types(tmp_path: Path) -> None:
     ResultCache(tmp_path).put(KEY, VALUES, lasting=True)
     found = ResultCache(tmp_path).get(KEY)
     assert found is not None
@@ -52,14 +55,14 @@ def test_a_lasting_result_comes_back_from_disk_with_its_types(tmp_path: Path) ->
     assert (found.engines, found.notes) == (VALUES.engines, VALUES.notes)
 
 
-def test_what_would_not_be_computed_again_stays_in_memory(tmp_path: Path) -> None:
+def test_results_that_another_run_might_not_get_stay_in_memory(tmp_path: Path) -> None:
     cache = ResultCache(tmp_path)
     cache.put(KEY, VALUES, lasting=False)
     assert cache.get(KEY) is VALUES
     assert ResultCache(tmp_path).get(KEY) is None
 
 
-def test_a_broken_entry_counts_as_none(tmp_path: Path) -> None:
+def test_a_broken_entry_counts_as_missing(tmp_path: Path) -> None:
     ResultCache(tmp_path).put(KEY, VALUES, lasting=True)
     (entry,) = tmp_path.rglob("*.json")
     entry.write_text('{"format": 1, "values": [[1]]}')
@@ -103,7 +106,7 @@ def test_a_result_that_is_put_again_counts_once() -> None:
 
 
 @pytest.mark.slow
-def test_results_of_a_small_workbook_take_no_more_memory_than_is_said() -> None:
+def test_results_of_a_small_workbook_take_no_more_memory_than_estimated() -> None:
     kept_bytes = KEPT_BYTES // 4
     cache = ResultCache(memory_bytes=kept_bytes)
     tracemalloc.start()
@@ -124,7 +127,7 @@ def keys(count: int) -> list[str]:
     return [f"{number:02x}" * 32 for number in range(count)]
 
 
-def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
+def test_the_least_recently_used_results_are_dropped(tmp_path: Path) -> None:
     cache = ResultCache(tmp_path)
     for age, key in enumerate(reversed(keys(10))):
         cache.put(key, VALUES, lasting=True)
@@ -138,14 +141,14 @@ def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*/*.json"))) == len(left)
 
 
-def test_disk_is_looked_after_while_entries_are_written(tmp_path: Path) -> None:
+def test_the_disk_limit_is_enforced_while_entries_are_written(tmp_path: Path) -> None:
     cache = ResultCache(tmp_path, limit_bytes=1)
     for key in keys(LOOKED_AFTER_EVERY + 1):
         cache.put(key, VALUES, lasting=True)
     assert not list(tmp_path.glob("*/*.json"))
 
 
-def test_entries_are_looked_at_only_when_they_take_too_much(
+def test_entries_are_examined_only_if_they_take_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[Path] = []
@@ -154,7 +157,7 @@ def test_entries_are_looked_at_only_when_they_take_too_much(
         looks.append(folder)
         return prune(folder, limit_bytes)
 
-    monkeypatch.setattr("judge.recalc.cache_space.prune", watched)
+    monkeypatch.setattr("judge.recalc.cache.prune", watched)
     monkeypatch.setattr("judge.recalc.cache.LOOKED_AFTER_EVERY", 2)
     ResultCache(tmp_path).put(keys(1)[0], VALUES, lasting=True)
     size = next(tmp_path.glob("*/*.json")).stat().st_size
@@ -173,7 +176,7 @@ def test_entries_are_looked_at_only_when_they_take_too_much(
     assert (len(looks), written_bytes(tmp_path)) == (3, kept * size), "counted anew"
 
 
-def test_what_a_process_left_half_written_goes_and_what_is_being_written_stays(
+def test_abandoned_partial_entries_are_removed_and_current_ones_stay(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "ab").mkdir()
@@ -185,7 +188,7 @@ def test_what_a_process_left_half_written_goes_and_what_is_being_written_stays(
     assert (left.exists(), fresh.exists()) == (False, True)
 
 
-def test_a_torn_entry_is_written_again(tmp_path: Path) -> None:
+def test_an_incomplete_entry_is_written_again(tmp_path: Path) -> None:
     ResultCache(tmp_path).put(KEY, VALUES, lasting=True)
     (path,) = tmp_path.glob("*/*.json")
     whole = path.read_bytes()
@@ -265,7 +268,7 @@ def test_an_entry_that_no_judge_wrote_is_a_miss(changed: dict[str, object], tmp_
     assert ResultCache(tmp_path).get(KEY) is None
 
 
-def test_a_number_that_json_does_not_have_is_kept_in_memory_alone(tmp_path: Path) -> None:
+def test_a_number_that_json_lacks_is_kept_only_in_memory(tmp_path: Path) -> None:
     endless = ComputedValues(values={CellRef("S", 1, 1): float("inf")})
     cache = ResultCache(tmp_path)
     cache.put(KEY, endless, lasting=True)
@@ -273,7 +276,7 @@ def test_a_number_that_json_does_not_have_is_kept_in_memory_alone(tmp_path: Path
     assert ResultCache(tmp_path).get(KEY) is None
 
 
-def test_pruning_enters_no_folder_by_a_link(tmp_path: Path) -> None:
+def test_pruning_follows_no_links(tmp_path: Path) -> None:
     """A shared cache may contain a link to someone's files, which would be removed as entries."""
     mine = tmp_path / "mine"
     mine.mkdir()

@@ -20,8 +20,8 @@ import pytest
 from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.agreement import same_value
-from judge.recalc.asking import LATE_SHARE, SECOND_OPINION_S, Question
-from judge.recalc.cascade import Cascade, CascadeResult
+from judge.recalc.asking import LATE_SHARE, SECOND_OPINION_S, CascadeResult, Question
+from judge.recalc.cascade import Cascade
 from judge.recalc.contract import (
     PLAIN,
     CrashedError,
@@ -98,7 +98,7 @@ def ask(
     return found, outcome, engines
 
 
-def test_where_the_pair_is_sure_libreoffice_is_not_asked() -> None:
+def test_if_the_pair_is_sure_libreoffice_is_not_asked() -> None:
     value, outcome, engines = ask("=SUM(A2:A3)", libreoffice=9, ironcalc=5, formualizer=5.0)
     assert value == 5
     assert outcome.used == {"ironcalc", "formualizer"}
@@ -116,7 +116,7 @@ def test_where_the_pair_is_sure_libreoffice_is_not_asked() -> None:
         ("=SUM(MYMACRO(A2))", None),
     ],
 )
-def test_elsewhere_libreoffice_is_asked_and_two_of_three_are_believed(
+def test_otherwise_libreoffice_is_asked_and_two_of_three_decide(
     formula: str, array_range: str | None
 ) -> None:
     value, outcome, engines = ask(
@@ -132,7 +132,7 @@ def test_elsewhere_libreoffice_is_asked_and_two_of_three_are_believed(
 
 
 @pytest.mark.parametrize("formula", ["=SUM(A2:A3)", "=TRIM(A2)", "=BAHTTEXT(A2)"])
-def test_no_engine_is_believed_by_default(formula: str) -> None:
+def test_no_value_is_taken_by_default(formula: str) -> None:
     late = RecalcError("too long")
     value, outcome, engines = ask(formula, libreoffice=9, formualizer=late, ironcalc=5)
     assert str(value).startswith("libreoffice says 9; too long; ironcalc says 5")
@@ -161,7 +161,7 @@ def test_a_small_record_does_not_decide_against_two_others() -> None:
     assert value == "a"
 
 
-def test_records_go_by_the_shape_of_the_arguments() -> None:
+def test_records_depend_on_the_shape_of_the_arguments() -> None:
     shaped = read_table(
         {
             "measured_with": {},
@@ -180,7 +180,7 @@ def test_records_go_by_the_shape_of_the_arguments() -> None:
     assert ask("=COUNT(A2:A9*1)", trust=shaped, ironcalc=0, formualizer=NAME)[1].values == {}
 
 
-def test_the_pair_is_one_witness_where_a_function_gets_an_array() -> None:
+def test_the_pair_has_one_vote_if_a_function_gets_an_array() -> None:
     formula = "=SUMPRODUCT(SUMIFS(B2:B9,A2:A9,C2:C3))"
     alike = [50, 50]
     engines = ("libreoffice", "ironcalc", "formualizer", "pair")
@@ -205,7 +205,7 @@ def test_what_iferror_gives_instead_counts_as_an_error() -> None:
     assert ask("=IFERROR(DAY(A2),0)", trust=trust, libreoffice=0, ironcalc=3)[0] == 3
 
 
-def test_all_that_agree_are_believed_whatever_their_records() -> None:
+def test_a_value_on_which_all_agree_is_taken_whatever_their_records() -> None:
     poor = {"libreoffice": [2, 9], "ironcalc": [2, 9], "formualizer": [2, 9]}
     trust = read_table({"measured_with": {}, "functions": {"CHAR": poor}})
     assert ask("=CHAR(A2)", trust=trust, libreoffice="a", ironcalc="a", formualizer="a")[0] == "a"
@@ -215,7 +215,7 @@ def test_all_that_agree_are_believed_whatever_their_records() -> None:
     )
 
 
-def test_an_engine_that_was_overruled_is_not_heard_in_what_reads_that_cell() -> None:
+def test_an_overruled_engine_has_no_vote_in_cells_that_read_that_cell() -> None:
     cells = [Cell(1, 1, None, formula="=MONTH(B1)"), Cell(2, 1, None, formula="=SUM(A1)")]
     index = FormulaIndex([SHEET], lambda _: cells)
     formulas = {ref(cell.row): cell.formula or "" for cell in cells}
@@ -238,7 +238,7 @@ def test_an_engine_that_was_overruled_is_not_heard_in_what_reads_that_cell() -> 
         assert outcome.values == dict.fromkeys(wanted or formulas, 5)
 
 
-def test_a_second_opinion_that_does_not_come_leaves_the_outcome_open() -> None:
+def test_a_missing_second_opinion_leaves_the_outcome_open() -> None:
     value, outcome, _ = ask(
         "=TEXT(A2,1)", libreoffice=9, formualizer=RecalcError("too long"), ironcalc=9
     )
@@ -278,7 +278,7 @@ def test_an_error_where_an_argument_is_left_out_needs_a_record_of_that_shape() -
     assert ask(formula, trust=read_table({**table, "shapes": shapes}), **said)[0] == VALUE
 
 
-def test_errors_have_records_of_their_own() -> None:
+def test_errors_have_separate_records() -> None:
     quick = [9, 14, 0, 5]
     records = {"libreoffice": [9, 9], "ironcalc": quick, "formualizer": quick}
     wrong = read_table({"measured_with": {}, "functions": {"WEEKDAY": records}})
@@ -290,7 +290,7 @@ def test_errors_have_records_of_their_own() -> None:
     assert value == 5
 
 
-def test_where_all_were_mostly_wrong_none_is_believed() -> None:
+def test_if_all_were_mostly_wrong_no_value_is_taken() -> None:
     value, outcome, _ = ask("=BAHTTEXT(A2)", libreoffice=4, ironcalc=5, formualizer=5)
     assert value == "libreoffice says 4; ironcalc says 5; formualizer says 5 (BAHTTEXT)"
     assert outcome.values == {}
@@ -305,7 +305,7 @@ def test_libreoffice_has_fewer_errors_than_excel() -> None:
     assert value == NAME
 
 
-def test_true_is_not_lost_to_a_number_format() -> None:
+def test_true_is_kept_despite_a_number_format() -> None:
     value, outcome, _ = ask("=TEXT(A2,1)", libreoffice=1, ironcalc=True, formualizer=True)
     assert value is True
     assert outcome.notes == []
@@ -326,7 +326,7 @@ def test_a_name_that_one_engine_knows_is_a_gap_of_the_others() -> None:
     assert outcome.values == {}
 
 
-def test_the_error_of_an_unknown_name_may_be_what_a_cell_holds() -> None:
+def test_a_cell_may_contain_the_error_of_an_unknown_name() -> None:
     value, _, _ = ask("=SUM(#NAME?,1)", libreoffice=NAME, ironcalc=NAME, formualizer=NAME)
     assert value == NAME
     cells = {"A1": "=B1+1", "B1": "#NAME?", "A2": "=LOG(B2)", "B2": 5}
@@ -345,7 +345,7 @@ def test_an_array_without_elements_is_the_error_that_files_have() -> None:
     assert ask("=SUM(A2)", ironcalc=calc, formualizer=calc)[1].values == {}
 
 
-def test_a_quick_engine_alone_is_less_than_libreoffice_with_arrays() -> None:
+def test_for_arrays_libreoffice_has_precedence_over_a_single_quick_engine() -> None:
     formula = "=IFERROR(SUMPRODUCT(A2:A9/B2:B9),0)"
     better = {"libreoffice": [9, 9], "ironcalc": [99, 99]}
     functions = dict.fromkeys(("/[]", "SUMPRODUCT[]", "IFERROR"), better)
@@ -359,7 +359,7 @@ def test_a_broken_reference_is_ref() -> None:
     assert value == REF
 
 
-def test_what_libreoffice_cannot_the_others_may() -> None:
+def test_what_libreoffice_cannot_compute_others_may() -> None:
     value, outcome, _ = ask(
         "=TEXT(A2,1)", failed={"libreoffice": "Err:509"}, ironcalc="x", formualizer="x"
     )
@@ -367,7 +367,7 @@ def test_what_libreoffice_cannot_the_others_may() -> None:
     assert outcome.used == {"ironcalc", "formualizer"}
 
 
-def test_without_libreoffice_two_must_agree_or_one_be_good() -> None:
+def test_without_libreoffice_two_must_agree_or_one_have_a_good_record() -> None:
     assert ask("=TRIM(A2)", ironcalc=1, formualizer=1)[0] == 1
     assert ask("=DAY(A2)", ironcalc=4, formualizer=5)[0] == 5
     value, outcome, _ = ask("=BAHTTEXT(A2)", ironcalc=4, formualizer=5)
@@ -378,7 +378,7 @@ def test_without_libreoffice_two_must_agree_or_one_be_good() -> None:
 
 
 @pytest.mark.parametrize("absent", ["libreoffice", "ironcalc", "formualizer"])
-def test_without_an_engine_no_value_is_another_one(absent: str) -> None:
+def test_without_an_engine_no_value_is_different(absent: str) -> None:
     names = ("libreoffice", "ironcalc", "formualizer")
     formulas = ("=DAY(A2)", "=SUM(A2:A3)", "=BAHTTEXT(A2)", "=IFERROR(DAY(A2),2)")
     valued = 0
@@ -392,7 +392,7 @@ def test_without_an_engine_no_value_is_another_one(absent: str) -> None:
     assert valued
 
 
-def test_without_an_engine_nothing_is_made_of_a_cell_without_a_value() -> None:
+def test_without_an_engine_a_cell_without_a_value_is_not_used() -> None:
     cells = [Cell(1, 1, None, formula="=BAHTTEXT(B1)"), Cell(2, 1, None, formula="=SUM(A1)")]
     rests_on = dependencies([(SHEET, cells[1])], FormulaIndex([SHEET], lambda _: cells))
     formulas = {ref(cell.row): cell.formula or "" for cell in cells}
@@ -405,7 +405,7 @@ def test_without_an_engine_nothing_is_made_of_a_cell_without_a_value() -> None:
     assert outcome.values == {}
 
 
-def test_where_excel_intersects_the_quick_engines_are_not_believed() -> None:
+def test_if_excel_intersects_the_quick_engines_have_no_vote() -> None:
     value, _, _ = ask("=SUM(A2:A3*2)", intersects=True, ironcalc=1, formualizer=1)
     assert str(value).startswith("Excel takes one cell of a range here")
     value, _, _ = ask("=SUM(A2:A3*2)", intersects=True, libreoffice=7, ironcalc=1, formualizer=1)
@@ -429,12 +429,12 @@ def test_where_excel_intersects_the_quick_engines_are_not_believed() -> None:
         assert value == taken
 
 
-def test_an_engine_alone_is_taken_at_its_word() -> None:
+def test_a_single_engine_is_not_checked() -> None:
     assert ask("=BAHTTEXT(A2)", ironcalc=4)[0] == 4
     assert ask("=BAHTTEXT(A2)", ironcalc=NAME)[0] == "ironcalc says #NAME? (BAHTTEXT)"
 
 
-def test_the_slow_engine_is_asked_last_and_only_where_it_is_needed() -> None:
+def test_the_slow_engine_is_asked_last_and_only_if_needed() -> None:
     lacking = {"libreoffice": "Err:508"}
     value, _, engines = ask("=BAHTTEXT(A2)", failed=lacking, ironcalc=4, formualizer=5, formulas=4)
     assert value == 4
@@ -442,7 +442,7 @@ def test_the_slow_engine_is_asked_last_and_only_where_it_is_needed() -> None:
     assert engines["formulas"].asked == []
 
 
-def test_an_engine_that_falls_over_on_a_workbook_is_passed_by() -> None:
+def test_an_engine_that_crashes_on_a_workbook_is_skipped() -> None:
     value, outcome, _ = ask(
         "=SUM(A2)", libreoffice=4, ironcalc=RecalcError("ironcalc: boom"), formualizer=4
     )
@@ -453,7 +453,7 @@ def test_an_engine_that_falls_over_on_a_workbook_is_passed_by() -> None:
     assert not outcome.complete
 
 
-def test_a_quick_engine_that_was_slow_is_asked_again_only_where_it_matters() -> None:
+def test_a_slow_quick_engine_is_asked_again_only_if_it_matters() -> None:
     slow = OutOfTimeError("ironcalc: took longer")
     _, _, engines = ask("=SUM(A2)", libreoffice=4, ironcalc=slow, formualizer=4)
     assert len(engines["ironcalc"].asked) == 1
@@ -497,7 +497,7 @@ def test_values_that_differ_in_the_last_digits_are_the_same() -> None:
     assert not same_value(NA, "#N/A")
 
 
-def test_the_slowest_engine_is_not_asked_where_a_faster_one_ran_out_of_time() -> None:
+def test_the_slowest_engine_is_not_asked_if_a_faster_one_ran_out_of_time() -> None:
     slow = ScriptedEngine("libreoffice", OutOfTimeError("took longer"))
     last = ScriptedEngine("formulas", {ref(1): 1})
     cell = Cell(1, 1, None, formula="=BAHTTEXT(A2)")
@@ -540,7 +540,7 @@ class Teamed(ScriptedEngine):
         (RecalcError("took longer"), None, set()),
     ],
 )
-def test_two_engines_of_a_team_are_asked_in_one_go(
+def test_two_engines_of_a_team_are_asked_in_one_request(
     then: EngineResult | RecalcError, expected: int | None, used: set[str]
 ) -> None:
     cell = Cell(1, 1, None, formula="=SUM(B1)")
@@ -575,7 +575,7 @@ COLUMN = {ref(row, 2): f"=SUM(A$1:A{row})" for row in range(1, MANY + 1)}
 TRUTH: dict[CellRef, CellValue] = {cell: cell.row * 10 for cell in COLUMN}
 
 
-def test_no_cell_is_believed_on_what_was_computed_for_others() -> None:
+def test_no_value_is_taken_because_of_what_was_computed_for_other_cells() -> None:
     # Wrong in one engine of the pair, in a few cells that a program would like to have missed.
     wrong = TRUTH | dict.fromkeys((ref(row, 2) for row in range(40, MANY, 60)), 9)
     cells = {f"B{cell.row}": formula for cell, formula in COLUMN.items()}
@@ -597,7 +597,7 @@ def test_no_cell_is_believed_on_what_was_computed_for_others() -> None:
         assert Cascade(engines, TRUST).compute(question).values == TRUTH
 
 
-def test_records_made_of_ascii_text_say_nothing_of_other_text() -> None:
+def test_records_of_ascii_text_say_nothing_about_other_text() -> None:
     cell = Cell(1, 1, None, formula="=SUM(A2)")
     rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
     for reads_text, asked in ((None, 0), (lambda *_: True, 1)):
@@ -612,7 +612,7 @@ def test_records_made_of_ascii_text_say_nothing_of_other_text() -> None:
         assert len(office.asked) == asked
 
 
-def test_a_rival_that_is_as_good_leaves_no_value() -> None:
+def test_two_values_of_equal_weight_leave_no_value() -> None:
     lacking = {"libreoffice": "Err:508"}
     value, outcome, _ = ask("=SUM(A2)", failed=lacking, formualizer="RENé", ironcalc="RENÉ")
     assert value == ("formualizer says 'RENé'; ironcalc says 'RENÉ'; libreoffice: Err:508 (SUM)")
@@ -675,7 +675,7 @@ def test_no_two_runs_give_two_values(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_kept_is_what_every_run_computes(case: str) -> None:
+def test_only_results_that_every_run_computes_are_kept(case: str) -> None:
     formula, *words = CASES[case]
     assert isinstance(formula, str)
     names = ("formualizer", "ironcalc", "libreoffice")
@@ -713,9 +713,7 @@ def of_sums(
 
 
 @pytest.mark.parametrize(("count", "kept"), [(1, True), (60_000, False)])
-def test_nothing_is_kept_where_an_engine_used_up_all_the_time_there_is(
-    count: int, *, kept: bool
-) -> None:
+def test_nothing_is_kept_if_an_engine_used_up_its_full_time(count: int, *, kept: bool) -> None:
     """With this many formulas the limit of a quick engine is the full one."""
     outcome, _ = of_sums(count, quick=9)
     assert outcome.values == {ref(1): 9}
@@ -729,7 +727,7 @@ def test_libreoffice_does_not_stand_in_for_a_pair_that_ran_out_of_time() -> None
     assert not outcome.complete
 
 
-def test_the_quick_engines_are_not_believed_about_days_from_1904() -> None:
+def test_the_quick_engines_have_no_vote_on_days_from_1904() -> None:
     outcome, office = of_sums(1, date_1904=True)
     assert office.asked
     assert outcome.values == {ref(1): 9}
@@ -897,7 +895,7 @@ def rests_on(formula: str) -> Dependencies:
 @pytest.mark.parametrize("misread", ["reads_logical", "reads_spilled"])
 @pytest.mark.parametrize("formula", ["=SUM(A2)", "=TEXT(A2,1)", "=DAY(A2)"])
 @pytest.mark.parametrize("alphabet", [(5, 6, ABSENT), (1, True, None)], ids=["values", "logical"])
-def test_so_it_is_where_libreoffice_misreads_something(
+def test_the_same_holds_if_libreoffice_misreads_something(
     formula: str, alphabet: tuple[object, ...], misread: str
 ) -> None:
     reads: dict[str, Reads] = {misread: lambda sheet, reference: True}
@@ -931,7 +929,7 @@ def test_what_libreoffice_misreads_needs_a_second_engine(
     assert outcome_of("=TEXT(A2,1)", answers, [0.0] * 3, None, reads) == value
 
 
-def test_the_pair_computes_sure_cells_apart() -> None:
+def test_the_pair_computes_sure_cells_in_a_separate_workbook() -> None:
     """A sure cell gets its value even if the engine cannot compute the whole workbook."""
 
     class Choosy(ScriptedEngine):
@@ -966,7 +964,7 @@ def test_the_pair_computes_sure_cells_apart() -> None:
     [(5, 6, ABSENT), (5, NUM, VALUE), (1, True, None)],
     ids=["values", "errors", "logical"],
 )
-def test_time_takes_a_value_away_or_does_not_matter(
+def test_lack_of_time_removes_a_value_or_does_not_matter(
     formula: str, alphabet: tuple[object, ...], more: object, engines: int
 ) -> None:
     """Whichever engines are late, out of time or ended: the value is the same, or there is none."""

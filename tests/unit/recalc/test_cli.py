@@ -13,13 +13,11 @@ from click.testing import CliRunner
 
 import judge
 import judge.recalc.library
-import judge.recalc.lines
 import judge.sandbox
 from judge.cli.recalc import engines, recalc
 from judge.errors import JudgeError, PositionError, RecalcError, UsageError, WorkbookError
 from judge.recalc import recalculate
-from judge.recalc.library import Recalculating
-from judge.recalc.lines import MAX_LINE_BYTES, serve_lines
+from judge.recalc.library import MAX_LINE_BYTES, Recalculating, serve_lines
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.workbook.reader import open_workbook
 from tests.unit.recalc.fakes import ALL, package, ref
@@ -146,7 +144,7 @@ def test_engines_are_listed_with_versions() -> None:
     assert said[0]["coverage"]["trusted"] > 50
 
 
-def test_what_was_computed_is_not_computed_again(sandbox: ScriptedSandbox, book: Path) -> None:
+def test_computed_results_are_not_computed_again(sandbox: ScriptedSandbox, book: Path) -> None:
     first = recalculate(book)
     asked = len(sandbox.calls)
     assert recalculate(book).computed.values == first.computed.values
@@ -203,7 +201,7 @@ def test_options_that_contradict_each_other(book: Path, arguments: list[str], me
     assert message in result.exception.message
 
 
-def test_a_workbook_or_serve_is_needed() -> None:
+def test_a_workbook_or_serve_is_required() -> None:
     assert isinstance(CliRunner().invoke(recalc, []).exception, UsageError)
 
 
@@ -248,7 +246,7 @@ def test_a_bad_line_is_an_answer_and_the_next_is_served(
 
 @pytest.mark.usefixtures("sandbox")
 def test_an_answer_is_bounded(book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge.recalc.lines, "MAX_CELLS", 3)
+    monkeypatch.setattr(judge.recalc.library, "MAX_CELLS", 3)
     request = {"path": str(book)}
     too_many, few = served([json.dumps(request | extra).encode() for extra in ({}, {"at": "A1"})])
     assert "4 formula cells; an answer has at most 3" in too_many["error"]["message"]

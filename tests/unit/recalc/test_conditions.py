@@ -13,11 +13,10 @@ import pytest
 from judge.compare.cells.conditions import Answers, ConditionQuestions, Questions
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
-from judge.recalc.computing import answer_conditions
+from judge.recalc.computing import ScratchFormula, answer_conditions, with_formulas
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator
-from judge.recalc.scratch import ScratchFormula, with_formulas
 from judge.recalc.select import open_recalculator
 from judge.sandbox import open_sandbox
 from judge.workbook.address import MAX_COLUMN, cell_key
@@ -88,7 +87,7 @@ def told(
 # -- scratch cells --------------------------------------------------------------------------------
 
 
-def test_scratch_formulas_stand_where_no_range_of_the_sheet_reaches() -> None:
+def test_scratch_formulas_are_outside_every_range_of_the_sheet() -> None:
     data = book({"A1": 1, "C7": "=A1"})
     copy, places = with_formulas(
         data, {SHEET: [ScratchFormula('A1&"<"'), ScratchFormula("1", True)]}
@@ -147,12 +146,12 @@ def test_a_full_or_broken_sheet_takes_none() -> None:
         (ErrorValue("#N/A"), False),
     ],
 )
-def test_what_holds(value: CellValue, holds: bool) -> None:
+def test_which_conditions_hold(value: CellValue, holds: bool) -> None:
     answers = told(book({"A1": 1}), lambda _: value, "A1>0")
     assert answers.truths == {(SHEET, "A1>0"): holds}
 
 
-def test_what_changes_by_itself_is_not_known() -> None:
+def test_a_volatile_condition_is_unknown() -> None:
     data = book({"A1": 1, "B1": "=TODAY()", "C1": "=B1+1"})
     answers = told(data, lambda _: True, "A1<NOW()", "C1>A1", "A1>0")
     assert answers.truths == {(SHEET, "A1>0"): True}
@@ -160,7 +159,7 @@ def test_what_changes_by_itself_is_not_known() -> None:
     assert "TODAY" in answers.unknown[SHEET, "C1>A1"]
 
 
-def test_nothing_is_known_where_nothing_is_computed() -> None:
+def test_without_computing_every_condition_is_unknown() -> None:
     answers = told(book({"A1": 1}), lambda _: True, "A1>0", mode="never")
     assert not answers.truths
     assert answers.unknown[SHEET, "A1>0"] == "nothing computed it"
@@ -192,7 +191,7 @@ def test_conditions_of_blank_cells_are_computed_once() -> None:
 
 
 @pytest.mark.slow
-def test_conditions_beyond_the_bound_are_not_asked() -> None:
+def test_conditions_beyond_the_bound_are_not_evaluated() -> None:
     data = book({"A1": 1})
     engine = ReadingEngine(lambda _: True)
     formulas = [f"A1>{number}" for number in range(10_001)]
@@ -218,7 +217,7 @@ CELLS = {"A1": 5, "A2": "x5", "A4": "=1/0", "A5": "=A1*2", "B1": 5, "B2": 7, "C1
 
 @pytest.mark.bubblewrap
 @pytest.mark.timeout(180)
-def test_the_engines_know_what_a_condition_means(recalculator: Recalculator) -> None:
+def test_the_engines_evaluate_conditions_correctly(recalculator: Recalculator) -> None:
     held = {
         "A1=(5)": True,
         "A3=(0)": True,

@@ -71,17 +71,17 @@ def test_general_fits_into_eleven_characters() -> None:
     "text",
     ["1/2", "Jan-20", "13/13/2020", "2/30/2020", "1,2,3", "(-5)", "25:61", "٣", "5 1/0", "1e400"],
 )
-def test_what_region_day_or_nothing_decides_is_left_to_engines(text: str) -> None:
+def test_what_depends_on_region_or_day_is_left_to_engines(text: str) -> None:
     with pytest.raises(UnsureError):
         text_number(text)
 
 
 @pytest.mark.parametrize("text", ["apples", "12 apples", "", "ID7x", "room 101", "TRUE", "$"])
-def test_some_text_is_certainly_no_number(text: str) -> None:
+def test_some_text_is_certainly_not_a_number(text: str) -> None:
     assert text_number(text) is None
 
 
-def test_an_evaluation_leaves_what_it_does_not_know() -> None:
+def test_an_evaluation_leaves_unknown_formulas_to_engines() -> None:
     for formula in (
         "=MEDIAN(A1:A3)", "=A1:A3+1", "=Name+1", "=TEXT(1,", '=TEXT(1,"b")',
         '=0.3-0.1-0.2&""', '="b"<"é"', "=COUNTIF(A1:A3,A1:A3)", '=[1]S!A1&""',
@@ -151,7 +151,9 @@ def test_errors_pass_through() -> None:
 
 @pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
 @pytest.mark.parametrize("operand", [-3, 0, 1, 2, 2.5, 7, 9, 10**17])
-def test_numbers_in_order_are_those_that_meet_one_by_one(operator: str, operand: float) -> None:
+def test_sorted_numbers_give_the_same_matches_as_single_comparisons(
+    operator: str, operand: float
+) -> None:
     values: list[Scalar] = [
         7,
         2,
@@ -224,7 +226,7 @@ def test_criteria_of_every_kind() -> None:
     assert matches(cells, criterion(None)).count(cells.size) == 0
 
 
-def test_a_pattern_takes_its_length_times_the_text() -> None:
+def test_a_pattern_takes_time_proportional_to_its_length_times_the_text() -> None:
     assert not fits("a" * 5_000, "*a" * 200 + "b")
     assert fits("x" * 5_000 + "y", "*x*x*?y")
 
@@ -271,7 +273,7 @@ def test_ranks() -> None:
         )
 
 
-def test_sums_have_the_rounding_errors_of_adding_in_turn() -> None:
+def test_sums_have_the_rounding_errors_of_sequential_addition() -> None:
     data: dict[tuple[int, int], Scalar] = {(1, 1): 0.1, (2, 1): 0.2, (3, 1): 0.3, (4, 1): 1e15}
     assert computed(Conversion("=SUM(A1:A3)", None, "", data)) == 0.1 + 0.2 + 0.3 != 0.6
     assert computed(Conversion("=AVERAGE(A1:A3)", None, "", data)) == (0.1 + 0.2 + 0.3) / 3
@@ -312,7 +314,7 @@ def test_the_nearest_value_may_be_of_another_kind(
         assert place == "abcdefg".index(result) + 1
 
 
-def test_what_is_looked_up_otherwise_is_left_to_engines() -> None:
+def test_other_lookups_are_left_to_engines() -> None:
     data: dict[tuple[int, int], Scalar] = {(1, 1): 3.0, (2, 1): 2.0, (3, 1): 1.0, (1, 2): "x"}
     assert computed(Conversion("=_xlfn.XMATCH(2.5,A1:A3,1,-2)", None, "", data)) == 1
     for formula in (

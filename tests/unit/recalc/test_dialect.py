@@ -74,7 +74,7 @@ def test_rewriting(formula: str, expected: str) -> None:
     assert for_libreoffice(formula) == expected
 
 
-def test_texts_that_are_dates_are_spelt_out() -> None:
+def test_text_dates_are_written_in_full() -> None:
     assert "REGEX(1&B8&$B$3," in for_libreoffice("EOMONTH(1&B8&$B$3,0)")
     assert for_libreoffice('DATEVALUE("1"&B1)').startswith("DATEVALUE(_xlfn.ORG.LIBREOFFICE.REGEX(")
 
@@ -94,7 +94,7 @@ def test_arguments_are_split_at_their_own_commas() -> None:
     assert split_arguments("A1,(B1", 0) == (None, 0)
 
 
-def test_joined_texts() -> None:
+def test_concatenated_text() -> None:
     assert joins_text('1&"x"')
     assert not joins_text('"a&b"')
     assert not joins_text("F(1&2)")
@@ -135,7 +135,7 @@ def rewrite(formula: str, is_array: bool) -> str:
     return for_libreoffice(formula)
 
 
-def test_array_formulas_are_told_apart() -> None:
+def test_array_formulas_are_distinguished() -> None:
     seen: list[tuple[str, bool]] = []
 
     def note(text: str, is_array: bool) -> str:
@@ -205,7 +205,7 @@ def test_an_engine_gets_the_parts_that_we_saw_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("text", ["'" * 16_385, "SMALL(" + "1" * 20_000 + ",1)"])
-def test_what_is_too_long_for_a_formula_is_not_looked_at(text: str) -> None:
+def test_text_too_long_for_a_formula_is_not_examined(text: str) -> None:
     asked: list[str] = []
 
     def note(formula: str, _: bool) -> str:
@@ -221,7 +221,7 @@ def test_what_is_too_long_for_a_formula_is_not_looked_at(text: str) -> None:
     "formula",
     ["'" * 8_000, "{" * 8_000, "(" * 4_000 + "1+" * 2_000, "SMALL(" * 1_300, '"' * 7_999],
 )
-def test_formulas_that_no_engine_reads_stay_as_they_are(formula: str) -> None:
+def test_formulas_that_no_engine_reads_are_unchanged(formula: str) -> None:
     assert for_libreoffice(formula) == formula
     assert as_plain_formula(formula, is_array=False) == formula
     assert renaming({"SMALL": "JUDGE.UNKNOWN"}).rewrite(formula, False).endswith(formula[-6:])
@@ -238,7 +238,7 @@ def test_prefixes_of_elements_do_not_matter(sheet: bytes) -> None:
     assert b"IFERROR(SMALL" in edit_formulas(sheet, [Step(TRIGGER, rewrite)])
 
 
-def test_what_is_no_package_and_what_claims_too_much_is_refused() -> None:
+def test_what_is_not_a_package_and_what_claims_too_much_is_refused() -> None:
     with pytest.raises(CannotComputeError, match="not a package"):
         prepare(b"not a zip", {})
     many = io.BytesIO()

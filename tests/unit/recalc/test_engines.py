@@ -120,7 +120,7 @@ def test_sheets_are_found_by_any_name(engine: Any, name: str) -> None:
 
 @pytest.mark.office
 @pytest.mark.parametrize("engine", [LIBREOFFICE], indirect=True)
-def test_libreoffice_takes_the_words_of_excel(engine: Any) -> None:
+def test_libreoffice_computes_formulas_as_excel_writes_them(engine: Any) -> None:
     book = package(
         {
             "A1": '=DATEVALUE("1June2021")',
@@ -177,7 +177,7 @@ def test_libreoffice_takes_the_words_of_excel(engine: Any) -> None:
 
 @pytest.mark.office
 @pytest.mark.parametrize("engine", [LIBREOFFICE], indirect=True)
-def test_days_from_1904_are_no_days_from_1900(engine: Any) -> None:
+def test_days_from_1904_are_not_days_from_1900(engine: Any) -> None:
     book = package({"A1": "=DAY(B1)", "A2": "=MONTH(B1)", "B1": 5})
     source, target = zipfile.ZipFile(io.BytesIO(book)), io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:
@@ -200,7 +200,7 @@ def test_libreoffice_never_keeps_a_cached_value(engine: Any) -> None:
 @pytest.mark.office
 @pytest.mark.parametrize("engine", [LIBREOFFICE], indirect=True)
 @pytest.mark.parametrize("protected", ["usual", "odd", "every column"])
-def test_a_protected_sheet_is_asked_like_any_other(engine: Any, protected: str) -> None:
+def test_a_protected_sheet_is_computed_like_any_other(engine: Any, protected: str) -> None:
     cells = {"A1": '=CELL("row",B7)', "A2": "=1>0", "A3": "=1/0"}
     if protected == "every column":
         cells["XFD1"] = "x"
@@ -258,7 +258,7 @@ def slow_book(amount: int = 120) -> bytes:
 
 @pytest.mark.timeout(900)  # a hang guard: the engine is given one second
 @pytest.mark.parametrize("engine", ENGINE_PARAMETERS[:3], indirect=True)
-def test_a_formula_bomb_meets_the_time_limit_and_the_next_workbook_is_computed(
+def test_a_formula_bomb_reaches_the_time_limit_and_the_next_workbook_is_computed(
     engine: Any,
 ) -> None:
     bomb = slow_book()
@@ -295,7 +295,7 @@ BOMBS = {
         for each in BOMBS
     ],
 )
-def test_hostile_formulas_cost_an_answer_at_most(engine: Any, bomb: str) -> None:
+def test_hostile_formulas_can_only_cost_the_answer(engine: Any, bomb: str) -> None:
     with contextlib.suppress(RecalcError):
         engine.compute(package(BOMBS[bomb]), [ALL], timeout_s=1.0)
     assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
@@ -303,7 +303,7 @@ def test_hostile_formulas_cost_an_answer_at_most(engine: Any, bomb: str) -> None
 
 @pytest.mark.parametrize("engine", ENGINE_PARAMETERS[:3], indirect=True)
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"\xd0\xcf\x11\xe0" * 100, b"<html>"])
-def test_what_is_no_workbook_is_refused(engine: Any, data: bytes) -> None:
+def test_what_is_not_a_workbook_is_refused(engine: Any, data: bytes) -> None:
     with pytest.raises(RecalcError):
         engine.compute(data, [ALL], timeout_s=5)
     assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
@@ -409,7 +409,7 @@ with open("/tmp/ballast", "wb", buffering=0) as ballast:
 
 
 @pytest.mark.office
-def test_libreoffice_without_room_is_our_fault(sandbox: Sandbox) -> None:
+def test_libreoffice_without_space_is_our_fault(sandbox: Sandbox) -> None:
     if not sandbox.has_root(OFFICE_ROOT):
         pytest.skip("the sandbox has no LibreOffice: judge sandbox build")
     before = [FULL, FULL]
@@ -525,7 +525,7 @@ def test_cells_to_which_a_formula_spills_are_not_blank(recalculator: Recalculato
 
 
 @pytest.mark.office
-def test_true_and_false_are_no_numbers_beside_text_beyond_ascii(
+def test_true_and_false_are_not_numbers_next_to_text_beyond_ascii(
     recalculator: Recalculator,
 ) -> None:
     cells = {"A1": True, "A2": 15, "E1": '=SUM(A1:A2)&"\u00e9"', "E2": "=SUM(A1:A2)+0*TODAY()"}
@@ -537,7 +537,9 @@ def test_true_and_false_are_no_numbers_beside_text_beyond_ascii(
 @pytest.mark.parametrize(
     "formula", ['=CELL("filename",A1)', '=INFO("osversion")', "=SUM(A2", "=A9&1"]
 )
-def test_what_cannot_be_known_has_no_value(recalculator: Recalculator, formula: str) -> None:
+def test_values_that_cannot_be_known_are_not_computed(
+    recalculator: Recalculator, formula: str
+) -> None:
     cells = {"A2": 1, "A9": '=MID(CELL("filename"),1,9)', "E1": formula}
     asked = CellRange(SHEET, 1, 5, 1, 5)
     result = recalculator.fill(workbook(cells), [asked], origin=Origin.SOLUTION)
@@ -554,7 +556,7 @@ UNREAD = {
 @pytest.mark.office
 @pytest.mark.parametrize("beside", [None, '=INDIRECT("A1")'])
 @pytest.mark.parametrize("what", UNREAD)
-def test_what_an_engine_cannot_open_is_kept_from_it_where_no_cell_needs_it(
+def test_parts_that_an_engine_cannot_open_are_removed_if_no_cell_needs_them(
     recalculator: Recalculator, what: str, beside: str | None
 ) -> None:
     cells: dict[str, object] = {"A1": True, "A2": 15, "E1": "=SUM(A1:A2)"}
@@ -579,7 +581,7 @@ UNRELATED = {
 
 @pytest.mark.office
 @pytest.mark.parametrize("what", UNRELATED)
-def test_what_a_cell_does_not_read_does_not_choose_its_engine(
+def test_cells_that_a_cell_does_not_read_do_not_affect_its_engine(
     recalculator: Recalculator, what: str
 ) -> None:
     """LibreOffice reads each of these differently: as 16, #REF!, TRUE, 8."""
@@ -612,7 +614,7 @@ def test_sheets_of_any_name_are_read_by_every_engine(engines: dict[str, Any], sh
         assert [values[row, 1] for row in (1, 2, 3)] == [5, 4, "PLAIN"], name
 
 
-def test_the_end_of_an_engine_is_told_from_what_it_says(engines: dict[str, Any]) -> None:
+def test_the_end_of_an_engine_is_distinguished_from_its_output(engines: dict[str, Any]) -> None:
     deep = package({"A1": "=" + "IF(1," * 3000 + "1" + ")" * 3000})
     with pytest.raises(CrashedError):
         engines[IRONCALC].compute(deep, [ALL], timeout_s=30)

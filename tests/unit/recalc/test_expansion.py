@@ -57,7 +57,7 @@ def written_out(**formulas: str | ArrayFormula) -> dict[str, str | None]:
     }
 
 
-def test_calls_of_lambdas_are_written_out() -> None:
+def test_calls_of_lambdas_are_expanded() -> None:
     assert written_out(
         A1="=week()&rate",
         A2="=SUM(twice(A1+1),1)",
@@ -94,7 +94,7 @@ def test_a_spilled_range_is_the_one_that_the_file_names() -> None:
     assert formulas["D3"] == "=SUM(_xlfn.ANCHORARRAY(D1))"
 
 
-def test_a_workbook_without_either_stays_as_it_is() -> None:
+def test_a_workbook_without_either_is_unchanged() -> None:
     data = book(A1="=SUM(1,2)")
     source = open_workbook(data)
     index = FormulaIndex(source.sheet_names, functools.partial(sheet_formulas, source))
@@ -103,7 +103,7 @@ def test_a_workbook_without_either_stays_as_it_is() -> None:
     assert zipfile.is_zipfile(io.BytesIO(data))
 
 
-def test_an_unknown_name_is_no_value_where_excel_knows_the_function() -> None:
+def test_an_unknown_name_gives_no_value_if_excel_knows_the_function() -> None:
     for formula in ("=_xlfn.SCAN(0,B1:B3,_xlfn.LAMBDA(_xlpm.a,_xlpm.b,_xlpm.a))", "=twice(3)"):
         unknown = {ref(1): ErrorValue("#NAME?")}
         engines = [ScriptedEngine(name, unknown) for name in ("libreoffice", "formualizer")]

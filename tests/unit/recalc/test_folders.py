@@ -108,7 +108,7 @@ def test_nothing_is_left_of_one_that_was_never_asked(temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-def test_a_failure_for_want_of_room_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_for_lack_of_space_is_distinguished(monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = TemporaryFolder()
     for compute, full in ((raises, True), (answers, False)):
         ready = ReadyChild(
@@ -153,7 +153,7 @@ def free(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return said
 
 
-def test_room_that_went_is_missed_before_it_is_all_gone(free: list[int]) -> None:
+def test_lost_space_is_noticed_before_all_of_it_is_gone(free: list[int]) -> None:
     looked = TemporaryFolder()
     for left in (1000, 500):
         free.append(left)
@@ -164,7 +164,7 @@ def test_room_that_went_is_missed_before_it_is_all_gone(free: list[int]) -> None
     assert not looked.is_full()
 
 
-def test_an_office_that_leaves_much_between_workbooks_ends_and_its_folder_with_it(
+def test_an_office_that_leaves_much_between_workbooks_is_ended_with_its_folder(
     temporary: Path, free: list[int]
 ) -> None:
     office = Office()
@@ -178,12 +178,12 @@ def test_an_office_that_leaves_much_between_workbooks_ends_and_its_folder_with_i
     assert list(temporary.iterdir()) == []
 
 
-def test_a_workbook_that_cannot_be_written_is_no_fault_of_its_own(temporary: Path) -> None:
+def test_a_workbook_that_cannot_be_written_is_not_a_fault_of_its_own(temporary: Path) -> None:
     with pytest.raises(CannotStartError, match="ENOENT"):
         write_book(str(temporary / "nowhere"), b"")
 
 
-def test_time_that_passes_without_a_processor_is_no_fault_of_a_workbook(
+def test_time_that_passes_without_a_processor_is_not_a_fault_of_a_workbook(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(common, "HANG_S", 0.2)

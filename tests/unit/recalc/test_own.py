@@ -55,7 +55,7 @@ def computed(
     return {cell.row: value for cell, value in result.values.items()}, engine, result.engines
 
 
-def test_what_engines_compute_otherwise_of_arrays_is_computed_here_after_them() -> None:
+def test_arrays_that_engines_compute_differently_are_computed_here_afterwards() -> None:
     cells = {"A1": "=SUMPRODUCT(B1:B2,B1:B2>1)", "A2": "=SUM(B1:C2)", "A3": "=SUM(B1:B2)"}
     data = {"B1": 1, "B2": 2, "C1": True}
     values, _, by = computed({**cells, **data}, {1: 2, 2: 4, 3: 33})
@@ -87,7 +87,7 @@ def test_a_conversion_needs_no_engine() -> None:
     assert by == ("judge",)
 
 
-def test_what_an_engine_converts_otherwise_is_corrected() -> None:
+def test_wrong_conversions_of_an_engine_are_corrected() -> None:
     cells = {"A1": "=PI()", "A2": '=A1&""', "A3": "=A1+1"}
     values, _, by = computed(cells, {1: 3.14159265358979312, 2: "3.1415926535897931", 3: 4.25})
     assert values == {1: 3.14159265358979312, 2: "3.14159265358979", 3: 4.25}
@@ -110,12 +110,12 @@ def test_a_chain_of_conversions_is_followed() -> None:
     assert computed(cells, {})[0] == {1: "2.3", 2: "2.3!"}
 
 
-def test_circles_and_unknown_cells_are_left() -> None:
+def test_circular_references_and_unknown_cells_are_left_to_engines() -> None:
     cells = {"A1": '=A2&"1"', "A2": '=A1&"2"', "A3": '=B3&""', "B3": "=NOW()"}
     assert computed(cells, {})[0] == {}
 
 
-def test_too_many_cells_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_cells_are_left_to_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = {"A1": '=COUNTIF(B1:B9,"<>5")', "B1": 1, "B9": 2}
     assert computed(cells, {1: 4})[0] == {1: 9}
     monkeypatch.setattr(own, "MAX_CELLS", 8)
@@ -135,7 +135,7 @@ def test_formulas_that_fill_a_column_are_computed_whatever_their_number(
     assert computed(cells, dict.fromkeys(values, -1))[0] == values
 
 
-def test_what_all_cells_have_to_be_compared_for_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_compared_cells_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     cells: dict[str, Any] = {f"B{row}": f"x{row}" for row in range(1, 101)}
     cells |= {f"A{row}": '=COUNTIF(B$1:B$100,"x?")' for row in range(1, 10)}
     monkeypatch.setattr(own, "MAX_COMPARED", 200)  # for the engines' question, and again after it
@@ -144,7 +144,7 @@ def test_what_all_cells_have_to_be_compared_for_is_bounded(monkeypatch: pytest.M
     assert [row for row, value in sorted(values.items()) if value == 9] == [1, 2]
 
 
-def test_an_engine_that_was_requested_by_name_is_shown_as_it_is() -> None:
+def test_values_of_an_engine_requested_by_name_are_not_corrected() -> None:
     engine = ScriptedEngine("libreoffice", {ref(1): "0.33333333333333331"})
     recalculator = Recalculator([engine], trust=NO_TRUST)
     book = workbook({"A1": '=B1&""', "B1": 1 / 3})
@@ -196,7 +196,7 @@ def test_days_from_1904_are_left_to_engines(epoch: datetime, values: list[CellVa
     assert [result.values.get(ref(row)) for row in range(1, 6)] == values
 
 
-def test_what_reads_a_corrected_cell_is_computed_again() -> None:
+def test_cells_that_read_a_corrected_cell_are_computed_again() -> None:
     cells = {"A1": "=PI()", "A2": '=A1&""', "A3": "=LEN(A2)", "A4": "=PROPER(A2)", "A5": "=PI()*2"}
     office: dict[int, CellValue] = {1: 3.14159265358979312, 2: "3.1415926535897931", 3: 18, 5: 6.5}
     values, engine, _ = computed(cells, {**office, 4: "3.1415926535897931"})
@@ -207,7 +207,7 @@ def test_what_reads_a_corrected_cell_is_computed_again() -> None:
     assert seen[4, 1].formula == "=PROPER(A2)"
 
 
-def test_last_digits_are_those_of_adding_in_turn() -> None:
+def test_last_digits_are_those_of_sequential_addition() -> None:
     cells = {"A1": "=SUM(B1:B3)", "A2": "=A1*PI()", "A3": "=A1*2", "B1": 0.1, "B2": 0.2, "B3": 0.3}
     office = ScriptedEngine("libreoffice", {ref(1): 0.6, ref(2): 1.9, ref(3): 1.2})
     recalculator = Recalculator([office, ScriptedEngine("ironcalc", {})], trust=RIGHT)
@@ -237,7 +237,7 @@ def test_formulas_that_cells_share_become_constants_too() -> None:
     assert b'<c r="A2" t="str"><v>y</v></c><c r="A3"><f t="shared" si="0"/></c>' in new
 
 
-def test_a_formula_that_is_shown_stays_one() -> None:
+def test_a_formula_that_another_formula_reads_stays_a_formula() -> None:
     cells = {"A1": '=TEXT(1,"0.0")', "A2": "=_xlfn.FORMULATEXT(A1)", "A3": '=TEXT(2,"0.0")'}
     values, engine, _ = computed({**cells, "A4": "=LEN(A3)"}, {2: '=TEXT(1,"0.0")', 4: 3})
     assert (values[1], values[3]) == ("1.0", "2.0")

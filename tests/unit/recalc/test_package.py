@@ -39,7 +39,7 @@ def test_a_name_in_pieces_is_renamed_like_a_whole_one(formula: str) -> None:
 
 
 @pytest.mark.parametrize("formula", ["s:f", "x14:f"])
-def test_a_prefixed_formula_is_renamed_beside_plain_rows(formula: str) -> None:
+def test_a_prefixed_formula_is_renamed_next_to_plain_rows(formula: str) -> None:
     assert renamed(f"<f>1</f><{formula}>XLOOKUP(1)</{formula}>") == (
         f"<f>1</f><{formula}>NOT.KNOWN.XLOOKUP(1)</{formula}>"
     )
@@ -52,7 +52,7 @@ def test_text_of_a_cdata_section_stays_text() -> None:
     assert only_elements(b"<t><![CDATA[<c>&]]></t>") == b"<t>&lt;c&gt;&amp;</t>"
 
 
-def test_what_is_no_element_goes_and_the_declaration_stays() -> None:
+def test_everything_but_elements_and_the_declaration_is_removed() -> None:
     declared = b'<?xml version="1.0" encoding="UTF-8"?><a><?b c?>1<!-- <d/> -->2</a>'
     assert only_elements(declared) == b'<?xml version="1.0" encoding="UTF-8"?><a>12</a>'
     marked = b"\xef\xbb\xbf\n<a><!--b--></a>"
@@ -62,7 +62,7 @@ def test_what_is_no_element_goes_and_the_declaration_stays() -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"\x89PNG <!-- no comment -->", b'<?xml version="1.0"?><a>1</a>', b"<a/>"]
 )
-def test_what_is_no_xml_or_holds_elements_only_stays_as_it_is(content: bytes) -> None:
+def test_parts_that_are_not_xml_or_contain_only_elements_are_unchanged(content: bytes) -> None:
     assert only_elements(content) is content
 
 

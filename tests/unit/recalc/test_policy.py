@@ -119,7 +119,7 @@ def test_never_computes_nothing() -> None:
         (Origin.SOLUTION, "Microsoft Excel", "16.0300", False, "auto", True),
     ],
 )
-def test_a_cached_value_is_trusted_only_where_it_can_be(
+def test_a_cached_value_is_trusted_only_from_a_program_that_calculates(
     origin: Origin, application: str, version: str, full: bool, mode: Mode, computed: bool
 ) -> None:
     cached = with_values(package({"A1": "=1+1"}), {ref(1): 99})
@@ -180,7 +180,7 @@ def pivot_book(refresh: str, location: str = "A3:B4") -> Workbook:
 
 
 @pytest.mark.parametrize("refresh", ['refreshOnLoad="1"', 'refreshOnLoad="true"'])
-def test_cells_of_a_pivot_table_that_is_refreshed_on_load_are_not_believed(refresh: str) -> None:
+def test_cells_of_a_pivot_table_that_is_refreshed_on_load_are_not_trusted(refresh: str) -> None:
     engine = office()
     result = recalculator(engine).fill(
         pivot_book(refresh), [CellRange(SHEET, 4, 1, 6, 1)], origin=Origin.SOLUTION
@@ -237,7 +237,7 @@ def test_the_1904_system_is_kept() -> None:
     assert as_read(True, "d/m/yy", date_1904=False) is True
 
 
-def test_true_and_false_are_kept_apart_from_numbers() -> None:
+def test_true_and_false_are_distinguished_from_numbers() -> None:
     book = workbook({"A1": "=B1>1", "A2": "=B1+1"})
     result = recalculator(office(A1=1, A2=1)).fill(book, [ALL], origin=Origin.SOLUTION)
     assert result.values[ref(1)] is True
@@ -264,7 +264,7 @@ def test_lenient_names_compute_them_and_say_so() -> None:
     assert "lenient names" in lenient.identity
 
 
-def test_volatile_functions_are_noted_wherever_they_stand() -> None:
+def test_volatile_functions_are_noted_wherever_they_are() -> None:
     book = workbook({"A1": "=B1+1", "B1": "=TODAY()"})
     result = recalculator(office(A1=3)).fill(
         book, [CellRange(SHEET, 1, 1, 1, 1)], origin=Origin.SOLUTION
@@ -280,7 +280,7 @@ def test_implicit_intersection_is_noted() -> None:
     assert note.endswith("S!A1")
 
 
-def test_one_cell_is_judged_by_what_it_rests_on_itself() -> None:
+def test_one_cell_is_judged_by_what_it_depends_on_itself() -> None:
     trust = read_table(
         {
             "measured_with": {},
@@ -297,7 +297,7 @@ def test_one_cell_is_judged_by_what_it_rests_on_itself() -> None:
     assert ref(2) in result.not_calculated
 
 
-def test_what_cannot_be_computed_says_what_is_missing() -> None:
+def test_an_uncomputed_cell_is_reported_with_what_is_missing() -> None:
     book = workbook({"A1": "=CUBEVALUE(1)"})
     result = recalculator(missing=("libreoffice",)).fill(book, [ALL], origin=Origin.SOLUTION)
     assert result.values == {}
@@ -325,7 +325,7 @@ def test_the_same_content_is_computed_once(tmp_path: Path) -> None:
     assert len(second.asked) == 1
 
 
-def test_another_state_of_the_code_takes_nothing_over(
+def test_another_version_of_the_code_reuses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = package({"A1": "=1+1"})
@@ -357,7 +357,7 @@ def test_the_digest_of_the_code_covers_each_package_and_misses_none(
     assert policy.code_digest.__wrapped__() == before
 
 
-def test_an_engine_that_does_not_answer_now_is_no_engine_that_is_not_there() -> None:
+def test_an_engine_that_does_not_answer_now_does_not_count_as_missing() -> None:
     class Silent(ScriptedEngine):
         why: RecalcError = RecalcError("not installed")
 
@@ -372,7 +372,7 @@ def test_an_engine_that_does_not_answer_now_is_no_engine_that_is_not_there() -> 
     assert recalculator(engine).identity[0] == "libreoffice of an unknown version"
 
 
-def test_a_result_without_an_engine_that_fell_over_is_not_kept(tmp_path: Path) -> None:
+def test_a_result_without_a_crashed_engine_is_not_kept(tmp_path: Path) -> None:
     data = package({"A1": "=1+1"})
     broken = ScriptedEngine("libreoffice", RecalcError("boom"))
     result = recalculator(broken, cache=ResultCache(tmp_path)).fill(

@@ -67,7 +67,7 @@ def formulas(workbook: Workbook) -> set[str]:
     }
 
 
-def test_formulas_that_nothing_rests_on_are_left_out() -> None:
+def test_formulas_that_nothing_depends_on_are_left_out() -> None:
     left = left_of(book("=SUM(Data!B2:B3)+Data!A9"))
     assert formulas(left) == {"Main!=SUM(Data!B2:B3)+Data!A9", "Data!=A2*2", "Data!=A3*2"}
     data = left.cells(CellRange("Data", 1, 1, ROWS, 2))
@@ -86,12 +86,12 @@ def test_formulas_that_nothing_rests_on_are_left_out() -> None:
         '=CELL("width",Data!B2)',
     ],
 )
-def test_where_a_formula_may_read_more_than_it_names_everything_stays(asked: str) -> None:
+def test_if_a_formula_may_read_more_than_it_names_everything_stays(asked: str) -> None:
     workbook = book(asked)
     assert left_of(workbook).data == workbook.data
 
 
-def test_what_would_save_nothing_is_not_done() -> None:
+def test_a_reduction_that_saves_nothing_is_not_made() -> None:
     workbook = book("=Data!B2", rows=WORTH_FORMULAS)
     assert left_of(workbook).data == workbook.data
 
@@ -130,7 +130,7 @@ def names_of(package: bytes) -> set[str]:
         return set(archive.namelist())
 
 
-def test_the_quick_engines_get_only_what_values_come_from() -> None:
+def test_the_quick_engines_get_only_parts_that_values_come_from() -> None:
     made = openpyxl.Workbook()
     sheet = made.worksheets[0]
     sheet["A1"], sheet["A2"] = 1, "=A1+1"
@@ -146,7 +146,7 @@ def test_the_quick_engines_get_only_what_values_come_from() -> None:
     assert formulas(open_workbook(slim)) == {"Sheet!=A1+1"}
 
 
-def test_what_cannot_be_slimmed_stays_as_it_is() -> None:
+def test_a_package_that_cannot_be_slimmed_is_unchanged() -> None:
     bomb = with_part("xl/_rels/workbook.xml.rels", b"<!DOCTYPE r [<!ENTITY a 'b'>]><r/>")
     assert slimmed(bomb) == bomb
     assert slimmed(b"no package") == b"no package"
@@ -207,7 +207,7 @@ def test_an_array_formula_of_one_cell_does_not_spill() -> None:
     assert spills(spilling_book({}, dynamic=False), {"S": "xl/worksheets/sheet1.xml"}) is None
 
 
-def test_constants_true_and_false_are_seen() -> None:
+def test_constants_true_and_false_are_noticed() -> None:
     book = workbook({"A1": True, "A2": 1, "A3": "=A2>0"})
     logical = logical_constants(book, book.data)
     assert logical is not None
@@ -248,13 +248,13 @@ STRINGS = '<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main
         ("xl/theme/theme1.xml", '<a:theme name="\uff2d\uff33"/>'.encode(), True),
     ],
 )
-def test_text_beyond_ascii_is_seen_in_any_notation(
+def test_text_beyond_ascii_is_noticed_in_any_notation(
     name: str, content: bytes, expected: bool
 ) -> None:
     assert is_ascii_only(with_part(name, content)) is expected
 
 
-def test_what_cannot_be_read_may_hold_anything() -> None:
+def test_an_unreadable_package_may_contain_anything() -> None:
     assert is_ascii_only(package({"A1": "plain", "A2": "=UPPER(A1)"}))
     assert not is_ascii_only(package({"A1": "Ren\u00e9", "A2": "=UPPER(A1)"}))
     assert not is_ascii_only(b"no package")
@@ -276,7 +276,7 @@ def used_rows(sheet: str | None) -> int | None:
         ("=_xlfn.RANK.EQ(A1,A:A)+LARGE(A:A,2)", "=_xlfn.RANK.EQ(A1,A$1:A$9)+LARGE(A$1:A$9,2)"),
     ],
 )
-def test_of_whole_columns_the_used_rows_are_named(formula: str, bounded: str) -> None:
+def test_whole_columns_are_replaced_by_their_used_rows(formula: str, bounded: str) -> None:
     assert bounded_columns(formula, used_rows) == bounded
 
 

@@ -31,7 +31,7 @@ VALUES: list[CellValue] = [
 ]
 
 
-def test_values_come_back_as_they_were_put_in() -> None:
+def test_written_values_are_read_unchanged() -> None:
     data = package({f"A{row}": "=B1" for row in range(1, len(VALUES) + 1)} | {"B1": "x"})
     copy = with_values(data, {ref(row): value for row, value in enumerate(VALUES, 1)})
     cells = open_workbook(copy).cells(ALL)
@@ -45,7 +45,7 @@ def test_values_come_back_as_they_were_put_in() -> None:
 
 
 @pytest.mark.parametrize("date_1904", [False, True])
-def test_dates_go_in_as_serials_of_the_workbook(date_1904: bool) -> None:
+def test_dates_are_written_as_serials_of_the_workbook(date_1904: bool) -> None:
     data = package({"A1": "=B1"}, A1="yyyy-mm-dd hh:mm")
     if date_1904:
         data = _edited(data, "xl/workbook.xml", b"<workbookPr", b'<workbookPr date1904="1"')
@@ -54,7 +54,7 @@ def test_dates_go_in_as_serials_of_the_workbook(date_1904: bool) -> None:
     assert copy.cells(ALL)[1, 1].value == WHEN
 
 
-def test_everything_else_stays_byte_for_byte() -> None:
+def test_everything_else_is_the_same_byte_for_byte() -> None:
     data = package({"A1": "=B1", "B1": "text", "C1": ("C1:C2", "=A1:A2")})
     copy = with_values(data, {ref(1): 5})
     before, after = zipfile.ZipFile(io.BytesIO(data)), zipfile.ZipFile(io.BytesIO(copy))
@@ -87,7 +87,7 @@ def test_values_are_taken_out() -> None:
     assert cells[2, 1].value == 5
 
 
-def test_a_sheet_that_is_not_there() -> None:
+def test_a_missing_sheet_to_rewrite() -> None:
     with pytest.raises(WorkbookError, match="no worksheet 'Other'"):
         with_values(package({"A1": 1}), {CellRef("Other", 1, 1): 1})
 

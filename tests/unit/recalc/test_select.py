@@ -79,7 +79,7 @@ def test_nothing_to_compute_needs_no_sandbox() -> None:
     assert opened.identity == ("never",)
 
 
-def test_the_report_names_version_coverage_and_what_lacks() -> None:
+def test_the_report_names_version_coverage_and_missing_engines() -> None:
     versions = describe(ironcalc="0.9", formualizer="0.13")
     sandbox = ScriptedSandbox(roots=["python"], answers=[versions] * 3)
     entries = {entry.name: entry for entry in engine_report(sandbox)}
@@ -93,7 +93,7 @@ def test_the_report_names_version_coverage_and_what_lacks() -> None:
     assert report_as_json(engine_report(None))[0]["available"] is False
 
 
-def test_versions_are_asked_once_for_a_root(tmp_path: Path) -> None:
+def test_versions_are_queried_once_for_a_root(tmp_path: Path) -> None:
     asked = ScriptedSandbox(
         roots=BOTH,
         answers=[describe(libreoffice="26"), describe(ironcalc="1", formualizer="2", formulas="3")],
@@ -107,7 +107,7 @@ def test_versions_are_asked_once_for_a_root(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "null", "{"])
-def test_versions_are_asked_again_where_the_note_is_torn_or_the_root_another(
+def test_versions_are_queried_again_if_the_record_is_broken_or_the_root_changed(
     tmp_path: Path, content: str
 ) -> None:
     class Made(ScriptedSandbox):
@@ -129,6 +129,6 @@ def test_versions_are_asked_again_where_the_note_is_torn_or_the_root_another(
     assert asked_of("a") == 1
 
 
-def test_the_report_asks_the_engines_themselves() -> None:
+def test_the_report_queries_the_engines_themselves() -> None:
     sandbox = ScriptedSandbox(roots=["office"], answers=[SandboxError("broken")] * 2)
     assert not engine_report(sandbox)[0].available

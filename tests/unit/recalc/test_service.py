@@ -119,7 +119,7 @@ def test_one_event_that_ends_idle_services_as_well_uses_up_no_attempt() -> None:
     assert list(engine.compute(b"", [AREA], timeout_s=1).values.values()) == [5, 6, 7, 8]
 
 
-def test_a_service_that_sends_nonsense_twice_has_no_value() -> None:
+def test_a_service_that_sends_invalid_answers_twice_gives_no_value() -> None:
     fault = b"no json"
     channels = [ScriptedChannel([fault]), ScriptedChannel([fault])]
     fresh = ScriptedChannel([said(1, 2, 3, 4)])
@@ -171,7 +171,7 @@ def test_a_closed_pool_closes_its_channels_and_stays_closed() -> None:
         pool.ask({}, b"", 1)
 
 
-def test_versions_are_asked_once() -> None:
+def test_versions_are_queried_once() -> None:
     answer = json.dumps({"versions": {"ironcalc": "0.9"}}).encode()
     channel = ScriptedChannel([answer, answer])
     pool = ServicePool(opener(channel))
@@ -235,7 +235,7 @@ def test_the_processor_time_that_is_reported_decides(seconds: float, *, in_time:
         assert in_time or "took longer than 1 s of processor time" in str(outcome)
 
 
-def test_how_an_engine_ended_is_known() -> None:
+def test_the_way_in_which_an_engine_ended_is_known() -> None:
     for answer in (
         {"error": "the engine crashed (wait status 134)"},
         {"error": "the engine crashed (wait status 9)", "killed": True},

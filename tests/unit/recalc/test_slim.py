@@ -9,7 +9,7 @@ from judge.recalc.services.slim import less_of, without_the_unseen
 CELLS = b'<worksheet><cols/><sheetData><row r="1" hidden="1"><c r="A1" s="3"/></row></sheetData>'
 
 
-def test_what_follows_the_cells_stays_only_where_formulas_can_see_it() -> None:
+def test_elements_after_the_cells_stay_only_if_formulas_depend_on_them() -> None:
     tail = (
         b'<sheetProtection sheet="1"/>'
         b'<autoFilter ref="A1:B2"><filterColumn colId="0"/></autoFilter>'
@@ -41,7 +41,7 @@ def test_a_sheet_that_is_cut_short_stays(content: bytes) -> None:
     assert less_of("xl/worksheets/sheet1.xml", content) == content
 
 
-def test_a_sheet_in_another_spelling_is_cut_as_well() -> None:
+def test_a_sheet_in_another_notation_is_cut_as_well() -> None:
     sheet = b"<x:worksheet><x:sheetData /><x:pageMargins/><x:mergeCells/></x:worksheet >"
     assert less_of("xl/worksheets/sheet1.xml", sheet) == (
         b"<x:worksheet><x:sheetData /><x:mergeCells/></x:worksheet >"
@@ -97,7 +97,7 @@ def link(number: int, kind: str, target: str, mode: str = "") -> str:
     ],
     ids=["usual", "not closed in the tag", "outside", "UTF-16", "comment"],
 )
-def test_relationships_to_what_is_left_out_go_with_it(rels: bytes) -> None:
+def test_relationships_to_removed_parts_are_removed(rels: bytes) -> None:
     assert less_of("xl/worksheets/_rels/sheet1.xml.rels", rels) == relationships(
         link(2, "table", "t")
     )
@@ -122,7 +122,7 @@ def test_parts_that_no_value_comes_through_are_left_out() -> None:
     assert less_of("xl/sharedStrings.xml", b"x") == b"x"
 
 
-def test_of_other_workbooks_what_was_seen_last_stays_and_where_they_are_goes() -> None:
+def test_cached_values_of_other_workbooks_stay_and_their_addresses_are_removed() -> None:
     part = b"<externalLink><externalBook/></externalLink>"
     assert less_of("xl/externalLinks/externalLink1.xml", part) == part
     for other in (b"<externalLink><ddeLink/></externalLink>", b"<externalLink><oleLink/>", b""):
@@ -143,7 +143,7 @@ def test_of_other_workbooks_what_was_seen_last_stays_and_where_they_are_goes() -
 
 
 @pytest.mark.parametrize("closed", [b"/>", b"></sheetProtection>"])
-def test_protection_goes(closed: bytes) -> None:
+def test_protection_is_removed(closed: bytes) -> None:
     protection = b'<sheetProtection sheet="1" password="CC1A"' + closed
     slim = less_of("xl/worksheets/sheet1.xml", CELLS + protection + b"</worksheet><!-- -->")
     assert slim == CELLS + b"</worksheet><!-- -->"
@@ -184,7 +184,7 @@ SHEET = "xl/worksheets/sheet1.xml"
         ("xl/workbook.xml", b"<workbook/>", False, False),
     ],
 )
-def test_formulas_keep_what_they_see_and_nothing_else(
+def test_formulas_keep_only_what_they_depend_on(
     part: str, content: bytes, formats: bool, pivots: bool
 ) -> None:
     unseen = {

@@ -70,7 +70,7 @@ def sure(book: Book, reads_text: Reads | None = None) -> set[tuple[int, int]]:
         "=B9",
     ],
 )
-def test_what_makes_a_cell_unsure_is_passed_on_to_those_that_read_it_and_no_others(
+def test_only_cells_that_read_an_unsure_cell_become_unsure(
     unsure: str,
 ) -> None:
     book = {
@@ -122,7 +122,7 @@ def test_cells_that_read_themselves_are_not_sure() -> None:
         ("=SUM(S:T!A1)", True),
     ],
 )
-def test_what_a_formula_reads_beyond_its_text_counts(formula: str, *, reads_it: bool) -> None:
+def test_cells_that_a_formula_reads_beyond_its_text_count(formula: str, *, reads_it: bool) -> None:
     book = {"S": {(9, 2): "=TODAY()", (1, 5): formula}, "T": {}}
     assert ((1, 5) in sure(book)) is not reads_it
 
@@ -175,7 +175,7 @@ FORMULAS = st.one_of(
 
 
 @given(st.dictionaries(st.tuples(st.integers(1, 6), st.integers(1, 3)), FORMULAS, max_size=14))
-def test_sure_is_what_reaches_nothing_unsure_and_not_itself(
+def test_a_cell_is_sure_if_it_reaches_nothing_unsure_and_not_itself(
     formulas: dict[tuple[int, int], str],
 ) -> None:
     reads = {place: _read(formula) & formulas.keys() for place, formula in formulas.items()}
@@ -229,7 +229,7 @@ LARGE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", LARGE)
-def test_it_is_found_once_over_all_formulas(shape: str) -> None:
+def test_a_property_is_computed_once_for_all_formulas(shape: str) -> None:
     cells = [Cell(row, 1, None, formula=text) for row, text in enumerate(LARGE[shape], 1)]
     cells += [Cell(9, column, None, formula="=1") for column in range(3, 9_000)]
     asked = [("S", cell) for cell in cells[:ROWS]]

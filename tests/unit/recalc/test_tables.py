@@ -74,7 +74,7 @@ def test_references_through_a_table_name_rectangles(written: str, meant: str) ->
         "=Sales",
     ],
 )
-def test_what_is_not_understood_stays(formula: str) -> None:
+def test_references_that_are_not_understood_are_unchanged(formula: str) -> None:
     assert Tables(workbook()).written_out(formula, SHEET, 4) == formula
 
 

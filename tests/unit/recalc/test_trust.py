@@ -55,7 +55,7 @@ def test_the_weakest_call_counts() -> None:
     assert TABLE.is_measured("libreoffice", calls("=A1+1"))
 
 
-def test_an_error_says_nothing_of_values() -> None:
+def test_records_of_errors_say_nothing_about_values() -> None:
     (roman,) = calls("=ROMAN(A1)")
     assert TABLE.chance("libreoffice", [roman], is_error=False) > 0.9
     assert TABLE.chance("libreoffice", [roman], is_error=True) < 0.7
@@ -79,7 +79,7 @@ def test_the_shape_of_arguments(formula: str, shapes: list[str] | None) -> None:
     assert found == (shapes or [">[](n,r)", "COUNT[](X)", "FILTER[](r,X)"])
 
 
-def test_array_formulas_and_intersections_have_records_of_their_own() -> None:
+def test_array_formulas_and_intersections_have_separate_records() -> None:
     assert calls("=SUM(A1)", is_array=True) == (Call("SUM", "SUM(c){"), Call("{}", "{}"))
     assert calls("=SUM(A1)", intersects=True) == (Call("@", "@"), Call("SUM", "SUM(c)"))
 
@@ -96,7 +96,7 @@ def test_the_table_of_the_package_covers_every_engine_that_is_used_first() -> No
     assert not table.pair_is_sure(calls("=DATEVALUE(A1)"))  # texts that both take for dates
 
 
-def test_a_mistake_is_laid_at_the_call_that_fails_most() -> None:
+def test_a_mistake_counts_against_the_call_that_fails_most() -> None:
     lone, both = calls("=IF(A1,1,2)"), calls("=IF(A1,1,EOMONTH(A1,1))")
     samples = [Sample("a", "x", lone, False, 9, 9), Sample("a", "x", both, True, 0, 2)]
     functions, shapes = tally([*samples, Sample("b", "x", calls("=EOMONTH(A1,1)"), False, 0, 1)])
@@ -110,7 +110,7 @@ def test_the_cases_of_a_task_are_in_one_fold() -> None:
     assert fold_of("golds/1", 10) == fold_of("golds/1", 10)
 
 
-def test_an_agreement_on_a_doubtful_error_is_none() -> None:
+def test_an_agreement_on_a_doubtful_error_does_not_count() -> None:
     assert pair_word(5, 5.0) == 5
     assert pair_word(5, 6) is None
     assert pair_word(None, None) is None

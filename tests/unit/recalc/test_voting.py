@@ -61,7 +61,7 @@ def settled(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_settled_value_is_that_of_every_possible_answer(seed: int) -> None:
+def test_a_settled_value_stays_the_same_with_every_possible_vote(seed: int) -> None:
     chance = random.Random(seed)
     found: list[bool] = []
     for _ in range(250):

@@ -35,7 +35,7 @@ def test_a_single_cell_array_formula_fills_itself() -> None:
     assert [cell.ref for cell in wanted_cells(book, [ALL])[0]] == [ref(1)]
 
 
-def test_constants_want_nothing() -> None:
+def test_constants_are_not_computed() -> None:
     assert wanted_cells(workbook({"A1": 1, "B1": "x"}), [ALL]) == ([], [])
 
 
@@ -153,7 +153,7 @@ def test_libreoffice_computes_two_columns_or_rows_of_a_table_with_one_input(
     assert len(result.values) + len(result.not_calculated) == 9
 
 
-def test_a_data_table_of_one_cell_is_one() -> None:
+def test_a_data_table_of_one_cell_is_a_data_table() -> None:
     (found,), _ = wanted_cells(with_formula(data_table(TABLE, "B2")), [ALL])
     assert found.source.formula == "=TABLE()"
 

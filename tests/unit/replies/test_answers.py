@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from judge.replies.answers import MAX_ANSWER_CHARS, published_answer, stated_answer
+from judge.replies.answers import published_answer, stated_answer
+from judge.replies.extract import MAX_ANSWER_CHARS
 from judge.replies.relaxed import NotLiteralError, read_literal
 
 RIGHT = {"x": 1}

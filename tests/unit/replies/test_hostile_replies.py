@@ -14,7 +14,7 @@ import pytest
 from judge.core.submission import AnswerForm
 from judge.core.task import TaskQuestion
 from judge.inference.conversation import _says_done
-from judge.inference.text_answers import read_answers
+from judge.inference.solver import read_answers
 from judge.replies.extract import MAX_REPLY_CHARS, extract
 from judge.suites.solution_paths import solution_paths
 from judge.suites.spreadsheetbench import FORMAT

@@ -170,7 +170,7 @@ def test_no_first_row_and_no_sheet(run: Path, audit: Audit) -> None:
         ("a.ods", b"x", ": cannot be read"),
     ],
 )
-def test_a_file_that_is_no_sheet(
+def test_a_file_that_is_not_a_sheet(
     run: Path, audit: Audit, tmp_path: Path, name: str, data: bytes, said: str
 ) -> None:
     assert audit.sheet.is_file()

@@ -219,7 +219,7 @@ def test_samples_are_averaged_and_given_as_repeated_runs(tmp_path: Path) -> None
     assert repeated.pass_hat == {1: 0.5, 2: 0.0}
 
 
-def test_one_sample_is_no_repeated_run(data: ReportData) -> None:
+def test_one_sample_is_not_a_repeated_run(data: ReportData) -> None:
     assert data.repeated is None
 
 

@@ -106,7 +106,7 @@ def test_clicks_drags_and_keys_become_marks() -> None:
     assert kinds([["move", 1, 1, ""], ["move", 7, 8, ""]]) == [("move", 1, "")]
 
 
-def test_what_is_no_event_makes_no_mark() -> None:
+def test_what_is_not_an_event_makes_no_mark() -> None:
     broken: list[list[Any]] = [
         [], ["press"], ["press", "x", 1], [3, 1, 1, ""], ["press", True, 1, ""],
         ["press", float("nan"), 1, ""], ["press", 1e9, 1, ""], ["type", 1, 1, {"a": 1}],

@@ -20,7 +20,7 @@ from judge.recalc.policy import Recalculator
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import is_cut
 from judge.report.grid_window import GridBounds
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.workbook.cell import CellRef, CellValue, ComputedValues
 from tests.browser.made_run import Cells, workbook
 

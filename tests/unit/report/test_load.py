@@ -80,7 +80,7 @@ def test_a_suite_that_changed_is_not_taken(tmp_path: Path, suite: Suite) -> None
         load_run(path, str(suite.root))
 
 
-def test_what_is_no_run_is_named(tmp_path: Path, suite: Suite) -> None:
+def test_what_is_not_a_run_is_named(tmp_path: Path, suite: Suite) -> None:
     with pytest.raises(StoreError, match="holds no run"):
         load_run(tmp_path)
     path = make_run(tmp_path / "run", suite, [Solution("1", (None, None))], report=False)

@@ -240,7 +240,7 @@ def test_only_regular_files_are_read(run: Path, kind: str) -> None:
     assert ("longer than" if kind == "sparse" else "not a regular file") in done.stderr
 
 
-def test_an_output_that_is_no_regular_file_is_not_waited_for(run: Path) -> None:
+def test_an_output_that_is_not_a_regular_file_is_not_waited_for(run: Path) -> None:
     for path in (run / "workbooks").glob("*/*"):
         path.unlink()
         os.mkfifo(path)
@@ -251,7 +251,7 @@ def test_an_output_that_is_no_regular_file_is_not_waited_for(run: Path) -> None:
 
 @pytest.mark.parametrize("name", [RUN_FILE, CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE])
 @pytest.mark.parametrize("content", ["deep", "UTF-16", "an array"])
-def test_one_run_does_not_take_the_others_along(
+def test_one_failing_run_does_not_affect_the_others(
     sound: Path, run: Path, name: str, content: str
 ) -> None:
     shutil.copytree(sound, run.parent / "whole")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
-from judge.core.conversation import NO_USAGE
 from judge.core.records.cases import DifferenceRecord
+from judge.core.records.runs import NO_USAGE
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES
 from judge.report.load import LoadedRun, LoadedSubmission
@@ -44,7 +44,7 @@ def case(*results: CaseResult) -> MatrixCase:
 RIGHT = CaseResult("1", 0, 1, Verdict.AC, comparison={"equal": True, "differing_cells": 0})
 
 
-def test_a_cell_stands_once_with_what_each_run_left_there() -> None:
+def test_a_cell_is_listed_once_with_the_value_of_each_run() -> None:
     found = case(wrong(difference("A1", 2), difference("A2", None)), wrong(difference("A2", "x")))
     assert [(each.where, each.expected, each.outputs) for each in found.cells] == [
         ("S!A1", "1", ("2", AGREES)),

@@ -97,7 +97,7 @@ def test_the_seed_is_used_and_recorded(tmp_path: Path, suite: Suite) -> None:
     assert other.pairs[0].p_hard == usual.pairs[0].p_hard
 
 
-def test_folders_of_one_name_are_told_apart(tmp_path: Path, suite: Suite) -> None:
+def test_folders_of_one_name_are_distinguished(tmp_path: Path, suite: Suite) -> None:
     first = run_of(tmp_path / "x" / "run", suite, [ALL])
     second = run_of(tmp_path / "y" / "run", suite, [ALL])
     assert [run.name for run in compare_runs(first, second).runs] == [str(first), str(second)]

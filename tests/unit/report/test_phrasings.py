@@ -58,7 +58,7 @@ def test_both_phrasings_of_a_run_are_compared_in_pairs(tmp_path: Path, suite: Su
     assert "phrasings" in data.to_json()
 
 
-def test_a_score_in_one_phrasing_alone_is_no_pair(tmp_path: Path, suite: Suite) -> None:
+def test_a_score_in_one_phrasing_alone_is_not_a_pair(tmp_path: Path, suite: Suite) -> None:
     run = load_run(make_run(tmp_path / "run", suite, solutions("aw---", "a-a--")), None)
     (compared,) = build_report_data(run, {}).phrasings
     assert (compared.pair.tasks, compared.alone) == (1, 2)

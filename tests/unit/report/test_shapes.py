@@ -121,6 +121,6 @@ def test_shapes_of_other_code_do_not_count(tmp_path: Path, monkeypatch: pytest.M
     assert found.rows == 4
 
 
-def test_what_is_no_workbook_has_no_shape(tmp_path: Path) -> None:
+def test_what_is_not_a_workbook_has_no_shape(tmp_path: Path) -> None:
     assert ShapeCache(tmp_path).of(b"PK but no more") is None
     assert not list(tmp_path.rglob("*.json"))

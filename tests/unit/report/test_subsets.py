@@ -73,7 +73,7 @@ def test_where_a_workbook_belongs(size: int, part: str) -> None:
     assert place("workbook_bytes", input_bytes=size) == part
 
 
-def test_one_round_is_no_breakdown() -> None:
+def test_one_round_is_not_a_breakdown() -> None:
     keys = [each.key for each in divisions_for([TaskFacts("x", rounds=1)], of_paper=True)]
     assert "rounds" not in keys
     assert "category" not in keys

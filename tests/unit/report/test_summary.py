@@ -10,7 +10,7 @@ from judge.core.records.runs import RunDocument
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.report.report_json import build_report
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 
 
 def make_task(task_id: str, cases: int, kind: InstructionType) -> Task:

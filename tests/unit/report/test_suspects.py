@@ -105,7 +105,7 @@ def test_scores_are_given_with_and_without_suspects(run: Path, suspects: Path) -
     assert first.high is not None
 
 
-def test_a_report_without_suspects_has_no_word_of_them(run: Path) -> None:
+def test_a_report_without_suspects_does_not_mention_them(run: Path) -> None:
     report = Report.of_run(run)
     texts = [report.to_json(), report.to_markdown(), report.to_csv("cases"), report.to_csv()]
     assert not [text for text in texts if "suspect" in text.lower()]

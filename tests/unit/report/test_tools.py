@@ -23,7 +23,7 @@ from judge.report.markdown import render_markdown
 from judge.report.model import ReportData
 from judge.report.pairing import comparison_markdown
 from judge.report.shapes import inspect_files
-from judge.tools.episodes import ToolEpisodeWriter, keep_definitions
+from judge.tools.episodes import ToolEpisodeWriter, write_definitions
 from tests.unit.report.runs import (
     CELL,
     SHEET,
@@ -65,7 +65,7 @@ def tool_run(
     run = make_run(
         tmp_path / name, suite, solutions, setting=f"tools/{asked}", inference=inference, model="m"
     )
-    definitions = keep_definitions(run, DEFINITIONS)
+    definitions = write_definitions(run, DEFINITIONS)
     with RunDirectory(run) as store:
         sheet = store.put_workbook(book(CHANGED))
     old = digest(book(TABLE))
@@ -126,7 +126,7 @@ def test_a_report_counts_calls_errors_tokens_and_time(tmp_path: Path, suite: Any
     assert any("submitted without a look" in note for note in data.notes)
 
 
-def test_what_an_imported_trajectory_leaves_open_is_no_zero(tmp_path: Path, suite: Any) -> None:
+def test_what_an_imported_trajectory_leaves_open_is_not_a_zero(tmp_path: Path, suite: Any) -> None:
     run = make_run(tmp_path / "run", suite, [Solution("101", ["AC"])], setting="tools/x 1")
     bare: Any = turn(
         1,
@@ -136,7 +136,7 @@ def test_what_an_imported_trajectory_leaves_open_is_no_zero(tmp_path: Path, suit
         latency_s=None,
         seconds=None,
     )
-    head: Any = {**HEAD, "id": "101", "tools": keep_definitions(run, []), "imported": "atif"}
+    head: Any = {**HEAD, "id": "101", "tools": write_definitions(run, []), "imported": "atif"}
     end: Any = {**END, "ended": "", "tokens": {}, "cost": None, "seconds": None}
     with ToolEpisodeWriter(run, head) as writer:
         for record in (bare, end):
@@ -191,7 +191,7 @@ def test_a_cell_that_was_empty_is_shown_with_what_was_put_there(tmp_path: Path, 
     with RunDirectory(run) as store:
         digests = [store.put_workbook(data) for data in (book(TABLE), filled, book(TABLE))]
     turns = [turn(at, line("a", "", workbook=sha)) for at, sha in enumerate(digests, 1)]
-    write(run, {**HEAD, "id": "101", "tools": keep_definitions(run, [])}, turns)
+    write(run, {**HEAD, "id": "101", "tools": write_definitions(run, [])}, turns)
     _, there, gone = page_of(run)["cases"][0]["episode"]["turns"]
     assert sorted(there["changed"]["cells"]) == [
         ("Sheet1!C4", "", "=B4*2"),
@@ -205,7 +205,7 @@ def test_a_cell_that_was_empty_is_shown_with_what_was_put_there(tmp_path: Path, 
 
 def test_a_workbook_that_is_not_kept_changed_all_the_same(tmp_path: Path, suite: Any) -> None:
     run = make_run(tmp_path / "run", suite, [Solution("101", ["AC"])], setting="tools/native")
-    head: Any = {**HEAD, "id": "101", "tools": keep_definitions(run, [])}
+    head: Any = {**HEAD, "id": "101", "tools": write_definitions(run, [])}
     write(run, head, [turn(1, line("a", "", workbook="5" * 64))])
     (only,) = page_of(run)["cases"][0]["episode"]["turns"]
     assert only["changed"]["words"] == "the workbook changed; the changed file was not kept"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from judge.core.conversation import RecordedUsage, recorded_usage
 from judge.core.records.reports import UsageReport
+from judge.core.records.runs import RecordedUsage, recorded_usage
 from judge.core.verdict import Verdict
 from judge.report.counts import UsageTally
 from judge.report.report_json import build_report

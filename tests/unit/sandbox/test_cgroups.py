@@ -58,7 +58,7 @@ def version_2(tmp_path: Path, path: str, controllers: dict[str, str]) -> tuple[P
     return own, write(tmp_path / "mounts", mount_line(point, "cgroup2", "nsdelegate"))
 
 
-def test_version_2_takes_the_nearest_group_that_hands_controllers_on(tmp_path: Path) -> None:
+def test_version_2_uses_the_nearest_group_that_delegates_controllers(tmp_path: Path) -> None:
     own, mounts = version_2(
         tmp_path,
         "/user/app/run",
@@ -74,7 +74,7 @@ def test_version_2_takes_the_nearest_group_that_hands_controllers_on(tmp_path: P
     assert set(found.homes) == {"memory", "pids", "cpu"}
 
 
-def test_version_2_with_nothing_handed_on(tmp_path: Path) -> None:
+def test_version_2_without_delegated_controllers(tmp_path: Path) -> None:
     own, mounts = version_2(tmp_path, "/own", {})
     assert find_groups(own, mounts) is None
 
@@ -112,7 +112,7 @@ def test_a_group_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
     assert list(homes["memory"].iterdir()) == list(homes["cpu"].iterdir()) == []
 
 
-def test_reap_takes_only_what_dead_judges_left(tmp_path: Path) -> None:
+def test_reap_removes_only_what_dead_judges_left(tmp_path: Path) -> None:
     tree = GroupTree(dict.fromkeys(("memory", "pids", "cpu"), tmp_path), version=1)
     dead = _dead_process()
     for name in (f"judge-{dead}-1", f"judge-{os.getpid()}-1", "other", "judge-x-1"):

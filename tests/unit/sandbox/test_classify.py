@@ -7,8 +7,8 @@ import signal
 import pytest
 
 from judge.core.limits import MIB, Limits
-from judge.sandbox.classify import RunFacts, classify
 from judge.sandbox.contract import RunStatus
+from judge.sandbox.link import RunFacts, classify
 
 LIMITS = Limits(cpu_s=2, wall_s=5, memory_bytes=256 * MIB)
 

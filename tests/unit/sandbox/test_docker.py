@@ -26,7 +26,7 @@ def soon() -> float:
 
 
 @pytest.mark.parametrize("step", [1, 3, 8, 1000])
-def test_streams_are_taken_apart_however_they_arrive(step: int) -> None:
+def test_streams_are_separated_however_they_arrive(step: int) -> None:
     ours, theirs = socket.socketpair()
     stream = ContainerStream(ours)
     sent = chunk(1, b"ab") + chunk(2, b"warning") + chunk(1, b"") + chunk(1, b"cdef")
@@ -34,14 +34,14 @@ def test_streams_are_taken_apart_however_they_arrive(step: int) -> None:
         theirs.sendall(sent[position : position + step])
     assert stream.receive(3, soon()) == b"abc"
     assert stream.receive(3, soon()) == b"def"
-    assert stream.complaint() == "warning"
+    assert stream.stderr_tail() == "warning"
     theirs.close()
     with pytest.raises(StreamEndedError):
         stream.receive(1, soon())
     stream.close()
 
 
-def test_nothing_in_time() -> None:
+def test_no_answer_in_time() -> None:
     ours, theirs = socket.socketpair()
     with pytest.raises(TimeoutError):
         ContainerStream(ours).receive(1, time.monotonic() + 0.05)
@@ -50,19 +50,19 @@ def test_nothing_in_time() -> None:
     theirs.close()
 
 
-def test_sending_to_nobody() -> None:
+def test_sending_to_a_closed_stream() -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
     with pytest.raises(StreamEndedError):
         ContainerStream(ours).send(b"x" * 10_000_000, soon())
 
 
-def test_only_the_end_of_complaints_is_kept() -> None:
+def test_only_the_end_of_stderr_is_kept() -> None:
     ours, theirs = socket.socketpair()
     stream = ContainerStream(ours)
     theirs.sendall(chunk(2, b"x" * 6000 + b"the end"))
-    assert stream.complaint().endswith("the end")
-    assert len(stream.complaint()) == 4096
+    assert stream.stderr_tail().endswith("the end")
+    assert len(stream.stderr_tail()) == 4096
     theirs.close()
 
 
@@ -84,14 +84,14 @@ def test_owner_round_trip() -> None:
         assert Owner.from_label(text) is None
 
 
-def test_an_owner_is_known_gone_only_where_that_is_sure() -> None:
+def test_an_owner_counts_as_ended_only_if_that_is_certain() -> None:
     own = Owner.this_process()
-    assert not own.knows_gone(own)
-    assert own.knows_gone(replace(own, started="1"))  # the id was used again
-    assert own.knows_gone(replace(own, pid=2**22 + 1))
-    assert own.knows_gone(replace(own, boot="before"))
-    assert not own.knows_gone(replace(own, host="another", boot="before"))
-    assert not own.knows_gone(replace(own, pid=2**22 + 1, space="pid:[1]"))
+    assert not own.knows_ended(own)
+    assert own.knows_ended(replace(own, started="1"))  # the id was used again
+    assert own.knows_ended(replace(own, pid=2**22 + 1))
+    assert own.knows_ended(replace(own, boot="before"))
+    assert not own.knows_ended(replace(own, host="another", boot="before"))
+    assert not own.knows_ended(replace(own, pid=2**22 + 1, pid_namespace="pid:[1]"))
 
 
 def test_no_daemon(monkeypatch: pytest.MonkeyPatch) -> None:

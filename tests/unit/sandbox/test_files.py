@@ -60,7 +60,7 @@ def test_a_folder_of_too_many_files_is_too_large(
     assert files.collect(f"{tmp_path}/", 0)[0] == "too_large"
 
 
-def test_collect_what_is_no_plain_file(tmp_path: Path) -> None:
+def test_collect_what_is_not_a_plain_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x")
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("file")
@@ -101,7 +101,7 @@ def test_collect_a_sparse_file_costs_nothing(tmp_path: Path) -> None:
     assert files.collect(f"{tmp_path}/file", 10) == ("too_large", 1 << 40, None)
 
 
-def test_clear_takes_everything_but_the_root(tmp_path: Path) -> None:
+def test_clear_removes_everything_but_the_root(tmp_path: Path) -> None:
     root = tmp_path / "root"
     outside = tmp_path / "outside"
     (root / "a/b/c").mkdir(parents=True)

@@ -85,7 +85,7 @@ def test_clone_makes_threads_and_processes_but_no_namespaces(machine: str, numbe
 
 
 @pytest.mark.parametrize("machine", list(ARCH))
-def test_clone3_is_not_there(machine: str) -> None:
+def test_clone3_does_not_exist(machine: str) -> None:
     assert decide(machine, 435) == ENOSYS
 
 

@@ -28,7 +28,7 @@ def test_round_trip(header: dict[str, object], blobs: list[bytes]) -> None:
 
 
 @given(st.binary(max_size=300))
-def test_nonsense_is_refused_or_read(payload: bytes) -> None:
+def test_arbitrary_bytes_are_refused_or_read(payload: bytes) -> None:
     try:
         header, _ = frames.unpack(payload)
     except frames.ProtocolError:

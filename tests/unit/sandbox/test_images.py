@@ -54,7 +54,7 @@ def test_another_image_of_the_same_name_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "no JSON"])
-def test_a_note_that_is_none_is_made_again(cache: Path, text: str) -> None:
+def test_an_invalid_note_is_written_again(cache: Path, text: str) -> None:
     assert Scripted("a", {TAG: "sha256:1"}).own_image_id(TAG) == "sha256:1"
     (note,) = (cache / "images").iterdir()
     note.write_text(text)

@@ -30,10 +30,10 @@ REQUEST = RunRequest("pass", {"/mnt/in": b"input"}, "/mnt/out", Limits(memory_by
 
 
 class ScriptedStream:
-    def __init__(self, incoming: bytes, complaint: str = "") -> None:
+    def __init__(self, incoming: bytes, stderr: str = "") -> None:
         self.incoming = incoming
         self.sent = b""
-        self.said = complaint
+        self.said = stderr
         self.end: Exception = StreamEndedError("end of script")
 
     def send(self, data: bytes, deadline: float) -> None:
@@ -45,12 +45,12 @@ class ScriptedStream:
         part, self.incoming = self.incoming[:size], self.incoming[size:]
         return part
 
-    def complaint(self) -> str:
+    def stderr_tail(self) -> str:
         return self.said
 
 
-def link(incoming: bytes, complaint: str = "") -> tuple[WardenLink, ScriptedStream]:
-    stream = ScriptedStream(incoming, complaint)
+def link(incoming: bytes, stderr: str = "") -> tuple[WardenLink, ScriptedStream]:
+    stream = ScriptedStream(incoming, stderr)
     return WardenLink(stream, {"warm": []}), stream
 
 
@@ -89,7 +89,7 @@ def test_heavy_modules_are_imported_once_and_before_the_run() -> None:
     assert stream.sent[:1] == b"R"
 
 
-def test_an_output_that_was_not_collected_is_not_there() -> None:
+def test_an_output_that_was_not_collected_is_missing() -> None:
     reply = {**REPLY, "output": {"status": "too_large", "size": 10**10}}
     opened, _ = link(frames.pack(reply, [b"", b"", b""]))
     result = opened.run(REQUEST, ())
@@ -108,13 +108,13 @@ def test_an_output_that_was_not_collected_is_not_there() -> None:
         b"\xff\xff\xff\xff",
     ],
 )
-def test_whatever_else_the_warden_says_is_our_failure(incoming: bytes) -> None:
+def test_any_other_message_of_the_warden_is_our_failure(incoming: bytes) -> None:
     opened, _ = link(incoming)
     with pytest.raises(SandboxError):
         opened.run(REQUEST, ())
 
 
-def test_an_end_of_stream_shows_the_wardens_last_words() -> None:
+def test_an_end_of_stream_shows_the_end_of_stderr() -> None:
     opened, _ = link(b"\0\0", "Traceback: broken")
     with pytest.raises(SandboxGoneError, match="broken"):
         opened.run(REQUEST, ())

@@ -14,7 +14,7 @@ input()
 """
 
 
-def test_a_process_is_known_whatever_it_calls_itself() -> None:
+def test_a_process_is_recognised_whatever_its_name() -> None:
     command = [sys.executable, "-S", "-c", NAMELESS]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None

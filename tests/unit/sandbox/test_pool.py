@@ -64,7 +64,7 @@ def test_nothing_is_made_before_the_first_is_taken() -> None:
         assert maker.made == []
 
 
-def test_as_many_as_wanted_are_kept_ready() -> None:
+def test_the_requested_number_is_kept_ready() -> None:
     maker = Maker()
     with pool_of(maker, 3) as pool:
         pool.take()
@@ -76,7 +76,7 @@ def test_as_many_as_wanted_are_kept_ready() -> None:
     assert sum(place.closed for place in maker.made) == 3  # those taken are the takers'
 
 
-def test_each_place_is_taken_once() -> None:
+def test_each_object_is_taken_once() -> None:
     maker = Maker()
     with pool_of(maker, 2) as pool:
         assert len({pool.take().number for _ in range(20)}) == 20
@@ -109,7 +109,7 @@ def test_a_failure_reaches_the_taker_and_the_next_try_is_fresh() -> None:
         assert pool.take().closed == 0
 
 
-def test_close_ends_everything_and_wakes_who_waits() -> None:
+def test_close_ends_everything_and_wakes_waiting_threads() -> None:
     maker = Maker()
     pool = Pool(maker, 1)
     taken = pool.take()
@@ -144,7 +144,7 @@ def test_close_ends_everything_and_wakes_who_waits() -> None:
     assert late.closed == 1
 
 
-def test_a_place_that_cannot_be_ended_does_not_keep_the_others_from_it() -> None:
+def test_an_object_that_cannot_be_closed_does_not_stop_the_others() -> None:
     class Stuck(Place):
         def close(self) -> None:
             super().close()
@@ -159,9 +159,9 @@ def test_a_place_that_cannot_be_ended_does_not_keep_the_others_from_it() -> None
     assert [place.closed for place in places] == [1, 1, 1]
 
 
-def test_those_in_use_count_while_they_come_back() -> None:
+def test_objects_in_use_count_if_they_are_reusable() -> None:
     maker = Maker()
-    pool = Pool(maker, 2, come_back=lambda: True)
+    pool = Pool(maker, 2, reusable=lambda: True)
     try:
         taken = [pool.take(), pool.take()]
         time.sleep(0.05)
@@ -179,9 +179,9 @@ def test_those_in_use_count_while_they_come_back() -> None:
         pool.close()
 
 
-def test_one_more_is_made_for_whoever_waits() -> None:
+def test_one_more_is_made_for_a_waiting_thread() -> None:
     maker = Maker()
-    pool = Pool(maker, 1, come_back=lambda: True)
+    pool = Pool(maker, 1, reusable=lambda: True)
     try:
         assert [pool.take().number for _ in range(3)] == [0, 1, 2]
     finally:

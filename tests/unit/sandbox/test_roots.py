@@ -12,7 +12,7 @@ from judge.recalc.select import recalc_cache_folder
 from judge.sandbox import build, roots
 from judge.sandbox.backends import docker
 from judge.sandbox.roots import ROOTS, root_named
-from judge.suites.locate import fetched_folder
+from judge.suites.suite import fetched_folder
 
 
 def test_pins_are_exact_and_hashed() -> None:
@@ -27,7 +27,7 @@ def test_pins_are_exact_and_hashed() -> None:
     assert named | {"pillow", "matplotlib"} <= set(roots.pins())
 
 
-def test_packages_that_both_want_have_one_version() -> None:
+def test_packages_in_both_locks_have_the_same_version() -> None:
     solutions, engines = roots.pins("solutions"), roots.pins("engines")
     common = set(solutions) & set(engines)
     assert common
@@ -55,7 +55,7 @@ def test_there_is_one_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert fetched_folder("some").parent == tmp_path / "cache" / "judge" / "suites"
 
 
-def test_a_fresh_folder_takes_its_place_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_new_folder_is_put_in_place_completely_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "roots" / "python-1"
 
     def fail() -> None:
@@ -95,7 +95,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     assert "JUDGE_CACHE" in str(caught.value.hint)
 
 
-def test_pip_that_fails_shows_the_end_of_what_it_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_of_pip_shows_the_end_of_its_output(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         build, "pip_command", lambda: [sys.executable, "-c", "raise SystemExit('no index answers')"]
     )
@@ -112,7 +112,7 @@ def test_loader_and_libraries_of_this_interpreter() -> None:
     assert any(name.startswith("libc.") for name in names)
 
 
-def test_what_is_no_program(tmp_path: Path) -> None:
+def test_what_is_not_a_program(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     with pytest.raises(SandboxError):
@@ -155,7 +155,7 @@ def test_an_image_is_named_by_what_it_contains() -> None:
     assert based == f"{named}, on mine:1"
 
 
-def test_each_root_has_a_place_of_its_own_and_leaves_memory_to_its_programs() -> None:
+def test_each_root_has_its_own_folder_and_leaves_memory_to_its_programs() -> None:
     assert set(docker.image_tags()) == set(ROOTS) >= {"python", "office", "desktop"}
     tags = set(docker.image_tags().values())
     assert len(tags) == len({root.folder for root in ROOTS.values()}) == 4
@@ -166,7 +166,7 @@ def test_each_root_has_a_place_of_its_own_and_leaves_memory_to_its_programs() ->
         assert any(root.home.startswith(f"{folder}/") for folder in sizes)
 
 
-def test_a_root_that_is_not_known_names_those_that_are() -> None:
+def test_an_unknown_root_is_reported_with_the_known_ones() -> None:
     with pytest.raises(SandboxError) as caught:
         root_named("windows")
     assert "desktop" in str(caught.value.hint)

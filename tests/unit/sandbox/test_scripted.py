@@ -10,7 +10,7 @@ RESULT = RunResult(RunStatus.OK, OutputStatus.MISSING)
 REQUEST = RunRequest("pass", {}, None)
 
 
-def test_steps_come_in_order_and_running_past_the_end_is_loud() -> None:
+def test_steps_come_in_order_and_running_past_the_end_raises() -> None:
     sandbox = ScriptedSandbox([RESULT, SandboxError("gone"), lambda request: RESULT])
     checked: Sandbox = sandbox
     with checked.session() as session:

@@ -94,7 +94,7 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-def test_a_service_has_no_privileges_and_takes_along_what_it_started(
+def test_a_service_has_no_privileges_and_its_children_end_with_it(
     sandbox: SealedContainerSandbox,
 ) -> None:
     service = started(sandbox)
@@ -151,12 +151,12 @@ def test_solutions_are_refused_before_anything_is_judged(
             resources.settings(needs_sandbox=True)
 
 
-def test_a_machine_with_a_network_is_not_taken_for_one() -> None:
+def test_a_machine_with_a_network_does_not_count_as_sealed() -> None:
     with pytest.raises(SandboxError, match="this is not a sealed container"):
         open_sandbox("sealed-container")
 
 
-def test_a_root_that_is_not_there_names_the_image(
+def test_a_missing_root_is_reported_with_the_image(
     sandbox: SealedContainerSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sealed_container, "_engines", lambda: None)

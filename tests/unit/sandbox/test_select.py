@@ -25,7 +25,7 @@ def test_unknown_kind() -> None:
 
 
 @pytest.mark.usefixtures("no_daemon", "nothing_built")
-def test_nothing_to_be_had_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_nothing_is_available_the_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in ("auto", "bubblewrap"):
         with pytest.raises(SandboxError) as caught:
             open_sandbox(kind)
@@ -36,7 +36,7 @@ def test_nothing_to_be_had_names_the_command(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.usefixtures("no_daemon", "nothing_built")
-def test_findings_name_what_mends() -> None:
+def test_findings_name_the_command_that_fixes_them() -> None:
     findings = {finding.name: finding for finding in probe_sandboxes()}
     assert not findings["Docker daemon"].ok
     assert findings["Docker daemon"].fix
@@ -59,7 +59,7 @@ def test_a_kernel_that_refuses_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 @pytest.mark.usefixtures("no_daemon", "nothing_built")
-def test_a_mount_that_is_taken_away_meanwhile_is_no_refusal(
+def test_a_mount_that_is_taken_away_meanwhile_is_not_a_refusal(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     once = tmp_path / "bwrap"

@@ -19,7 +19,7 @@ def steps() -> list[Step]:
     return [*said, STILL_HERE, STILL_HERE]
 
 
-def test_a_sandbox_that_holds() -> None:
+def test_a_sandbox_that_withstands_every_attack() -> None:
     outcomes = list(attack(ScriptedSandbox(steps())))
     assert len(outcomes) == len(SELF_TESTS) + 1
     assert all(outcome.held and not outcome.detail for outcome in outcomes)
@@ -33,7 +33,7 @@ def spoiled(position: int, **change: object) -> list[str]:
     return [outcome.detail for outcome in attack(ScriptedSandbox(script)) if not outcome.held]
 
 
-def test_whatever_goes_wrong_is_said() -> None:
+def test_every_failure_is_reported() -> None:
     assert spoiled(0, status=RunStatus.OK) == ["ended as ok, not as cpu_limit: "]
     assert spoiled(2, survivors=0) == ["0 processes had to be killed at the end, not 1"]
     assert spoiled(14, stdout=b"x\nREACHED the network\n") == ["REACHED the network"]
@@ -44,7 +44,7 @@ def test_whatever_goes_wrong_is_said() -> None:
     assert spoiled(len(steps()) - 1, stdout=b"REACHED /tmp") == ["REACHED /tmp"]
 
 
-def test_a_sandbox_that_breaks_did_not_hold() -> None:
+def test_a_sandbox_that_breaks_did_not_withstand_the_attack() -> None:
     script = steps()
     script[6] = SandboxError("the warden failed")
     del script[7]  # the run after it never comes

@@ -30,7 +30,7 @@ def failure(number: int) -> Exception:
         (errno.ECONNREFUSED, "tcp://far:2375", False, "far:2375 (DOCKER_HOST)", "host is up"),
     ],
 )
-def test_the_way_to_the_daemon(
+def test_reaching_the_daemon(
     number: int, host: str | None, installed: bool, said: str, helps: str
 ) -> None:
     message, hint = explain_unreachable(failure(number), host=host, installed=installed)
@@ -39,7 +39,7 @@ def test_the_way_to_the_daemon(
     assert hint.endswith("or use --sandbox bubblewrap")
 
 
-def test_an_address_that_is_none() -> None:
+def test_an_invalid_address() -> None:
     error = ValueError("Port out of range 0-65535")
     message, hint = explain_unreachable(error, host="tcp://a:99999", installed=True)
     assert message == (
@@ -48,7 +48,7 @@ def test_an_address_that_is_none() -> None:
     assert "unix:///var/run/docker.sock" in hint
 
 
-def test_no_reason_at_all() -> None:
+def test_an_error_without_a_reason() -> None:
     message, hint = explain_unreachable(RuntimeError(), host=None, installed=True)
     assert message == "no Docker daemon answers: RuntimeError"
     assert hint.startswith("start the daemon")
@@ -57,7 +57,7 @@ def test_no_reason_at_all() -> None:
 @pytest.mark.parametrize(
     "host", ["foo", "tcp://127.0.0.1:99999", "http://[::1", "fd://", "unix:///not/here.sock"]
 )
-def test_whatever_docker_host_says(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+def test_any_value_of_docker_host(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     monkeypatch.setenv("DOCKER_HOST", host)
     with pytest.raises(SandboxError) as caught:
         Daemon()

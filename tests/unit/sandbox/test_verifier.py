@@ -16,14 +16,14 @@ from judge.sandbox import build, roots
 from judge.sandbox.backends import verifier
 
 
-def test_the_tag_follows_what_goes_into_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tag_depends_on_the_contents_of_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
     tag = verifier.verifier_tag()
     assert tag == verifier.verifier_tag()
     monkeypatch.setattr(verifier, "_COMMAND", "another command")
     assert tag != verifier.verifier_tag()
 
 
-def test_the_judge_comes_with_all_that_it_imports_and_nothing_of_its_extras() -> None:
+def test_the_image_has_all_imports_of_the_judge_but_none_of_its_extras() -> None:
     found = dict(each.split("==") for each in verifier._requirements())
     assert {"click", "openpyxl", "et-xmlfile", "numpy", "pyyaml"} <= set(found)
     assert not {"pytest", "pyarrow", "distributed", "sheetjudge"} & set(found)

@@ -21,7 +21,7 @@ from judge.report.report import Report
 from judge.suites import Suite, certified, load_suite
 from judge.suites.certified import Grade, read_certification
 from judge.suites.corrections import corrected_suite
-from judge.suites.locate import certified_files
+from judge.suites.suite import certified_files
 from tests.unit.annotate.books import table, values
 from tests.unit.suites.conftest import WriteSuite, task_record
 

@@ -74,7 +74,7 @@ def test_another_list_of_jobs_has_its_outputs_next_to_it_or_with_the_tasks(
     assert "line 4: not a job" in said
 
 
-def test_a_check_that_raises_fails_and_a_skipped_test_is_no_failure() -> None:
+def test_a_check_that_raises_fails_and_a_skipped_test_does_not() -> None:
     assert agree(None, False)
     assert agree("error", "failure")
     assert not agree("skipped", "failure")

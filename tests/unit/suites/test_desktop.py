@@ -16,8 +16,7 @@ from judge.cli.main import judge as judge_command
 from judge.core.submission import AnswerForm
 from judge.core.task import Phrasing
 from judge.errors import SuiteError
-from judge.suites.load import load_suite
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, load_suite
 from judge.suites.validate import Severity, validate_suite
 from tests.phrased_suite import write_phrased_suite
 
@@ -256,7 +255,7 @@ def test_phrasings_are_joined_where_both_name_each_other(tmp_path: Path) -> None
     assert tasks["a"].plan not in tasks["a"].instruction
 
 
-def test_a_task_that_is_left_out_is_no_error_of_the_suite(tmp_path: Path) -> None:
+def test_a_task_that_is_left_out_is_not_an_error_of_the_suite(tmp_path: Path) -> None:
     root = make(tmp_path / "s", [record("here", table(DATA)), record("gone", table(DATA))])
     shutil.rmtree(root / "cache" / "gone")
     findings = {each.task: each for each in validate_suite(load_suite(root))}

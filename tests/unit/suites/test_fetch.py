@@ -23,7 +23,7 @@ from judge.errors import SuiteError, UsageError
 from judge.suites import fetch, load_suite
 from judge.suites.fetch import fetch_suite
 from judge.suites.formats import suite_formats
-from judge.suites.locate import PublishedSuite, data_folder, load_sources
+from judge.suites.suite import PublishedSuite, data_folder, load_sources
 from tests.unit.suites.conftest import WriteSuite
 
 
@@ -206,7 +206,7 @@ def test_a_download_that_was_cut_off_is_continued(source: PublishedSuite, server
     ("etag", "ranges", "asked"),
     [('"v2"', True, "bytes=100000-"), ('"v1"', False, "bytes=100000-")],
 )
-def test_a_changed_archive_or_a_plain_server_starts_anew(
+def test_a_changed_archive_or_a_plain_server_starts_again(
     source: PublishedSuite, server: Server, etag: str, ranges: bool, asked: str
 ) -> None:
     server.cut_after = 100_000
@@ -443,7 +443,7 @@ def test_a_download_that_was_interrupted_is_continued(
     assert server.requests[-1] is not None
 
 
-def test_a_full_disk_is_told(
+def test_a_full_disk_is_reported(
     source: PublishedSuite, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
     def full(path: Path, text: str) -> None:

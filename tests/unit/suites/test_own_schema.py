@@ -18,8 +18,8 @@ from judge.core.task import FileKind, Gold, InputFile
 from judge.errors import SuiteError, UsageError
 from judge.suites import load_suite
 from judge.suites.formats import format_of_folder
-from judge.suites.locate import data_folder
 from judge.suites.own_format import suite_document
+from judge.suites.suite import data_folder
 
 Write = Callable[..., Path]
 
@@ -302,7 +302,7 @@ def test_faults_of_the_head(write: Write, changes: dict[str, object], fault: str
     assert found.startswith(f"suite.json: {fault}")
 
 
-def test_a_definition_that_is_a_fifo_is_no_suite(tmp_path: Path) -> None:
+def test_a_definition_that_is_a_fifo_is_not_a_suite(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "suite.json")
     assert format_of_folder(tmp_path) is None
 

@@ -24,11 +24,11 @@ from judge.inference.desktop.setting import desktop_task
 from judge.inference.prompt import PromptFields, Template, build_prompt
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.suites.answer_files import read_answer
+from judge.suites.folders import read_answer
 from judge.suites.formats import SolutionPaths
-from judge.suites.load import load_suite
 from judge.suites.outputs import find_outputs
 from judge.suites.stats import compute_stats
+from judge.suites.suite import load_suite
 
 
 def book(cells: Mapping[str, object], sheet: str = "Data") -> bytes:

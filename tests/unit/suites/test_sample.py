@@ -19,9 +19,9 @@ from judge.compare.cells.options import position_of
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.suites import Suite, load_suite
-from judge.suites.locate import SHIPPED
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from judge.suites.submissions import load_submissions
+from judge.suites.suite import SHIPPED
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.slow

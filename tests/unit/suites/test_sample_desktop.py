@@ -37,7 +37,7 @@ def test_every_task_has_steps(task: str) -> None:
     assert says == ([Say(Signal.FAIL)] if task == "impossible" else [])
 
 
-def test_what_cannot_be_done_is_asked_like_the_rest() -> None:
+def test_infeasible_tasks_are_worded_like_the_others() -> None:
     tasks = {task.id: task.question for task in load_suite("sample-desktop").tasks}
     assert [name for name, question in tasks.items() if question.signals] == ["impossible"]
     assert {why_not_asked(question) for question in tasks.values()} == {None}

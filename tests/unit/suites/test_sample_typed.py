@@ -11,7 +11,7 @@ import pytest
 from judge.api import ScoreOptions, check_expectations, score
 from judge.compare.values.rules import AnswerType, Match
 from judge.files.media import image_size
-from judge.replies.answers import MAX_ANSWER_CHARS
+from judge.replies.extract import MAX_ANSWER_CHARS
 from judge.report.report import Report
 from judge.suites import load_suite
 from judge.suites.validate import validate_suite

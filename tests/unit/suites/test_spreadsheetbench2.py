@@ -174,7 +174,7 @@ def test_every_fault_names_its_field(
 
 
 @pytest.mark.parametrize("text", ["{", "{}", "[" * 200])
-def test_a_definition_that_is_no_list_of_tasks(suite: Path, text: str) -> None:
+def test_a_definition_that_is_not_a_list_of_tasks(suite: Path, text: str) -> None:
     (suite / "Template" / "dataset.json").write_text(text)
     with pytest.raises(SuiteError, match=r"Template/dataset.json"):
         judge.load_suite(suite)

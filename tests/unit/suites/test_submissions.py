@@ -109,7 +109,7 @@ def test_a_file_without_the_field_is_an_error_that_names_it(tmp_path: Path, suit
         {"instruction_type": "Sheet-Level Manipulation"},
     ],
 )
-def test_an_empty_solution_beside_other_fields_is_no_reply(
+def test_an_empty_solution_beside_other_fields_is_not_a_reply(
     tmp_path: Path, suite: Suite, beside: dict[str, Any]
 ) -> None:
     (submission,) = load_submissions(write(tmp_path, {"id": 101, "solution": None} | beside), suite)
@@ -238,7 +238,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, suite: Suite) -> None:
     assert "line 2: not UTF-8 at byte 27" in error_of(path, suite).message
 
 
-def test_a_byte_order_mark_is_no_fault(tmp_path: Path, suite: Suite) -> None:
+def test_a_byte_order_mark_is_not_a_fault(tmp_path: Path, suite: Suite) -> None:
     path = tmp_path / "bom.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"id": 101, "solution": "x = 1"}\r\n')
     assert len(load_submissions(path, suite)) == 1

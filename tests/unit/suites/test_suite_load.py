@@ -13,7 +13,7 @@ from judge.compare.cells.options import position_of
 from judge.errors import SuiteError, UsageError
 from judge.suites import archive as archive_module
 from judge.suites import load_suite
-from judge.suites.spreadsheetbench_records import InstructionType
+from judge.suites.spreadsheetbench import InstructionType
 from tests.unit.suites.conftest import WriteSuite, task_record
 
 
@@ -233,7 +233,7 @@ def test_a_folder_with_several_suites(write_suite: WriteSuite, tmp_path: Path) -
         load_suite(tmp_path)
 
 
-def test_another_json_is_no_suite(tmp_path: Path) -> None:
+def test_another_json_is_not_a_suite(tmp_path: Path) -> None:
     other = tmp_path / "tasks.json"
     other.write_text("[]")
     with pytest.raises(SuiteError, match="is not a suite"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge.suites import Suite, load_suite
-from judge.suites.load import remember_suite, source_of_digest
+from judge.suites.suite import remember_suite, source_of_digest
 from tests.unit.report.runs import TaskSpec, make_suite
 
 

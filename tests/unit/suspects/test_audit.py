@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from judge.annotate.suspicion import edited
-from judge.api.suspecting import outputs_of, suspects
+from judge.api.verifying import outputs_of, suspects
 from judge.cli.verify import verify
 from judge.core.task import CheckerSpec, Gold, InputFile, Task
 from judge.errors import StoreError, UsageError

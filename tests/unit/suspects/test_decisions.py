@@ -59,7 +59,7 @@ def statuses(*decisions: Decision) -> dict[str, SuspectStatus]:
         ([("Ann", Finding.FAULT), ("Ann", None)], SuspectStatus.OPEN),
     ],
 )
-def test_where_a_suspect_stands(
+def test_the_position_of_a_suspect(
     findings: list[tuple[str, Finding | None]], status: SuspectStatus
 ) -> None:
     found = statuses(*(said(FAULTY, finding, by) for by, finding in findings))

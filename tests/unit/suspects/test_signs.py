@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from judge.suspects.signs.broken_column import SIGN as BROKEN
 from judge.suspects.signs.changed_rule import SIGN as CHANGED_RULE
 from judge.suspects.signs.contradicted_example import SIGN as EXAMPLE
 from judge.suspects.signs.contradicted_input import SIGN as CONTRADICTED
+from judge.suspects.signs.copied_rows import SIGN as COPIED
 from judge.suspects.signs.error_values import SIGN as ERRORS
 from judge.suspects.signs.failed_task import SIGN as FAILED
 from judge.suspects.signs.filled_blank import SIGN as FILLED
@@ -40,7 +42,7 @@ from judge.suspects.signs.volatile import SIGN as VOLATILE
 from judge.suspects.signs.wording import SIGN as WORDING
 from judge.workbook.cell import CellValue, ErrorValue
 from tests.unit.annotate.books import make_book, with_part
-from tests.unit.suspects.small import TODAY, book, examined, excel_book, task_of
+from tests.unit.suspects.small import TODAY, book, examined, excel_book, findings_of, task_of
 
 HEAD = ("number", "double")
 
@@ -61,7 +63,8 @@ def names(*people: str) -> tuple[bytes, bytes]:
     )
 
 
-CLEAN = (doubling(1, 2, 3, 4), doubling(5, 2, 3, 4), doubling(7, 8, 9, 10))
+NUMBERS = ((1, 2, 3, 4), (5, 2, 3, 4), (7, 8, 9, 10))
+CLEAN = tuple(doubling(*numbers) for numbers in NUMBERS)
 OTHERS = ("Cleo", "Dora", "Emil", "Fay")
 PEOPLE = (names("Ada", "Bob", *OTHERS), names("Ada", "Bobby", *OTHERS))
 SAVED = dt.datetime(2020, 1, 2)  # noqa: DTZ001 - cells have no time zone
@@ -72,7 +75,7 @@ SAVED = dt.datetime(2020, 1, 2)  # noqa: DTZ001 - cells have no time zone
     [
         *(CONTRADICTED, ERRORS, STALE, VOLATILE, CHANGED_RULE, NOTHING),
         *(ODD, RANGES, EXAMPLE, WORDING, LEFTOVER, BEYOND, FROZEN, MIXED),
-        *(BLANK, BROKEN, LONE, TOTAL, UNNAMED, ZERO, FAILED, STATED, FILLED),
+        *(BLANK, BROKEN, LONE, TOTAL, UNNAMED, ZERO, FAILED, STATED, FILLED, COPIED),
     ],
     ids=lambda sign: sign.name,
 )
@@ -201,6 +204,31 @@ def test_a_value_that_moves_with_the_day_is_likely(tmp_path: Path) -> None:
     gold = excel_book(("today",), ("=TODAY()",), values={"A2": TODAY})
     (found,) = examined(VOLATILE, task_of(tmp_path, "A2", (given, gold)))
     assert found.certainty is Certainty.LIKELY
+
+
+@pytest.mark.parametrize(
+    ("instruction", "month", "is_suspected"),
+    [
+        ("Delete what is earlier than the current month.", (2024, 9), True),
+        ("Delete what is earlier than the current month.", (2024, 5), False),
+        ("Delete what is earlier than the current month.", (2035, 9), False),
+        ("Delete what is earlier than A1.", (2024, 9), False),
+    ],
+)
+def test_constants_of_the_day_of_saving(
+    tmp_path: Path, instruction: str, month: tuple[int, int], is_suspected: bool
+) -> None:
+    day = dt.datetime(*month, 1)  # noqa: DTZ001 - cells have no time zone
+    given = gold = book(("day", day))
+    saved = with_part(
+        gold,
+        "docProps/core.xml",
+        lambda xml: re.sub(rb"(<dcterms:modified[^>]*>)[^<]*", rb"\g<1>2024-06-02T16:42:59Z", xml),
+    )
+    found = examined(VOLATILE, task_of(tmp_path, "A1:B1", (given, saved), instruction=instruction))
+    assert [(one.certainty, one.evidence[0].cell) for one in found] == (
+        [(Certainty.LIKELY, "B1")] if is_suspected else []
+    )
 
 
 def test_a_stored_value_that_the_input_shows_as_an_example_is_only_possible(tmp_path: Path) -> None:
@@ -488,13 +516,20 @@ def test_a_case_that_another_run_passes_can_be_reached(tmp_path: Path) -> None:
 def test_a_run_that_passes_one_case_has_to_be_strong_and_to_fail_no_more(
     tmp_path: Path, strength: float, cases: int, certainty: Certainty
 ) -> None:
-    task = task_of(tmp_path, "B2:B5", *CLEAN[:cases])
+    typed = [
+        (given, book(HEAD, *((each, 2 * each) for each in numbers)))
+        for (given, _), numbers in zip(CLEAN, NUMBERS, strict=True)
+    ]
+    task = task_of(tmp_path, "B2:B5", *typed[:cases])
     answers = [CLEAN[0][1], *(book(HEAD, (5, 11)) for _ in CLEAN[1:])]
     outputs = outputs_of(tmp_path, "one", *answers[:cases])
     suspects = examined(MIXED, task, outputs=outputs, strength=strength)
     assert [(suspect.case, suspect.certainty) for suspect in suspects] == [
         (number, certainty) for number in range(2, cases + 1)
     ]
+
+
+RIGHT_BELOW = (((2, 4), (3, 6), (4, 8)),) * 2 + (((8, 16), (9, 18), (10, 20)),)
 
 
 @pytest.mark.parametrize(
@@ -504,7 +539,7 @@ def test_a_task_that_a_run_fails_throughout(
     tmp_path: Path, strength: float, certainty: Certainty
 ) -> None:
     task = task_of(tmp_path, "B2:B5", *CLEAN)
-    failed = [book(HEAD, (0, 11)) for _ in CLEAN]
+    failed = [book(HEAD, (0, 11), *rows) for rows in RIGHT_BELOW]
     suspects = examined(
         FAILED, task, outputs=outputs_of(tmp_path, "one", *failed), strength=strength
     )
@@ -519,11 +554,118 @@ def test_a_task_that_a_run_fails_throughout(
         assert examined(FAILED, task, outputs=outputs, strength=strength) == []
 
 
+@pytest.mark.parametrize(
+    ("instruction", "certainty"),
+    [
+        ("Write Sup for the position.", Certainty.LIKELY),
+        ("Write SUP for the position.", Certainty.POSSIBLE),
+        ("Write sup for the position.", Certainty.POSSIBLE),
+        ("Write the position.", Certainty.POSSIBLE),
+    ],
+)
+def test_the_words_of_the_question_decide_about_a_task_that_a_run_fails(
+    tmp_path: Path, instruction: str, certainty: Certainty
+) -> None:
+    cases = [(book(("name", None), (name,)), book(("name", None), (name, "SUP"))) for name in "ab"]
+    task = task_of(tmp_path, "B2", *cases, instruction=instruction)
+    outputs = outputs_of(tmp_path, "one", *(book((), (None, "Sup")) for _ in cases))
+    suspects = examined(FAILED, task, outputs=outputs, strength=0.9)
+    assert [suspect.certainty for suspect in suspects] == [certainty, certainty]
+
+
+@pytest.mark.parametrize(
+    ("gold", "own", "certainty"),
+    [
+        (0, None, Certainty.POSSIBLE),
+        (None, "n/a", Certainty.POSSIBLE),
+        (7.333, 7.35, Certainty.POSSIBLE),
+        (7.333, 7.2, Certainty.LIKELY),
+        (733, 732, Certainty.LIKELY),
+        (None, 7, Certainty.LIKELY),
+    ],
+)
+def test_how_a_gold_rounds_or_says_nothing_is_left_open(
+    tmp_path: Path, gold: object, own: object, certainty: Certainty
+) -> None:
+    rest = [(number, 2 * number) for number in range(1, 5)]
+    cases = [(book(HEAD, (9, 1)), book(HEAD, (number, gold), *rest)) for number in (8, 9)]
+    outputs = outputs_of(tmp_path, "one", *(book(HEAD, (0, own), *rest) for _ in cases))
+    suspects = examined(FAILED, task_of(tmp_path, "B2:B6", *cases), outputs=outputs, strength=0.9)
+    assert {suspect.certainty for suspect in suspects} == {certainty}
+
+
+def test_another_sign_supports_a_task_that_a_run_fails(tmp_path: Path) -> None:
+    given, _ = doubling(5, 2, 3, 4)
+    _, gold = doubling(6, 2, 3, 4)
+    task = task_of(tmp_path, "B2:B5", doubling(1, 2, 3, 4), (given, gold))
+    outputs = outputs_of(tmp_path, "one", *(book(HEAD, (0, 11)) for _ in task.cases))
+    others: tuple[Sign, ...]
+    for others, certainty in (((), Certainty.POSSIBLE), ((CONTRADICTED,), Certainty.LIKELY)):
+        suspects = findings_of([FAILED, *others], task, outputs=outputs, strength=0.9).suspects
+        failed = [suspect for suspect in suspects if suspect.sign == FAILED.name]
+        assert [suspect.certainty for suspect in failed] == [certainty, certainty]
+    assert failed[0].why.endswith("another sign of the task is contradicted-input")
+
+
 def test_a_run_whose_output_holds_errors_says_nothing_of_the_gold(tmp_path: Path) -> None:
     task = task_of(tmp_path, "B2:B5", *with_wrong_third_gold())
     broken = book(HEAD, (7, 14), (8, 16), (9, "#N/A"), (10, 20))
     outputs = outputs_of(tmp_path, "one", CLEAN[0][1], CLEAN[1][1], broken)
     assert examined(MIXED, task, outputs=outputs) == []
+
+
+def test_formulas_of_the_gold_count_less_than_a_run_in_changed_cases(tmp_path: Path) -> None:
+    task = task_of(tmp_path, "B2:B5", *CLEAN)
+    wrong = [book(HEAD, (0, 11), *rows) for rows in RIGHT_BELOW[1:]]
+    outputs = outputs_of(tmp_path, "one", CLEAN[0][1], *wrong)
+    for strength, certainty in ((0.6, Certainty.POSSIBLE), (0.7, Certainty.LIKELY)):
+        suspects = examined(MIXED, task, outputs=outputs, strength=strength)
+        assert [(found.case, found.certainty) for found in suspects] == [
+            (2, certainty),
+            (3, certainty),
+        ]
+
+
+# -- rows that the answer copies ------------------------------------------------------------------
+
+LEDGER = (("ref", "code", "sum"), ("A-1001", 1, 70), ("A-1002", 2, 80), ("A-1003", 3, 90))
+
+
+def test_rows_that_the_gold_repeats_below_the_input_s(tmp_path: Path) -> None:
+    (found,) = examined(
+        COPIED, task_of(tmp_path, "A2:C9", (book(*LEDGER), book(*LEDGER, *LEDGER[1:])))
+    )
+    assert (found.certainty, found.evidence[0].cell) == (Certainty.LIKELY, "A5")
+    other = [(ref, code, total + 1) for ref, code, total in LEDGER[1:]]
+    task = task_of(tmp_path, "A2:C9", (book(*LEDGER), book(*LEDGER, *other)))
+    assert examined(COPIED, task) == []
+
+
+def test_numbers_that_were_text_in_the_input_are_not_altered(tmp_path: Path) -> None:
+    rows = [(f"A-{number}", number * 7, number * 1000.5) for number in range(1001, 1006)]
+    given = book(("ref", "code", "sum"), *((ref, str(code), total) for ref, code, total in rows))
+    gold = book(("ref", "code", "sum"), *rows[1:])
+    task = task_of(tmp_path, "A2:C6", (given, gold), instruction="Delete the first row.")
+    assert examined(COPIED, task) == []
+
+
+@pytest.mark.parametrize(
+    ("instruction", "code", "cells"),
+    [
+        ("Delete the rows with a code of 2.", "x", ["B2", "B3", "B4"]),
+        ("Delete the rows with a code of 2.", 3, []),
+        ("Write x for every code.", "x", []),
+    ],
+)
+def test_cells_that_change_although_rows_are_only_deleted(
+    tmp_path: Path, instruction: str, code: object, cells: list[str]
+) -> None:
+    rows = [(f"A-{number}", number % 3 + 2, number * 1000.5) for number in range(1001, 1005)]
+    left = [(ref, code, total) for ref, own, total in rows if own != 2]
+    given = book(("ref", "code", "sum"), *rows, ("A-2000", 2, 123.5))
+    gold = book(("ref", "code", "sum"), *left)
+    found = examined(COPIED, task_of(tmp_path, "A2:C6", (given, gold), instruction=instruction))
+    assert [item.cell for one in found for item in one.evidence] == cells
 
 
 # -- work outside of the answer position ----------------------------------------------------------
@@ -733,7 +875,7 @@ def test_strings_that_every_gold_stores_as_numbers_are_layout(tmp_path: Path) ->
     assert examined(CONTRADICTED, task_of(tmp_path, "B2:B3", case(1), case(5))) == []
 
 
-def test_a_string_in_row_1_that_the_cases_vary_is_no_heading(tmp_path: Path) -> None:
+def test_a_string_in_row_1_that_the_cases_vary_is_not_a_heading(tmp_path: Path) -> None:
     def case(given: str, gold: str) -> tuple[bytes, bytes]:
         return book((given,), ("x",)), book((gold,), ("x", None, gold))
 
@@ -754,7 +896,7 @@ def test_a_table_that_grew_is_not_a_changed_rule(tmp_path: Path) -> None:
     assert examined(CHANGED_RULE, task_of(tmp_path, "A5:A7", short, longer)) == []
 
 
-def test_a_value_that_this_input_holds_elsewhere_is_no_leftover(tmp_path: Path) -> None:
+def test_a_value_that_this_input_holds_elsewhere_is_not_a_leftover(tmp_path: Path) -> None:
     people = ["Ada", "Bob", *OTHERS]
 
     def case(first: str, gold: str, *more: str) -> tuple[bytes, bytes]:
@@ -942,7 +1084,7 @@ def test_a_gold_with_more_spaces_than_the_shown_result_is_likely(
         assert "the input shows 'nut M8' in D1" in each.summary
 
 
-def test_a_trimmed_column_is_no_contradicted_example(tmp_path: Path) -> None:
+def test_a_trimmed_column_is_not_a_contradicted_example(tmp_path: Path) -> None:
     untidy = ("nut   M8", "bolt   M6", "ring   M4")
     given = book(*((text,) for text in untidy))
     gold = book(*((text, " ".join(text.split())) for text in untidy))

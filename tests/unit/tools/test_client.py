@@ -10,7 +10,7 @@ import pytest
 
 from judge.inference.chat import ChatRequest
 from judge.tools.client import (
-    MAX_NOISE,
+    MAX_USELESS,
     PROBE_S,
     ListedTool,
     McpClient,
@@ -85,7 +85,7 @@ def started(answer: Callable[[Message], list[Any]]) -> tuple[McpClient, Scripted
     return client, server
 
 
-def test_a_server_of_the_handshake_era_is_greeted_and_its_requests_are_bare() -> None:
+def test_a_server_with_the_handshake_protocol_is_greeted_and_its_requests_are_bare() -> None:
     client, server = started(handshake)
     assert client.record["era"] == "handshake"
     assert client.record["protocol"] == "2025-06-18"
@@ -302,8 +302,8 @@ def test_noise_is_dropped_up_to_a_bound(line: bytes) -> None:
     client, _ = after_start(lambda message: [line, *handshake(message)])
     assert client.call("say", {}, 60).text == "said"
     assert client.facts()["noise"] >= 1
-    client, _ = after_start(lambda message: [line] * (MAX_NOISE + 1))
-    with pytest.raises(ServerError, match="are noise") as caught:
+    client, _ = after_start(lambda message: [line] * (MAX_USELESS + 1))
+    with pytest.raises(ServerError, match="useless lines") as caught:
         client.call("say", {}, 60)
     assert caught.value.kind == "protocol"
 

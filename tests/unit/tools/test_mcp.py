@@ -251,7 +251,7 @@ def test_a_fault_of_a_tool_is_a_result_for_the_model(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["legacy", STATELESS[0], "auto"])
-def test_the_official_client_uses_the_server_in_both_eras(folder: Path, mode: str) -> None:
+def test_the_official_client_uses_the_server_with_both_protocols(folder: Path, mode: str) -> None:
     from mcp import Client, StdioServerParameters  # noqa: PLC0415  it takes a second to load
 
     judge = str(Path(sys.executable).with_name("judge"))

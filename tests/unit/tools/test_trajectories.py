@@ -15,17 +15,17 @@ from click.testing import CliRunner, Result
 
 from judge import api
 from judge.api.options import ScoreOptions
+from judge.api.trajectories import to_atif
 from judge.cli.infer import infer
 from judge.cli.report import report
 from judge.core.records.tool_episodes import ToolCallLine, ToolEpisodeEnd, ToolEpisodeHead, ToolTurn
 from judge.errors import SubmissionError, UsageError
 from judge.grading.store import RunDirectory
-from judge.tools.atif import to_atif
 from judge.tools.episodes import (
     ToolEpisode,
     ToolEpisodeWriter,
-    keep_definitions,
     read_tool_episodes,
+    write_definitions,
 )
 from judge.tools.trajectories import of_atif, of_inspect, of_swe_agent, read_trajectory
 from tests.harbor_jobs import MadeTrial, make_job
@@ -353,7 +353,7 @@ def test_a_traj_of_swe_agent() -> None:
     assert found.opening == (("system", "engineer"), ("user", "the task"))
 
 
-def test_a_file_that_is_no_trajectory_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_trajectory_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     for text in ("[]", "{", '{"steps": 3}', "[" * 100_000):
         path.write_text(text)
@@ -544,7 +544,7 @@ def test_without_a_workbook_the_import_says_that_nothing_can_be_solved(folder: P
 def test_a_run_is_written_as_atif_and_comes_in_again(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "suite", [TaskSpec("101", cases=1)])
     run = make_run(tmp_path / "run", suite, [Solution("101", ["AC"])], setting="tools/native")
-    head: ToolEpisodeHead = {**HEAD, "id": "101", "tools": keep_definitions(run, DEFINITIONS)}
+    head: ToolEpisodeHead = {**HEAD, "id": "101", "tools": write_definitions(run, DEFINITIONS)}
     with ToolEpisodeWriter(run, head) as writer:
         for one in TURNS:
             writer.append(one)

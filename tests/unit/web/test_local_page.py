@@ -147,7 +147,7 @@ def test_a_stranger_is_sent_away_before_anything_is_read(page: Scripted) -> None
     assert page.begun == []
 
 
-def test_nobody_is_told_the_token_but_the_one_who_has_it(page: Scripted) -> None:
+def test_the_token_is_shown_only_to_those_who_have_it(page: Scripted) -> None:
     for path in ("/", "/api/quick", "/nothing", "/?token=guess"):
         status, headers, body = answer_of(begin(page, "GET", path))
         assert status == 403
@@ -162,7 +162,7 @@ def test_nobody_is_told_the_token_but_the_one_who_has_it(page: Scripted) -> None
 @pytest.mark.parametrize(
     "body", [b"[" * 100_000, b'{"a": ' * 500 + b"1" + b"}" * 500, b"9" * 5000, b"\xff", b"nope"]
 )
-def test_what_is_no_object_is_refused(
+def test_what_is_not_an_object_is_refused(
     page: Scripted, body: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert ask(page, "POST", "/api/deep", body=body)[0] == 400

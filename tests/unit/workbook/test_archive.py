@@ -263,12 +263,12 @@ def with_folders_and_comment() -> bytes:
 @pytest.mark.parametrize(
     "make", [streamed, wide_headers, with_folders_and_comment, wide_end, lambda: GOOD]
 )
-def test_what_programs_write_is_read(make: Callable[[], bytes]) -> None:
+def test_what_real_programs_write_is_read(make: Callable[[], bytes]) -> None:
     workbook = open_workbook(make())
     [sheet] = workbook.sheet_names
     assert workbook.cells(CellRange(sheet, 1, 1, 1, 1))[1, 1].value == 1
 
 
-def test_an_embedded_workbook_that_is_stored_is_no_second_end_record() -> None:
+def test_an_embedded_workbook_that_is_stored_is_not_a_second_end_record() -> None:
     parts = parts_of(GOOD) | {"xl/embeddings/book.xlsx": OTHER}
     assert open_workbook(zipped(parts, zipfile.ZIP_STORED)).sheet_names

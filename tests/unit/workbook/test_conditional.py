@@ -116,7 +116,7 @@ def cells(comparison: Comparison) -> list[str]:
 # -- what is asked --------------------------------------------------------------------------------
 
 
-def test_nothing_is_asked_where_rules_read_alike_or_no_style_counts() -> None:
+def test_no_condition_is_evaluated_if_rules_are_equal_or_no_style_counts() -> None:
     gold = book(("A1:B3", when("$A1>1")))
     split = book(("A1:B1", when("$A1 > 1")), ("A2:B3", when("$a2>1")))
     other = book(("A1:B3", when("$A1>=2")))
@@ -127,7 +127,7 @@ def test_nothing_is_asked_where_rules_read_alike_or_no_style_counts() -> None:
     assert not asked(gold, other, "fill").is_empty
 
 
-def test_official_knows_no_styles_and_asks_nothing() -> None:
+def test_official_ignores_styles_and_conditions() -> None:
     gold, other = book(("A1:B3", when("$A1>1"))), book(("A1:B3", when("$A1>=2")))
     plan, first, second = opened(gold, other, "A1:B3", {})
     profile = get_profile("official")
@@ -135,13 +135,13 @@ def test_official_knows_no_styles_and_asks_nothing() -> None:
     assert compare(gold, other, None, profile="official").equal
 
 
-def test_a_condition_is_asked_once_for_all_cells_in_which_it_reads_the_same() -> None:
+def test_a_condition_is_evaluated_once_for_all_cells_with_the_same_text() -> None:
     questions = asked(book(("A1:B3", when("$A1>1"))), book(("A1:B3", when("A$1>1"))), "fill")
     assert [text for _, text in questions.gold.conditions] == ["$A1>1", "$A2>1", "$A3>1"]
     assert [text for _, text in questions.output.conditions] == ["A$1>1", "B$1>1"]
 
 
-def test_only_cells_in_which_rules_do_not_read_alike_are_asked() -> None:
+def test_conditions_are_evaluated_only_in_cells_with_different_rules() -> None:
     gold = book(("A1:B3", when("$A1>1")))
     output = book(("A1:B2", when("$A1>1")), ("A3:B3", when("$A3>=2")))
     questions = asked(gold, output, "fill")
@@ -149,7 +149,7 @@ def test_only_cells_in_which_rules_do_not_read_alike_are_asked() -> None:
     assert list(questions.output.conditions) == [("S", "$A3>=2")]
 
 
-def test_where_a_formula_stands_is_written_into_it() -> None:
+def test_the_position_of_a_formula_is_written_into_it() -> None:
     gold = book(("A1:B3", when('AND(MOD(ROW(),2)=0,COLUMN( )=1,"ROW()"<>"")')))
     questions = asked(gold, book(("A1:B3", when("$A1>1"))), "fill")
     expected = 'AND(MOD(ROW(B2),2)=0,COLUMN(B2)=1,"ROW()"<>"")'
@@ -185,7 +185,7 @@ def test_where_a_formula_stands_is_written_into_it() -> None:
         (when("=A1>1"), "A2>1"),
     ],
 )
-def test_rules_that_look_at_their_own_cell_are_formulas(rule: Any, formula: str) -> None:
+def test_rules_about_their_own_cell_become_formulas(rule: Any, formula: str) -> None:
     questions = asked(book(("A1:A3", rule)), book(("A1:A3", when("$A1=7"))), "fill", at="A2")
     assert list(questions.gold.conditions) == [("S", formula)]
 
@@ -193,7 +193,7 @@ def test_rules_that_look_at_their_own_cell_are_formulas(rule: Any, formula: str)
 # -- what they show -------------------------------------------------------------------------------
 
 
-def test_another_rule_that_paints_the_same_cells_is_the_same() -> None:
+def test_another_rule_that_fills_the_same_cells_is_equal() -> None:
     gold, output = book(("A1:B3", when("$A1>1"))), book(("A1:B3", when("$A1>=2")))
     painted = truths("$A2>1", "$A3>1", "$A2>=2", "$A3>=2")
     comparison = compare(gold, output, painted)
@@ -202,7 +202,7 @@ def test_another_rule_that_paints_the_same_cells_is_the_same() -> None:
     assert not compare(gold, output, None).equal
 
 
-def test_a_cell_that_is_painted_otherwise_is_told_with_both_looks() -> None:
+def test_a_cell_that_looks_different_is_reported_with_both_looks() -> None:
     gold, output = book(("A1:B3", when("$A1>1"))), book(("A1:B3", when("$A1>2", BLUE)))
     comparison = compare(gold, output, truths("$A2>1", "$A3>1", "$A3>2"))
     assert cells(comparison) == ["A2", "B2", "A3", "B3"]
@@ -266,7 +266,7 @@ def test_a_rule_that_stops_silences_those_after_it() -> None:
     assert cells(compare(stopping(stops=True), stopping(stops=False), held)) == ["A3", "B3"]
 
 
-def test_what_nobody_can_say_stays_with_the_text_and_a_note() -> None:
+def test_undecidable_rules_are_compared_as_text_with_a_note() -> None:
     gold, output = book(("A1:B3", when("$A1>1"))), book(("A1:B3", when("$A1>=2")))
     comparison = compare(gold, output, lambda text: None if "3" in text else "2>" in text)
     assert cells(comparison) == ["A3", "B3"]
@@ -277,7 +277,7 @@ def test_what_nobody_can_say_stays_with_the_text_and_a_note() -> None:
     assert compare(ordered, swapped, lambda _: None).equal
 
 
-def test_no_rule_at_all_is_no_match_for_rules_that_hold_nowhere() -> None:
+def test_having_no_rules_does_not_match_rules_that_hold_nowhere() -> None:
     gold, bare = book(("A1:B3", when("$A1>9"))), book()
     assert asked(gold, bare, "fill").is_empty
     assert not compare(gold, bare, truths()).equal
@@ -285,7 +285,7 @@ def test_no_rule_at_all_is_no_match_for_rules_that_hold_nowhere() -> None:
     assert compare(gold, book(("A1:B3", when("$A1>=10"))), truths()).equal
 
 
-def test_a_cell_that_is_painted_is_no_match_for_one_that_a_rule_paints() -> None:
+def test_a_filled_cell_does_not_match_one_that_a_rule_fills() -> None:
     painted = openpyxl.load_workbook(io.BytesIO(book(("A1:B3", when("$A1=9")))))
     painted.worksheets[0]["A2"].fill = PatternFill("solid", fgColor="FF0000")
     target = io.BytesIO()
@@ -294,7 +294,7 @@ def test_a_cell_that_is_painted_is_no_match_for_one_that_a_rule_paints() -> None
     assert cells(compare(gold, target.getvalue(), truths("$A2=2"))) == ["A2", "B2"]
 
 
-def test_a_reference_that_leaves_the_sheet_stays_with_the_text() -> None:
+def test_rules_with_a_reference_that_leaves_the_sheet_are_compared_as_text() -> None:
     gold = book(("A1:B3", when("$A1>1")))
     output = book(("A1:B3", when("A1048575>1")))
     comparison = compare(gold, output, truths())
@@ -302,7 +302,7 @@ def test_a_reference_that_leaves_the_sheet_stays_with_the_text() -> None:
     assert any("leaves the sheet" in each for each in comparison.notes)
 
 
-def test_rows_in_another_order_are_looked_up_where_they_stand() -> None:
+def test_rows_in_another_order_are_compared_at_their_positions() -> None:
     gold = book(("A1:B3", when("$A1>2")))
     output = book(("A1:B3", when("$A1=3")), rows=((3, "X"), (1, "x"), (2, "y")))
     plan, first, second = opened(gold, output, "A1:B3", {"unordered_rows": True})
@@ -340,7 +340,7 @@ NUMBERS = ((5, "a"), (1, "b"), (5, "A"), (9, "c"), (None, None), (2, "a"))
         (kind("top10", rank=1), "B1:B6", set()),
     ],
 )
-def test_rules_of_many_cells_paint_what_excel_paints(
+def test_rules_about_many_cells_fill_what_excel_fills(
     rule: Any, where: str, painted: set[int]
 ) -> None:
     gold = book((where, rule), rows=NUMBERS)
@@ -353,7 +353,7 @@ def test_rules_of_many_cells_paint_what_excel_paints(
         assert cells(compare(gold, output, wrong, at="A1:B6")) == [f"{column}{row}"]
 
 
-def test_averages_may_take_in_the_average() -> None:
+def test_averages_may_include_the_average() -> None:
     rows = ((1,), (2,), (3,))
     gold = book(("A1:A3", kind("aboveAverage", equalAverage=True)), rows=rows)
     output = book(("A1:A3", when("A1=0")), rows=rows)
@@ -372,7 +372,7 @@ def test_a_split_range_is_another_one_where_all_cells_count() -> None:
     assert compare(gold, repeated("A1:A2 A3:A4"), truths(), at="A1:A4").equal
 
 
-def test_formulas_that_nothing_computed_leave_the_text() -> None:
+def test_rules_whose_formulas_are_not_computed_are_compared_as_text() -> None:
     rows = ((1,), ("=A1",), (3,))
     gold = book(("A1:A3", kind("top10", rank=1)), rows=rows)
     output = book(("A1:A3", when("A1=3")), rows=rows)
@@ -414,7 +414,7 @@ def test_colour_scales_are_fills() -> None:
     assert cells(compare(gold, scaled(middle), None, at=at)) == ["A2"]
 
 
-def test_a_scale_with_a_bound_to_compute_stays_with_the_text() -> None:
+def test_a_scale_with_a_computed_bound_is_compared_as_text() -> None:
     rows = ((1,), (2,), (3,))
     gold = book(("A1:A3", scale("$A$1", "$A$3", ("formula", "formula"))), rows=rows)
     output = book(("A1:A3", scale(1, 3, ("num", "num"))), rows=rows)
@@ -453,7 +453,7 @@ def test_a_rule_for_each_cell_costs_what_the_cells_cost() -> None:
     assert compare(one, each, None, at="A1:A500").equal
 
 
-def test_a_condition_longer_than_excel_takes_is_compared_as_it_stands() -> None:
+def test_a_condition_longer_than_excel_takes_is_compared_as_text() -> None:
     long = "+".join(["$A1"] * 5000)
     gold, output = book(("A1:B3", when(long))), book(("A1:B3", when(long + "+0")))
     assert compare(gold, book(("A1:B3", when(long))), truths()).equal
@@ -462,7 +462,7 @@ def test_a_condition_longer_than_excel_takes_is_compared_as_it_stands() -> None:
 
 
 @pytest.mark.parametrize("text", ["\u00b2", "9" * 5000, "-1"])
-def test_numbers_that_are_none_do_no_harm(text: str) -> None:
+def test_invalid_numbers_do_no_harm(text: str) -> None:
     gold = book(("A1:B3", when("$A1>1")))
     rule = b'<cfRule type="expression" priority="1"'
     output = with_part(

@@ -126,7 +126,7 @@ def test_serials_of_other_kinds(
 
 
 @given(st.integers(1, MAX_COLUMN), st.integers(1, MAX_ROW))
-def test_addresses_there_and_back(column: int, row: int) -> None:
+def test_addresses_are_written_and_read(column: int, row: int) -> None:
     assert column_letters(column) == get_column_letter(column)
     assert column_number(column_letters(column).lower()) == column
     assert parse_cell(cell_name(row, column)) == (row, column)
@@ -141,7 +141,7 @@ def test_keys_sort_in_reading_order(first: tuple[int, int], data: st.DataObject)
 
 
 @pytest.mark.parametrize("text", ["", "A", "1", "A0", "A1:", "B2:A1", "A1:B2:C3", "Å1", "AAAA1"])
-def test_what_is_no_range(text: str) -> None:
+def test_what_is_not_a_range(text: str) -> None:
     assert parse_window(text) is None
 
 

@@ -42,7 +42,7 @@ def of(
     return dependencies([(sheet, cell)], index())
 
 
-def test_only_what_is_reached_counts() -> None:
+def test_only_reached_formulas_count() -> None:
     said = of("One", 1, 1, "=A2+Two!A1")
     assert said.cells == 5
     assert said.functions == {"SUM", "TODAY"}
@@ -56,7 +56,7 @@ def test_sheet_names_are_found_in_any_case() -> None:
     assert of("One", 3, 3, "=Three!B7").functions == frozenset()
 
 
-def test_a_formula_that_reaches_anywhere_rests_on_everything() -> None:
+def test_a_formula_that_may_read_any_cell_depends_on_everything() -> None:
     anywhere = {**SHEETS, "One": {**SHEETS["One"], (3, 3): "=INDIRECT(A9)"}}
     cell = Cell(3, 3, None, formula="=INDIRECT(A9)")
     said = dependencies([("One", cell)], index(anywhere))
@@ -65,7 +65,7 @@ def test_a_formula_that_reaches_anywhere_rests_on_everything() -> None:
     assert said.unprefixed == {"XLOOKUP"}
 
 
-def test_circles_end() -> None:
+def test_circular_references_end() -> None:
     circle = {"S": {(1, 1): "=B1", (1, 2): "=A1"}}
     said = dependencies([("S", Cell(1, 1, None, formula="=B1"))], index(circle))
     assert said.cells == 2
@@ -80,7 +80,7 @@ def test_too_many_formulas_are_not_followed_one_by_one() -> None:
     assert not said.complete
 
 
-def test_array_formulas_are_seen() -> None:
+def test_array_formulas_are_noticed() -> None:
     assert of("One", 1, 3, "=SUM(A1)", array_range="C1").array_sensitive
     assert not of("One", 1, 3, "=SUM(A9)").array_sensitive
 
@@ -115,7 +115,7 @@ LARGE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", LARGE)
-def test_ranges_that_overlap_cost_what_they_hold_once(shape: str) -> None:
+def test_overlapping_ranges_cost_their_cells_only_once(shape: str) -> None:
     cells = LARGE[shape]
 
     def followed() -> None:
@@ -141,7 +141,7 @@ def test_steps_grow_with_the_formulas_and_not_with_what_they_name() -> None:
     assert spent[1] < 2.2 * spent[0]
 
 
-def test_what_takes_too_much_work_rests_on_everything() -> None:
+def test_after_too_much_work_a_formula_depends_on_everything() -> None:
     cells = [Cell(row, 1, None, formula=f"=A{row + 1}") for row in range(1, 100)]
     cells.append(Cell(500, 5, None, formula="=TODAY()"))
     index = FormulaIndex(["S"], lambda _: cells, work=2_000)
@@ -190,7 +190,7 @@ def test_a_cell_that_an_array_formula_fills_depends_on_that_formula() -> None:
     assert found.reach is None
 
 
-def test_a_formula_that_reaches_further_counts_the_whole_workbook() -> None:
+def test_a_formula_that_may_read_further_counts_the_whole_workbook() -> None:
     """The sum range of SUMIF has the size of the criteria range, whatever the text names."""
     asked = Cell(1, 8, None, formula='=SUMIF(A1:A3,"x",B1)')
     today = Cell(3, 2, None, formula="=TODAY()")

@@ -92,7 +92,7 @@ def test_a_chart_with_its_series_titles_and_place() -> None:
     assert [axis.title.text for axis in found.axes if axis.title] == ["X"]
 
 
-def test_bars_lie_or_stand_and_a_legend_may_be_missing() -> None:
+def test_bars_have_a_direction_and_a_legend_may_be_missing() -> None:
     assert first("ch_bar.xlsx").charts[0].plots[0].kind == "barChart"
     assert first("ch_col.xlsx").charts[0].plots[0].direction == "col"
     assert first("ch_bar.xlsx").charts[0].plots[0].grouping == "clustered"
@@ -286,7 +286,7 @@ def test_hostile_charts_leave_the_rest_readable(parts: dict[str, str]) -> None:
         },
     ],
 )
-def test_pivot_caches_that_lie(changed: dict[str, str]) -> None:
+def test_false_pivot_caches(changed: dict[str, str]) -> None:
     book = BookFacts(open_workbook(package("", {**pivot_parts(), **changed}, CACHES)))
     sheet = book.sheet(book.tabs[0])
     assert len(sheet.pivots) + len(sheet.problems) == 1

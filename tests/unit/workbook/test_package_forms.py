@@ -80,7 +80,7 @@ USUAL = [
 
 
 @pytest.mark.parametrize("name", USUAL)
-def test_what_programs_write_is_read(name: str) -> None:
+def test_what_real_programs_write_is_read(name: str) -> None:
     assert ours(FORMS[name]()) != UNREADABLE
 
 

@@ -83,7 +83,7 @@ def test_irregular_positions_are_read_as_they_were_meant(
         *("XFE1", "A1048577", "Sheet1!Q!", "A1;;B2x", ":", "A1:", ":B2", "\u0661", "A1" * 60_000),
     ],
 )
-def test_what_is_no_position_is_named(written: str) -> None:
+def test_what_is_not_a_position_is_named(written: str) -> None:
     with pytest.raises(PositionError, match="answer position"):
         parse_position(written)
 
@@ -194,7 +194,7 @@ def test_no_text_crashes_the_grammar(text: str) -> None:
         max_size=14,
     ).map("".join)
 )
-def test_no_heap_of_position_parts_crashes_the_grammar(text: str) -> None:
+def test_no_combination_of_position_parts_crashes_the_grammar(text: str) -> None:
     try:
         position = parse_position(text)
     except PositionError:

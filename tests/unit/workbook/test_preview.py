@@ -99,7 +99,7 @@ def test_every_type_of_cell(tmp_path: Path) -> None:
     assert isinstance(second[1], int)
 
 
-def test_nothing_behind_the_last_row_is_parsed(tmp_path: Path) -> None:
+def test_nothing_after_the_last_row_is_parsed(tmp_path: Path) -> None:
     rows = "".join(f'<row r="{n}"><c r="A{n}"><v>{n}</v></c></row>' for n in range(1, 4))
     path = write_package(
         tmp_path / "w.xlsx", {"S": sheet(rows + '<row r="4"><broken' + "x" * 90_000)}
@@ -118,7 +118,7 @@ def test_a_table_of_strings_is_read_to_its_end(tmp_path: Path) -> None:
         one(path)
 
 
-def test_blank_rows_at_the_end_go_unless_more_follow(tmp_path: Path) -> None:
+def test_blank_rows_at_the_end_are_removed_unless_more_follow(tmp_path: Path) -> None:
     few = '<row r="2"><c r="B2"><v>1</v></c></row><row r="4"><c r="B4" s="1"/></row>'
     path = write_package(tmp_path / "w.xlsx", {"S": sheet(few)})
     assert one(path).rows == ((None, None), (None, 1))
@@ -155,7 +155,7 @@ def test_days_counted_from_1904(tmp_path: Path) -> None:
     "content",
     [b"", b"not a zip", b"PK\x03\x04 broken"],
 )
-def test_what_is_no_workbook(tmp_path: Path, content: bytes) -> None:
+def test_what_is_not_a_workbook(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "w.xlsx"
     path.write_bytes(content)
     with pytest.raises(WorkbookError, match=r"w\.xlsx"):
@@ -207,7 +207,7 @@ def test_values_under_a_merged_range_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("note", ["", "<!-- rows -->"], ids=["skipped", "parsed"])
-def test_rows_below_are_known_of(tmp_path: Path, note: str) -> None:
+def test_the_existence_of_rows_below_is_known(tmp_path: Path, note: str) -> None:
     below = f'{note}<row r="3"/>'
     rows = '<row r="2"><c r="A2"><v>1</v></c></row>'
     before, after = '<dimension ref="B2:D9"/>', '<mergeCells><mergeCell ref="A2:C2"/></mergeCells>'
@@ -226,7 +226,7 @@ def test_a_dimension_that_says_nothing(tmp_path: Path, reference: str) -> None:
     assert one(path) == SheetPreview("S", ((1,),))
 
 
-def test_the_end_of_a_very_long_sheet_is_not_looked_for(tmp_path: Path) -> None:
+def test_the_end_of_a_very_long_sheet_is_not_searched(tmp_path: Path) -> None:
     rows = "".join(f'<row r="{n}"><c r="A{n}"><v>{n}</v></c></row>' for n in range(1, 4))
     broken = f"<mergeCells><mergeCell ref='A1:B1'/>{'x' * MAX_PASSED_BYTES}<broken"
     path = write_package(

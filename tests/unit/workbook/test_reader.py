@@ -267,7 +267,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any]) -> li
     return parts
 
 
-def test_a_master_that_was_read_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_master_that_was_read_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
     workbook = open_workbook(TWO_BLOCKS.to_bytes())
     searches = counted(monkeypatch, find_masters)
     formulas_of(workbook, 1, 2, 3, 2)
@@ -275,7 +275,7 @@ def test_a_master_that_was_read_is_not_looked_for(monkeypatch: pytest.MonkeyPatc
     assert not searches
 
 
-def test_masters_are_looked_for_once_and_without_reading_cells(
+def test_masters_are_searched_once_and_without_reading_cells(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     workbook = open_workbook(TWO_BLOCKS.to_bytes())
@@ -305,7 +305,7 @@ MASTER = '<c r="B1"><f t="shared" ref="B1:B4" si="0">A1&amp;"x"</f><v>1</v></c>'
         (MASTER.replace(' r="B1"', "").replace("<c", '<c r="A1"/><c', 1), False),
     ],
 )
-def test_masters_in_any_spelling_are_found(master: str, plain: bool) -> None:
+def test_masters_in_any_notation_are_found(master: str, plain: bool) -> None:
     inner = f'<sheetData><row r="1">{master}</row><row r="2">{shared("B2", 0)}</row></sheetData>'
     workbook = open_workbook(Book({"Sheet1": inner}).to_bytes())
     assert formulas_of(workbook, 2, 2, 2, 2) == ['=A2&"x"']
@@ -367,7 +367,7 @@ def test_a_cell_that_shares_a_formula_comes_after_its_master() -> None:
         formulas_of(open_workbook(data), 1, 2, 1, 2)
 
 
-def test_a_master_without_a_text_leaves_the_place_to_the_next() -> None:
+def test_a_master_without_text_is_replaced_by_the_next() -> None:
     inner = sheet_data(
         shared("B1", 0, "", "B1:B4"), shared("B2", 0, "A2+1", "B2:B4"), shared("B3", 0)
     )
@@ -484,7 +484,7 @@ def test_a_range_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parts.count("xl/worksheets/sheet1.xml") == 1
 
 
-def test_blank_cells_are_read_where_looks_are_asked_for() -> None:
+def test_blank_cells_are_read_if_looks_are_requested() -> None:
     book = Book({"Sheet1": sheet_data(cell("A1", 1, style=6), cell("B1", style=6))})
     sheet = open_workbook(book.to_bytes()).sheet("Sheet1")
     window = Window(1, 1, 1, 2)
@@ -712,7 +712,7 @@ def test_malformed_rows_within_the_range_are_an_error(where: str) -> None:
         open_workbook(data).cells(CellRange("S", 1, 1, 9, 1))
 
 
-def test_what_was_damaged_is_an_error_wherever_it_lies() -> None:
+def test_damage_is_an_error_wherever_it_is() -> None:
     """A checksum covers the whole part, and is known only when the part has been read."""
     rows = '<row r="1"><c r="A1"><v>7</v></c></row><row r="900"><c r="A900"><v>1</v></c></row>'
     data = Book({"S": f"<sheetData>{rows}</sheetData>"}).to_bytes(zipfile.ZIP_STORED)
@@ -814,7 +814,7 @@ def test_a_written_string_is_read_as_itself(string: str) -> None:
     assert read_string(write_string(string)) == string
 
 
-def test_equal_files_are_opened_once_where_workbooks_are_kept(tmp_path: Path) -> None:
+def test_equal_files_are_opened_once_if_workbooks_are_kept(tmp_path: Path) -> None:
     data = Book({"Sheet1": sheet_data(cell("A1", 1))}).to_bytes()
     path = tmp_path / "gold.xlsx"
     path.write_bytes(data)
@@ -826,7 +826,7 @@ def test_equal_files_are_opened_once_where_workbooks_are_kept(tmp_path: Path) ->
     assert open_workbook(data) is not kept
 
 
-def test_a_whole_sheet_is_read_once_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_sheet_is_read_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = []
 
     def counted(package: Package, part: str, *others: Any, **named: Any) -> Any:

@@ -67,7 +67,7 @@ def test_a_position_without_any_sheet_takes_the_first_one() -> None:
     assert resolve("A1", index("Only")).notes == ()
 
 
-def test_an_answer_sheet_that_lists_several_is_left_aside() -> None:
+def test_an_answer_sheet_that_lists_several_is_ignored() -> None:
     assert (
         resolve("A1", index("First", "B"), answer_sheet="'A','B'").gold_ranges[0].sheet == "First"
     )
@@ -95,7 +95,7 @@ def test_the_only_sheet_cannot_be_two() -> None:
         resolve("'Sheet8'!A1,'Sheet9'!A1", index("Data"))
 
 
-def test_the_output_may_lack_the_sheet_or_spell_it_otherwise() -> None:
+def test_the_output_may_lack_the_sheet_or_spell_it_differently() -> None:
     gold = index("Result")
     assert resolve("'Result'!A1", gold, index("Other")).output_ranges == (None,)
     assert resolve("'Result'!A1", gold, index("Result of all")).output_ranges == (None,)
@@ -114,6 +114,6 @@ def test_open_ends_are_bounded_by_gold_and_output_together() -> None:
     assert resolve("B:C", index("S"), index("S")).gold_ranges == (CellRange("S", 1, 2, 1, 3),)
 
 
-def test_the_output_alone_bounds_where_the_gold_is_blank() -> None:
+def test_the_output_alone_bounds_the_range_if_the_gold_is_blank() -> None:
     output = index("S", used={"S": Window(1, 1, 3, 3)})
     assert resolve("A:A", index("S"), output).output_ranges == (CellRange("S", 1, 1, 3, 1),)

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from judge.errors import WorkbookError
 from judge.workbook.address import WHOLE_SHEET, Window, cell_key, column_letters
-from judge.workbook.number_formats import NumberFormats
+from judge.workbook.number_formats import NumberFormats, read_number_formats
 from judge.workbook.package import Package
 from judge.workbook.sheets import plain_rows, sheet_scan
 from judge.workbook.sheets.sheet_cells import SheetCells
-from judge.workbook.styles.cell_formats import read_number_formats
 from tests.unit.compare.cells.packages import Book
 
 pytestmark = pytest.mark.slow
@@ -194,7 +193,7 @@ def test_two_cells_of_one_address_are_an_error() -> None:
     assert as_text == parsed == "unreadable"
 
 
-def test_a_cell_is_not_made_of_what_stands_around_a_row_that_was_taken() -> None:
+def test_text_around_a_removed_row_does_not_form_a_cell() -> None:
     """Removing a run of cells from a text joins what was around it."""
     alike = "".join(f'<row r="{n}"><c r="B{n}"><v>{n}</v></c></row>' for n in range(1, 4000))
     noise = '<row r="4000"><c r="A4000" s="1"/>c r="B4001"/&gt;<c r="B4000"><v>1</v></c></row>'

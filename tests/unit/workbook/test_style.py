@@ -82,7 +82,7 @@ def test_the_looks_of_cell_formats() -> None:
     ).style(0)
 
 
-def test_a_theme_of_its_own() -> None:
+def test_a_custom_theme() -> None:
     theme = (
         '<a:theme xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">'
         '<a:themeElements><a:clrScheme name="Own">'
@@ -104,7 +104,7 @@ def test_a_theme_of_its_own() -> None:
     assert workbook.style(0).font_color == "111111"
 
 
-def test_a_palette_and_fills_of_its_own() -> None:
+def test_a_custom_palette_and_custom_fills() -> None:
     styles = STYLES.replace(
         '<fgColor rgb="FFFF0000"/></patternFill>', '<fgColor indexed="2"/></patternFill>'
     ).replace(
@@ -144,7 +144,7 @@ def compare(gold: bytes, output: bytes, *style: str) -> Comparison:
     ("attribute", "style"),
     [("fill", 6), ("fill", 7), ("bold", 8), ("font_color", 9), ("number_format", 4)],
 )
-def test_an_attribute_counts_only_where_it_is_asked_for(attribute: str, style: int) -> None:
+def test_an_attribute_counts_only_if_requested(attribute: str, style: int) -> None:
     gold, output = book(style), book(0)
     others = [name for name in STYLE_ATTRIBUTES if name != attribute]
     assert compare(gold, gold, *STYLE_ATTRIBUTES).equal
@@ -221,7 +221,7 @@ def test_a_conditional_format_counts_as_the_looks_that_it_sets() -> None:
     assert not compare(conditional(rule("$A1&gt;1", style=1)), book(0), "font_color").equal
 
 
-def test_conditions_are_read_from_where_the_cell_stands() -> None:
+def test_conditions_are_read_at_the_position_of_the_cell() -> None:
     gold = conditional(rule("$A1&gt;$C$1", "A1:B3"))
     split = conditional(rule("$A1 &gt; $C$1", "A1:B1"), rule("$a2&gt;$c$1", "A2:B3", priority=2))
     assert compare(gold, split, "fill").equal
@@ -236,7 +236,7 @@ def test_kind_and_terms_of_a_rule_count() -> None:
     assert not compare(gold, less, "fill").equal
 
 
-def test_rules_may_stand_in_another_order_but_not_more_of_them() -> None:
+def test_rules_may_be_in_another_order_but_not_more_numerous() -> None:
     first, second = rule("A1=1"), rule("A1=2", priority=2)
     gold = conditional(first, second)
     assert compare(gold, conditional(second, first), "fill").equal
@@ -264,9 +264,7 @@ def test_rules_of_whole_sheets_cost_no_more_than_those_of_cells() -> None:
 
 @pytest.mark.parametrize("number", ["9" * 5000, "\u00b2", "-1", ""])
 @pytest.mark.parametrize("attribute", ["numFmtId", "fontId", "fillId", "indent"])
-def test_numbers_that_no_file_can_mean_are_named_or_passed_over(
-    attribute: str, number: str
-) -> None:
+def test_invalid_numbers_are_named_or_ignored(attribute: str, number: str) -> None:
     styles = STYLES.replace(
         '<xf numFmtId="9"/>',
         '<xf numFmtId="9" fontId="1" fillId="1"><alignment indent="2"/></xf>',

@@ -11,7 +11,8 @@ from judge.compare.rules.published_error import PublishedError, Side, no_attribu
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_key, cell_name
 from judge.workbook.cell import CellValue, ErrorValue
 from judge.workbook.reader import linked_keys
-from judge.workbook.tree import MAX_ELEMENTS, Element, is_on, number, read_tree, whole
+from judge.workbook.tree import MAX_ELEMENTS, Element, number, read_tree, whole
+from judge.workbook.xml_parts import is_on
 
 NO_RGB = "a colour that is not written as digits"
 """The value of all theme and palette colours: openpyxl returns the same object for each."""

@@ -14,8 +14,9 @@ from judge.compare.rules.published_error import PublishedError, Side, no_attribu
 from judge.workbook.address import MAX_COLUMN, column_letters, parse_cell
 from judge.workbook.facts.charts import Anchor, Chart, Plot, Source, Title
 from judge.workbook.facts.pivots import Pivot
-from judge.workbook.tree import Element, is_on, number, whole
+from judge.workbook.tree import Element, number, whole
 from judge.workbook.workbook_parts import Tab
+from judge.workbook.xml_parts import is_on
 
 _BARS = {"barChart": "BarChart", "bar3DChart": "BarChart3D"}
 _CLASSES = {

@@ -1,4 +1,4 @@
-"""Run by Alembic for each migration, on the connection that Database.migrate gives."""
+"""Alembic runs this module for each migration, on the connection from Database.migrate."""
 
 from alembic import context
 

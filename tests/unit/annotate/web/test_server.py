@@ -142,7 +142,7 @@ def test_what_cannot_be_done_is_explained(
     assert json_of(answer)["error"]
 
 
-def test_a_port_that_is_taken_is_told(page: Page) -> None:
+def test_a_port_that_is_taken_is_reported(page: Page) -> None:
     with pytest.raises(UsageError, match="cannot listen on port"):
         listen(page, page.port).close()
 

@@ -237,7 +237,7 @@ def test_another_case_to_begin_from(make_session: MakeDesk) -> None:
         ({"book": "input", "sheet": "Sheet", "insert_rows": True}, "1 or more"),
     ],
 )
-def test_what_is_no_change_is_refused(
+def test_what_is_not_a_change_is_refused(
     make_session: MakeDesk, change: dict[str, Any], said: str
 ) -> None:
     session = make_session()
@@ -295,7 +295,7 @@ def test_a_colour_of_the_answer_moves_like_a_value(make_session: MakeDesk, suite
     assert recoloured(open_workbook(suite / "spreadsheet/7/1_7_answer.xlsx"), saved, ANSWER)
 
 
-def test_conditional_formats_are_told() -> None:
+def test_conditional_formats_are_reported() -> None:
     def fill(book: Any) -> None:
         red = DifferentialStyle(fill=PatternFill(bgColor="FF0000"))
         rule = Rule("cellIs", operator="lessThan", formula=["1"], dxf=red)

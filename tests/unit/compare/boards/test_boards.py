@@ -240,7 +240,7 @@ def test_what_the_published_code_raises_is_on_record() -> None:
     assert found.record["published_error"].startswith("AttributeError")
 
 
-def test_what_is_no_workbook_is_refused() -> None:
+def test_what_is_not_a_workbook_is_refused() -> None:
     with pytest.raises(AnswerFaultError):
         find(b"PK", board((1, "cells.values")))
     with pytest.raises(GoldFaultError):

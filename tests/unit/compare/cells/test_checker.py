@@ -200,7 +200,7 @@ def test_computed_values_may_stand_where_no_cell_is_stored() -> None:
     assert checked(gold, simple({"A1": 3}), output_computed={spilled: 5}).equal
 
 
-def test_what_no_engine_could_compute_is_told_with_its_reason() -> None:
+def test_what_no_engine_could_compute_is_reported_with_its_reason() -> None:
     cached = Book({"Sheet1": sheet_data(cell("A1", 3, formula="F()"), cell("A2", 5))}).to_bytes()
     comparison = checked(simple({"A1": 3, "A2": 5}), cached, refused={THREE: "unknown function"})
     assert comparison.difference_counts == {Kind.NOT_CALCULATED: 1}

@@ -68,7 +68,7 @@ def test_what_contradicts_a_published_profile_is_refused(profile: str, option: s
 
 
 @pytest.mark.parametrize("profile", PUBLISHED)
-def test_what_says_the_same_as_the_profile_is_no_contradiction(profile: str) -> None:
+def test_an_option_that_agrees_with_the_profile_is_not_a_contradiction(profile: str) -> None:
     usual = {name: getattr(CheckOptions(), name) for name in CHANGES}
     flags = {name: False for name, value in CHANGES.items() if value is True}
     check_contradictions(get_profile(profile), {**usual, **flags, "tolerance": 0, "keep": "off"})

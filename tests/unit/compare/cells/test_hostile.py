@@ -112,7 +112,7 @@ def test_a_hostile_workbook_gives_a_verdict_or_a_clear_error(
         ("a Word document", "a zip archive, but not a workbook"),
     ],
 )
-def test_a_file_of_another_format_is_told_what_it_is(kind: str, message: str) -> None:
+def test_an_error_names_the_format_of_another_file(kind: str, message: str) -> None:
     with pytest.raises(WorkbookError) as raised:
         compare_files(simple({"A1": 1}), HOSTILE[kind](), "A1")
     assert message in raised.value.message

@@ -249,7 +249,7 @@ def test_a_sheet_that_is_gone_is_one_loss_and_not_one_for_everything_on_it() -> 
     assert found.counts == {"sheet": 1}
 
 
-def test_a_hidden_sheet_that_shows_is_told_in_words() -> None:
+def test_a_hidden_sheet_that_shows_is_reported_in_words() -> None:
     (found,) = losses(BEFORE, BEFORE, rich(_shown)).losses
     assert str(found) == "sheet 'Lists' is visible"
 
@@ -403,7 +403,7 @@ def test_formulas_of_the_kind_that_the_gold_adds_to_the_answer_are_the_answer() 
     assert [each.place for each in found.losses] == ["C1"]
 
 
-def test_the_comment_that_is_gone_is_named_and_not_its_twin() -> None:
+def test_the_lost_comment_is_named_and_not_an_equal_one() -> None:
     def twin(book: openpyxl.Workbook) -> None:
         book["Data"]["A5"].comment = Comment("ask first", "me")
 

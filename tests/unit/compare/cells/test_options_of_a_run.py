@@ -79,7 +79,7 @@ def test_an_input_that_cannot_be_read_is_the_fault_of_the_suite(tmp_path: Path) 
     assert "1_1_input.xlsx: the file is text, not an .xlsx package" in judgement.cause
 
 
-def test_what_the_output_erased_is_told_without_that_option_too(tmp_path: Path) -> None:
+def test_what_the_output_erased_is_reported_without_that_option_too(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, answer_position="A1:D1")
     judgement = judged(suite, simple({"A1": 1, "B1": 2}))
     assert judgement.verdict is Verdict.WA
@@ -261,7 +261,7 @@ def test_what_the_output_lost_is_on_record_only_where_an_option_asks(tmp_path: P
     assert found.comparison["groups"] == {}
 
 
-def test_what_the_output_lost_is_told_with_the_verdict_or_decides_it(tmp_path: Path) -> None:
+def test_what_the_output_lost_is_reported_with_the_verdict_or_decides_it(tmp_path: Path) -> None:
     for mode, verdict in (("note", Verdict.AC), ("fail", Verdict.WA)):
         suite = write_merged_suite(tmp_path / mode, keep=mode)
         found = judged(suite, simple(GOLD))
@@ -313,7 +313,7 @@ def test_a_note_does_not_depend_on_an_input_that_can_be_read(tmp_path: Path) -> 
     assert "1_1_input.xlsx" in found.cause
 
 
-def test_a_hostile_part_of_the_output_is_no_error_of_the_judge(tmp_path: Path) -> None:
+def test_a_hostile_part_of_the_output_is_not_an_error_of_the_judge(tmp_path: Path) -> None:
     broken = Book(
         {"Sheet1": sheet_data(*(cell(place, value) for place, value in GOLD.items()))},
         parts={"xl/worksheets/_rels/sheet1.xml.rels": "<Relationships"},

@@ -218,7 +218,7 @@ def test_a_number_that_is_wrong_is_not_of_a_wrong_type() -> None:
     assert "wrong type" in cause(gold, output, "A1", profile="strict")
 
 
-def test_dates_times_and_durations_are_told_as_such() -> None:
+def test_dates_times_and_durations_are_reported_as_such() -> None:
     def dated(number: str, style: int) -> bytes:
         inner = sheet_data(f'<c r="A1" s="{style}"><v>{number}</v></c>')
         return Book({"Sheet1": inner}).to_bytes()
@@ -241,14 +241,14 @@ def test_dates_times_and_durations_are_told_as_such() -> None:
 
 
 @pytest.mark.parametrize("profile", ["standard", "official", "strict", "ssb2"])
-def test_an_error_value_of_the_gold_is_told(profile: str) -> None:
+def test_an_error_value_of_the_gold_is_reported(profile: str) -> None:
     gold = Book({"Sheet1": sheet_data(cell("A1", "#N/A", kind="e"))}).to_bytes()
     assert cause(gold, simple({"A1": 5}), "A1", profile=profile) == (
         "Sheet1!A1: error value: expected #N/A, found 5 (the gold itself holds an error value)"
     )
 
 
-def test_the_formulas_of_both_sides_are_told() -> None:
+def test_the_formulas_of_both_sides_are_reported() -> None:
     gold = Book({"Sheet1": sheet_data(cell("A1", 6, formula="SUM(B1:B3)"))}).to_bytes()
     output = Book({"Sheet1": sheet_data(cell("A1", 3, formula="SUM(B1:B2)"))}).to_bytes()
     assert cause(gold, output, "A1") == (
@@ -258,7 +258,7 @@ def test_the_formulas_of_both_sides_are_told() -> None:
     assert "from =SUM(B1:B2); gold from =SUM(B1:B3)" in table
 
 
-def test_an_erased_cell_is_told_from_one_that_was_never_written() -> None:
+def test_an_erased_cell_is_distinguished_from_one_never_written() -> None:
     gold = simple({"A1": 7, "A2": 8})
     before = simple({"A1": 5})
     comparison = compare_files(gold, simple({}), "A1:A2", before=before)

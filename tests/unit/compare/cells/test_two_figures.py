@@ -77,7 +77,7 @@ def counts(found: Collateral) -> dict[str, int]:
     return {kind.value: n for kind, n in found.counts.items() if n}
 
 
-def test_an_answer_alone_is_no_damage() -> None:
+def test_an_answer_alone_is_not_damage() -> None:
     found = harm({**INPUT, "C1": 7})
     assert (found.damage, counts(found), found.exposed) == (0, {}, 6)
 
@@ -364,7 +364,7 @@ def test_a_constant_is_hard_coded_which_is_worded_as_a_fact() -> None:
     assert not found.is_fault
 
 
-def test_a_formula_that_rests_on_something_else_is_stale() -> None:
+def test_a_formula_that_depends_on_something_else_is_stale() -> None:
     found = follow({**BEFORE, "D1": 50, "C1": "=D1"}, others=[case()])
     assert found.kind is Dynamic.STALE
 
@@ -447,7 +447,7 @@ def test_rows_in_any_order_are_not_measured() -> None:
     assert figures(spec.options, RIGHT)["dynamic"]["reason"] == Reason.UNORDERED
 
 
-def test_a_case_with_other_formulas_is_no_change_of_values() -> None:
+def test_a_case_with_other_formulas_is_not_a_change_of_values() -> None:
     before = {**BEFORE, "B2": "=A1"}
     other = case({**OTHER, "B2": "=A2"})
     found = follow({**before, "C1": 50}, {**before, "C1": "=SUM(A1:A2)"}, [other], before=before)

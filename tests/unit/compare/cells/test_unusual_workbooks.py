@@ -102,7 +102,7 @@ def test_the_gold_deletes_a_row_that_the_output_keeps() -> None:
     assert (found.moved, found.damage) == (0, 0)
 
 
-def test_a_total_above_the_row_that_was_inserted_reads_further_and_is_no_damage() -> None:
+def test_a_total_above_the_row_that_was_inserted_reads_further_and_is_not_damage() -> None:
     before = TABLE | {"D1": "=SUM(E2:E8)"}
     output = shifted(TABLE, inserted_at(5)) | {"D1": "=SUM(E2:E9)"}
     found = harm(output, before, "H1", before)
@@ -349,7 +349,7 @@ def test_an_output_that_changes_by_itself_could_not_be_computed_and_is_not_stale
     assert (found.kind, found.reason) == (Dynamic.NOT_MEASURABLE, Reason.NOT_COMPUTED)
 
 
-def test_a_number_in_brackets_that_is_a_column_is_no_other_workbook() -> None:
+def test_a_number_in_brackets_that_is_a_column_is_not_another_workbook() -> None:
     def with_table(made: openpyxl.Workbook) -> None:
         made["S"]["G1"], made["S"]["G2"] = "2024", 1
         made["S"].add_table(Table(displayName="Sales", ref="G1:G2"))
@@ -461,7 +461,7 @@ def test_a_gold_whose_ties_fall_otherwise_when_it_is_computed_again_says_nothing
     assert (found.kind, found.reason) == (Dynamic.NOT_MEASURABLE, Reason.NOT_REPEATED)
 
 
-def test_a_table_that_grew_is_no_change_of_values() -> None:
+def test_a_table_that_grew_is_not_a_change_of_values() -> None:
     def with_table(rows: int) -> Callable[[openpyxl.Workbook], None]:
         def change(made: openpyxl.Workbook) -> None:
             made["S"].add_table(Table(displayName="Sales", ref=f"G1:G{rows}"))
@@ -496,13 +496,13 @@ def test_text_changes_as_in_another_case() -> None:
     assert found.kind is Dynamic.LIVE
 
 
-def test_a_value_that_makes_the_gold_another_kind_of_value_is_no_change() -> None:
+def test_a_value_that_makes_the_gold_another_kind_of_value_is_not_a_change() -> None:
     gold = {"A1": 20, "C1": "=IF(A1>25,A1>0,A1)"}
     found = follow(gold, gold, before={"A1": 20})
     assert (found.kind, found.reason) == (Dynamic.NOT_MEASURABLE, Reason.OTHER_KIND)
 
 
-def test_a_move_that_the_comparison_forgives_is_no_move() -> None:
+def test_a_move_that_the_comparison_forgives_is_not_a_move() -> None:
     gold = {"A1": 20, "A2": 30, "C1": "=A1+A2*0.0001"}
     found = follow({**gold, "C1": "=A1"}, gold, before={"A1": 20, "A2": 30})
     assert inputs_of(found) == ["'S'!A1"]

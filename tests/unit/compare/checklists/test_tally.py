@@ -98,6 +98,6 @@ def test_values_on_record_are_bounded() -> None:
         ({"items": [{"id": "a", "kind": "text"}], "pass": 2}, "no option 'pass'"),
     ],
 )
-def test_what_is_no_checklist_is_refused(given: dict[str, object], fault: str) -> None:
+def test_what_is_not_a_checklist_is_refused(given: dict[str, object], fault: str) -> None:
     with pytest.raises(UsageError, match=fault):
         ChecklistOptions.of(given)

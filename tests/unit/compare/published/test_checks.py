@@ -177,7 +177,7 @@ def test_the_stored_value_counts(value: object, expected: object, passed: bool) 
     assert outcome.passed is passed
 
 
-def test_a_reply_that_is_no_object_raises() -> None:
+def test_a_reply_that_is_not_an_object_raises() -> None:
     with pytest.raises(PublishedError, match="'list' object"):
         ib_bench.judge_criterion("n", NUMBER, ["97"], None)
 

@@ -224,7 +224,7 @@ def test_a_published_list_is_named_as_such_and_judged_as_it_is(tmp_path: Path) -
     assert compare(tmp_path, json.dumps([rule]), "--evaluator", "spider2v").exception is None
 
 
-def test_a_file_that_is_no_json_is_to_be_corrected_and_not_moved_away(tmp_path: Path) -> None:
+def test_a_file_that_is_not_json_is_to_be_corrected_and_not_moved_away(tmp_path: Path) -> None:
     refused = compare(tmp_path, '[{"type": }]')
     assert isinstance(refused.exception, UsageError), refused.output
     assert "rules.json" in refused.exception.message

@@ -171,7 +171,7 @@ def test_no_other_pattern_comes_from_outside() -> None:
 
 
 @pytest.mark.parametrize(("value", "ref", "side"), [(10**400, 1, None), (1, 10**400, Side.RULES)])
-def test_a_number_beyond_floating_point_is_no_traceback(
+def test_a_number_beyond_floating_point_gives_no_traceback(
     value: int, ref: int, side: Side | None
 ) -> None:
     with pytest.raises(PublishedError, match="OverflowError") as raised:

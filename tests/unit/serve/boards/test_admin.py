@@ -11,7 +11,7 @@ from judge.cli.groups import admin
 from judge.serve.boards.guesses import count_guessable, whole_numbers
 from judge.serve.catalog import check_suite
 from judge.serve.context import ADDRESS
-from judge.serve.options import PlaceOptions
+from judge.serve.options import StorageOptions
 from judge.serve.queue.conditions import set_setting
 from judge.serve.running import opened
 from judge.serve.store.database import Actor
@@ -46,7 +46,7 @@ def test_leak_says_what_each_level_tells(data: Path) -> None:
 def test_a_link_has_the_address_of_the_last_start(data: Path) -> None:
     assert "the server has not been started" in call(data, "link", "operator")
     with (
-        opened(PlaceOptions(data=data)) as made,
+        opened(StorageOptions(data=data)) as made,
         made.server.database.writing(Actor("start")) as transaction,
     ):
         set_setting(transaction, ADDRESS, "http://127.0.0.1:9000")

@@ -69,7 +69,7 @@ class TestAnswers:
         assert answer_of(right) == answer_of(wrong)
 
     @pytest.mark.parametrize("verdict", ["RE", "NO", "CE", "TLE", "BT"])
-    def test_what_was_not_compared_is_no_answer(self, verdict: str) -> None:
+    def test_what_was_not_compared_is_not_an_answer(self, verdict: str) -> None:
         assert answer_of(record(verdict)) is None
 
     def test_beyond_the_budget_an_accepted_answer_does_not_count(self) -> None:

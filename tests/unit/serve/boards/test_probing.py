@@ -41,5 +41,5 @@ def test_accounts_that_share_wrong_answers_are_listed() -> None:
     assert agreements(wrong) == [Agreement(("ann", "bob"), 4, 4)]
 
 
-def test_an_accepted_answer_is_no_wrong_one() -> None:
+def test_an_accepted_answer_is_not_a_wrong_one() -> None:
     assert answer_of({"verdict": "AC"}) == ACCEPTED  # type: ignore[typeddict-item]

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from judge.serve.access.accounts import create_account, create_token
 from judge.serve.access.rights import HIDDEN_SPLIT
 from judge.serve.app import make_app
-from judge.serve.boards.telling import note_judged
+from judge.serve.boards.disclosure import record_shown
 from judge.serve.boards.versions import Boards, NewBoard
 from judge.serve.catalog import PUBLIC_SPLIT, NewPhase, add_phase
 from judge.serve.context import Server
@@ -130,7 +130,7 @@ class World:
                 record: dict[str, Any] = {"task": task, "sample": 0, "case": 1, "run": run}
                 lines.append(json.dumps({**record, "verdict": verdict}))
             (results / "cases.jsonl").write_text("".join(f"{line}\n" for line in lines))
-            note_judged(transaction, judging, results)
+            record_shown(transaction, judging, results)
             self.boards.renew(transaction, self.phase, "a submission was judged")
         return submission
 

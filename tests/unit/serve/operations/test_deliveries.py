@@ -88,7 +88,7 @@ def rows(database: Database, *columns: Any) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in connection.execute(sa.select(*columns))]
 
 
-def test_only_those_whom_it_concerns_are_told(database: Database) -> None:
+def test_only_the_people_concerned_are_notified(database: Database) -> None:
     one, webhook = account_with_webhook(database, "one")
     account_with_webhook(database, "two")
     with database.writing(ACTOR) as transaction:
@@ -103,7 +103,7 @@ def test_only_those_whom_it_concerns_are_told(database: Database) -> None:
     assert rows(database, t.delivery.c.webhook, t.delivery.c.state) == [(webhook, "delivered")]
 
 
-def test_a_blocked_account_is_told_nothing(database: Database) -> None:
+def test_a_blocked_account_is_not_notified(database: Database) -> None:
     one, _ = account_with_webhook(database, "one")
     with database.writing(ACTOR) as transaction:
         decided(transaction, one)

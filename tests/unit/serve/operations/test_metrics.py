@@ -57,7 +57,7 @@ def test_what_the_database_holds_is_counted(server: Server) -> None:
     assert 'judge_case_seconds_count{phase="run"} 2.0' in text
 
 
-def test_without_the_database_the_rest_is_still_told(server: Server) -> None:
+def test_without_the_database_the_rest_is_still_reported(server: Server) -> None:
     metrics = Metrics(server)
     server.database.close()
     server.folder.database.unlink()

@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 
 from judge.errors import UsageError
 from judge.serve.access.accounts import create_account
-from judge.serve.options import PlaceOptions
+from judge.serve.options import StorageOptions
 from judge.serve.running import _PromptHeads, opened
 from judge.serve.store.database import Actor
 from tests.postgresql import new_database
@@ -81,7 +81,7 @@ def test_a_server_and_a_dispatcher_that_start_at_once_make_one_operator(
     """As Compose starts them: the second begins while the first creates the account."""
     codes: list[str | None] = []
     with new_database("postgresql", tmp_path, postgresql_url) as database:
-        place = PlaceOptions(
+        place = StorageOptions(
             data=tmp_path / "data", database=database.url.render_as_string(hide_password=False)
         )
 
@@ -137,8 +137,8 @@ def test_nobody_else_reads_the_data_folder(tmp_path: Path) -> None:
     """Nor one that an earlier version left open; what is shared with a group stays shared."""
     data = tmp_path / "data"
     data.mkdir(mode=0o755)
-    with opened(PlaceOptions(data=data)) as made:
+    with opened(StorageOptions(data=data)) as made:
         assert stat.S_IMODE(data.stat().st_mode) == 0o750
         assert stat.S_IMODE(made.server.folder.database.stat().st_mode) == 0o600
-    with opened(PlaceOptions(data=tmp_path / "new")) as made:
+    with opened(StorageOptions(data=tmp_path / "new")) as made:
         assert stat.S_IMODE(made.server.folder.path.stat().st_mode) == 0o700

@@ -254,7 +254,7 @@ def test_urls_that_are_allowed() -> None:
 @pytest.mark.parametrize(
     "host", ["", "*", "*.", "a b", "https://a.org", "a.org/x", "a.org:", "a.org:x", "[::1]", "::1"]
 )
-def test_what_is_no_host_is_not_allowed(host: str) -> None:
+def test_what_is_not_a_host_is_not_allowed(host: str) -> None:
     with pytest.raises(UsageError):
         check_allowed_host(host)
     for allowed in ("ci.example.org", "*.example.net:8443"):

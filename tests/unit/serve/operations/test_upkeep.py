@@ -1,4 +1,4 @@
-"""Backups, clean-up, the log, and golds against which teams agree; on SQLite and PostgreSQL."""
+"""Backups, clean-up, the log, and golds that teams outvote; on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from judge.serve.operations.backup import back_up, restore
 from judge.serve.operations.upkeep import dispute_outvoted, log_entries, sweep
 from judge.serve.queue.checking import changed_revisions
 from judge.serve.queue.leases import claim, enqueue
-from judge.serve.running import tell_service_manager
+from judge.serve.running import notify_service_manager
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, sqlite_url
 from judge.serve.store.folder import DataFolder
@@ -111,7 +111,7 @@ def test_leases_of_a_restored_database_go_back(
     assert tuple(counts) == (1, 0)
 
 
-def test_the_password_of_a_database_is_no_argument_and_no_stars(
+def test_the_password_of_a_database_is_neither_an_argument_nor_masked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PostgreSQL's programs get the password in the environment; the URL contains none."""
@@ -131,7 +131,7 @@ def test_the_password_of_a_database_is_no_argument_and_no_stars(
     ]
 
 
-def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_a_backup_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(b"x" * 2000)
     with pytest.raises(StoreError):
         restore(tmp_path / "x.tar", DataFolder(tmp_path / "new"), None)
@@ -206,15 +206,15 @@ def test_finished_workbooks_leave_nothing_in_the_state_folder_of_the_user(
     assert list(tmp_path.glob("state/judge/runs/*")) == []
 
 
-def test_the_service_manager_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_service_manager_is_notified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
-        tell_service_manager("READY=1")
+        notify_service_manager("READY=1")
         assert manager.recv(100) == b"READY=1"
-    tell_service_manager("WATCHDOG=1")  # nobody listens any more
+    notify_service_manager("WATCHDOG=1")  # nobody listens any more
     monkeypatch.delenv("NOTIFY_SOCKET")
-    tell_service_manager("WATCHDOG=1")
+    notify_service_manager("WATCHDOG=1")
 
 
 def test_a_changed_revision_is_listed(house: House) -> None:

@@ -18,7 +18,7 @@ NAMES = ["\0", "a\0b", "\ud800", "\u202e"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_cannot_be_stored_is_no_fault_of_the_server(world: World, name: str) -> None:
+def test_a_name_that_cannot_be_stored_is_not_a_fault_of_the_server(world: World, name: str) -> None:
     import json  # noqa: PLC0415
 
     client, headers = world.client(), world.headers("contestant")

@@ -25,7 +25,7 @@ from judge.serve.access.rights import Viewer
 from judge.serve.boards.signing import SigningKeys
 from judge.serve.boards.versions import RENEWED, NewBoard, renew_judged
 from judge.serve.context import Server
-from judge.serve.intake import LINES, Described, admit, submit, take_in
+from judge.serve.intake import LINES, Described, admit, check_body, submit
 from judge.serve.operations.backup import back_up
 from judge.serve.operations.deliveries import NewWebhook, add_webhook, deliver, plan
 from judge.serve.operations.sending import Outcome, Sender
@@ -130,7 +130,7 @@ def test_handing_in(world: World, open_suite: Any) -> None:
         admission = admit(server, viewer, "open", None)
         with server.folder.receiving() as received:
             received.write(typed_lines())
-            checked = take_in(server.folder, received, LINES, open_suite, admission.tasks, None)
+            checked = check_body(server.folder, received, LINES, open_suite, admission.tasks, None)
         answer, _ = submit(server, viewer, admission, checked, Described(), "one key")
         return str(answer["id"])
 

@@ -426,12 +426,12 @@ def test_when_a_program_ended_is_seen_on_a_slow_clock_alone(
         "/v1/submissions?phase=secret", headers={**headers, **LINES}, content=typed_lines("bars")
     ).json()
     folder = small_world.server.folder
-    dispatcher = Dispatcher(small_world.server.database, folder, DispatchOptions(telling_s=30.0))
+    dispatcher = Dispatcher(small_world.server.database, folder, DispatchOptions(end_tick_s=30.0))
     dispatcher._environment = make_environment("image", ["engine 1"])
     claimed = dispatcher._claim()
     assert claimed is not None
     begun = client.get(made["links"]["self"], headers=headers)
-    monkeypatch.setattr("judge.serve.api.suites.TELLING_S", 1e12)  # no tick while the test looks
+    monkeypatch.setattr("judge.serve.api.suites.END_TICK_S", 1e12)  # no tick while the test looks
     busy = client.get("/v1/status").json()
     client.post("/v1/submissions?phase=open", headers={**headers, **LINES}, content=typed_lines())
     events = len(small_world.rows(t.event))
@@ -451,7 +451,7 @@ def test_when_a_program_ended_is_seen_on_a_slow_clock_alone(
 
     waits = iter([False, True])
     monkeypatch.setattr(dispatcher._stopping, "wait", lambda _: next(waits))
-    dispatcher._tell_ends()
+    dispatcher._record_ends()
     state = client.get(made["links"]["self"], headers=headers).json()["state"]
     assert state == ("cancelled" if cancelled else "done")
     assert not dispatcher._running
@@ -488,7 +488,7 @@ def test_a_slot_outlives_whatever_the_database_does(
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE, errno.EROFS])
-def test_what_the_machine_lacks_is_no_fault_of_a_judging(
+def test_what_the_machine_lacks_is_not_a_fault_of_a_judging(
     small_world: World, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     judging = queued(small_world, cases=1)
@@ -506,7 +506,7 @@ def test_what_the_machine_lacks_is_no_fault_of_a_judging(
     in_order(small_world)
 
 
-def test_a_process_that_stands_still_in_a_transaction_keeps_nobody_from_writing(
+def test_a_process_that_hangs_in_a_transaction_blocks_no_writer(
     world: World,
 ) -> None:
     """PostgreSQL rolls the transaction back and is told so; SQLite is used by a single process."""

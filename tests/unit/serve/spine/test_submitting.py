@@ -95,7 +95,7 @@ def test_a_key_belongs_to_one_request_of_one_account(world: World) -> None:
 
 
 @pytest.mark.parametrize("change", ["closed", "full"])
-def test_who_missed_the_answer_hears_it_later_as_well(small_world: World, change: str) -> None:
+def test_a_missed_answer_can_be_fetched_later(small_world: World, change: str) -> None:
     """If the key of an accepted submission is repeated, it is not reported as refused."""
     key = {"Idempotency-Key": "k"}
     made = handed_in(small_world, **key)
@@ -342,7 +342,7 @@ def test_events_resume_and_end(world: World) -> None:
 
 
 @pytest.mark.parametrize("way", ["events", "wait", "board"])
-def test_who_loses_the_right_while_they_listen_hears_no_more(small_world: World, way: str) -> None:
+def test_a_listener_who_loses_the_right_receives_nothing_more(small_world: World, way: str) -> None:
     """A token is revoked, or a suite hidden, after a stream or a long poll has begun."""
     ids, made = furnish(small_world)["open"], handed_in(small_world)
     database, headers = small_world.server.database, small_world.headers("contestant")

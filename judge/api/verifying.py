@@ -8,7 +8,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Unpack
 
-from judge.api.options import VerifyChanges, with_changes
+from judge.api.options import (
+    JudgingOptions,
+    VerifyChanges,
+    with_changes,
+)
 from judge.api.resources import JudgingResources
 from judge.core.option import check_at_least
 from judge.core.records.cases import CaseRecord
@@ -18,6 +22,7 @@ from judge.errors import StoreError, UsageError
 from judge.grading.case import known_fault
 from judge.grading.case_records import case_records, result_of_record
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
+from judge.grading.verify import CaseCheck, verify_suite
 from judge.suites import Suite, load_suite
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import find_outputs
@@ -25,6 +30,64 @@ from judge.suspects.audit import TaskFindings, audit_suite
 from judge.suspects.contract import all_signs, register
 from judge.suspects.material import Output, Tools, without_copies
 from judge.suspects.model import Audit
+
+
+def verify(
+    suite: str | Path,
+    options: JudgingOptions | None = None,
+    *,
+    ids: Sequence[str] = (),
+    limit: int | None = None,
+    on_case: Callable[[CaseCheck, int], None] = lambda _check, _total: None,
+    on_left_out: Callable[[str, str], None] = lambda _task, _reason: None,
+    **changes: Unpack[VerifyChanges],
+) -> list[CaseCheck]:
+    """Checks that a suite can be judged: golds as their own answers, untouched inputs, formulas.
+
+    The defaults are those of ``judge verify``; :mod:`judge.grading.verify` lists the checks.
+
+    Args:
+        suite: the suite (folder, archive or name).
+        options: how to judge; ``limits`` do not matter, since no program is run.
+        ids: task ids to check; empty for all.
+        limit: check only that many tasks, in suite order.
+        on_case: called with each finished check and with the total number of checks.
+        on_left_out: called with the id of each task that is not judged, and with the reason.
+        changes: fields of :class:`JudgingOptions` by name, in place of those in ``options``, such
+            as ``profile="strict"``; None leaves a field as it is.
+
+    Returns:
+        One check for each case, in suite order; cases of tasks that are known to be faulty are
+        left out.
+
+    Raises:
+        UsageError: an option has a value that is not valid.
+        SuiteError: the suite is missing or broken, or has no such task.
+        SandboxError: formulas have to be computed, and there is no sandbox.
+        ClusterError: the cluster cannot be used, or was lost.
+    """
+    check_at_least("limit", limit, 1)
+    options = with_changes(options, changes)
+    with contextlib.ExitStack() as stack:
+        resources = JudgingResources(options, stack)
+        loaded = resources.adapt(load_suite(suite))
+        chosen = loaded.select(tuple(ids), limit).tasks
+        tasks = []
+        for task in chosen:
+            if (fault := known_fault(task)) is None:
+                tasks.append(task)
+            else:
+                on_left_out(task.id, fault)
+        settings = resources.settings_for(tasks, runs=False)
+        return verify_suite(
+            tasks,
+            settings.recalculator,
+            settings.rules,
+            jobs=settings.jobs,
+            elsewhere=resources.checks(settings, loaded),
+            on_case=on_case,
+        )
+
 
 Outputs = dict[tuple[str, int], list[Output]]
 

@@ -1,6 +1,7 @@
 """Records what a team has been shown in a phase: its ladder, and its answers to each case.
 
-Both are written in the transaction that ends a judging, so that a crash reveals no further answer.
+Both are written in the transaction that ends a judging: otherwise, a crash could reveal more
+answers than the budget allows.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _ABOUT = (
 )
 
 
-def note_judged(
+def record_shown(
     transaction: Transaction, judging: str, results: Path, *, first: bool = True
 ) -> None:
     """Records what a judging shows its team; nothing if a public split shows verdicts.
@@ -123,17 +124,17 @@ def _verdicts(connection: sa.Connection, judging: str) -> dict[_Key, str]:
     return {(row["task"], row["sample"], row["case"]): row["verdict"] for row in rows}
 
 
-def verdicts_of(connection: sa.Connection, judging: str) -> list[t.VerdictRow]:
-    """All verdicts of a judging by task, sample and case, even if they may not be shown."""
-    rows = connection.execute(_VERDICTS, {"judging": judging}).mappings()
-    return cast("list[t.VerdictRow]", [dict(row) for row in rows])
-
-
 _VERDICTS = (
     sa.select(*t.OF_VERDICT)
     .where(t.verdict.c.judging == sa.bindparam("judging"))
     .order_by(t.verdict.c.task, t.verdict.c.sample, t.verdict.c.case)
 )
+
+
+def verdicts_of(connection: sa.Connection, judging: str) -> list[t.VerdictRow]:
+    """All verdicts of a judging by task, sample and case, even if they may not be shown."""
+    rows = connection.execute(_VERDICTS, {"judging": judging}).mappings()
+    return cast("list[t.VerdictRow]", [dict(row) for row in rows])
 
 
 def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> list[t.VerdictRow]:

@@ -1,1 +1,0 @@
-"""Published suites whose tasks are checklists; one module for each."""
