@@ -148,7 +148,7 @@ def clicks(host: SandboxDesktopHost) -> None:
 
 def start(host: SandboxDesktopHost, rounds: int) -> None:
     """Measures starts and readings of desktops."""
-    ready, trees, pictures, marks, memory = [], [], [], [], []
+    ready, trees, pictures, marks, steps, memory = [], [], [], [], [], []
     for data in [as_bytes(make()) for make in WORKBOOKS.values()] * rounds:
         with opened(host, data) as desktop:
             ready.append(desktop.info.ready_s)
@@ -157,13 +157,15 @@ def start(host: SandboxDesktopHost, rounds: int) -> None:
                 trees.append(shown.tree_s)
                 pictures.append(shown.screenshot_s)
             marks.append(desktop.observe(marks=True).screenshot_s)
-            desktop.perform(Action(code="pyautogui.write('1')\npyautogui.press('enter')"))
+            typing = Action(code="pyautogui.write('1')\npyautogui.press('enter')")
+            steps += [desktop.perform(typing).seconds for _ in range(5)]
             memory.append(desktop.memory_bytes() / 1e6)
     load = os.getloadavg()[0]
     print(f"load {load:.1f} on {os.cpu_count()} processors; {len(ready)} starts; medians (largest)")
     for title, values, unit in (
         ("stable after", ready, "s"), ("tree", trees, "s"), ("screenshot", pictures, "s"),
-        ("screenshot with marks", marks, "s"), ("memory", memory, "MB"),
+        ("screenshot with marks", marks, "s"), ("action until settled", steps, "s"),
+        ("memory", memory, "MB"),
     ):  # fmt: skip
         digits = 0 if unit == "MB" else 2
         middle, largest = statistics.median(values), max(values)

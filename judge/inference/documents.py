@@ -137,7 +137,7 @@ def _check_installed() -> None:
         import semantic_text_splitter  # noqa: F401, PLC0415
     except ImportError as error:
         raise UsageError(
-            f"--documents takes libraries that are not installed: {error}",
+            f"--documents needs libraries that are not installed: {error}",
             hint="pip install 'sheetjudge[documents]'",
         ) from error
 

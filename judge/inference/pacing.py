@@ -19,7 +19,7 @@ from aiolimiter import AsyncLimiter
 from judge.inference.chat import BudgetReachedError
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_MARGIN = 0.95  # requests sent at an even pace do not arrive at one
+_MARGIN = 0.95  # requests sent evenly may arrive unevenly
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 

@@ -161,7 +161,7 @@ class PromptFields:
     Attributes:
         input_path: the path of the input, as the prompt names it.
         output_path: the path of the output, as the prompt names it.
-        rounds: how often the model may answer.
+        rounds: how many times the model may answer.
         content: the form in which sheets are shown.
         limits: limits on the content.
         state: a sentence about which state remains between rounds.
@@ -312,7 +312,7 @@ def question_files(
         SandboxError: the sandbox failed while shrinking pictures.
     """
     for file in case.absent:
-        # A question whose files are missing is not asked; of a picture, the name may be enough.
+        # Without its files, a question is not asked; but the name of a picture may be enough.
         if file.kind is not FileKind.IMAGE or setting.pictures != "none":
             raise SuiteError(f"{file.name} is missing: {file.advice}")
     paths = _paths_inside(case.files)

@@ -6,12 +6,14 @@ comparison; nothing is computed or run.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import math
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from judge.compare.cells.comparison import DifferenceClass
 from judge.compare.cells.render import value_to_json
@@ -37,6 +39,7 @@ from judge.workbook.reader import Workbook, open_workbook
 from judge.workbook.sheets.sheet import Sheet
 
 _MAX_EXACT = 2**53
+_Source = TypeVar("_Source", bytes, Path)
 
 
 class FormulaState(enum.StrEnum):
@@ -185,6 +188,7 @@ def build_grid(
     rules: GridRules,
     bounds: GridBounds | None = None,
     places: Sequence[CellRef] = (),
+    kept: KeptWorkbooks | None = None,
 ) -> dict[str, Any]:
     """The grid of one case.
 
@@ -196,6 +200,7 @@ def build_grid(
         rules: how the run was judged.
         bounds: how much to show.
         places: cells outside the answer to show as well.
+        kept: golds and inputs that earlier grids opened.
 
     Returns:
         A JSON object: ``blocks`` (see :func:`encode_block`) and ``notes`` on parts that cannot be
@@ -206,18 +211,36 @@ def build_grid(
     gold_path = case.golds[0].path if case.golds else None
     if gold_path is None:
         return {"blocks": [], "notes": ["the gold is not a workbook that can be shown"]}
-    gold = _open("gold", gold_path, notes)
-    if gold is None:
-        return {"blocks": [], "notes": notes}
-    output_book = None if output is None else _open("output", output, notes)
-    before = _open("input", case.input_path, notes) if case.inputs else None
-    try:
-        blocks = _blocks_of(task, gold, output_book)
-        shown = [cell for cell in places if cell.sheet in gold.sheet_names]
-        blocks = with_places(blocks, shown, _OutputSheets(output_book).sheet)
-        _read(blocks[: bounds.blocks], gold, output_book)
+    kept = kept or KeptWorkbooks()
+    with contextlib.ExitStack() as lent:
+
+        def borrowed(path: Path) -> Workbook:
+            return lent.enter_context(kept.lend(path))
+
+        gold = _open("gold", gold_path, notes, borrowed)
+        if gold is None:
+            return {"blocks": [], "notes": notes}
+        output_book = None if output is None else _open("output", output, notes, open_workbook)
+        before = _open("input", case.input_path, notes, borrowed) if case.inputs else None
         sides = Sides(gold, output_book, before, rules)
-        marks = _marks(task, sides, blocks, record, rules)
+        return _grid_of(task, sides, record, bounds, places, notes)
+
+
+def _grid_of(
+    task: Task,
+    sides: Sides,
+    record: CaseComparison,
+    bounds: GridBounds,
+    places: Sequence[CellRef],
+    notes: list[str],
+) -> dict[str, Any]:
+    gold, output = sides.gold, sides.output
+    try:
+        blocks = _blocks_of(task, gold, output)
+        shown = [cell for cell in places if cell.sheet in gold.sheet_names]
+        blocks = with_places(blocks, shown, _OutputSheets(output).sheet)
+        _read(blocks[: bounds.blocks], gold, output)
+        marks = _marks(task, sides, blocks, record, sides.rules)
         encoded = [encode_block(block, sides, marks, bounds) for block in blocks[: bounds.blocks]]
     except JudgeError as error:
         return {"blocks": [], "notes": [*notes, error.message]}
@@ -226,9 +249,54 @@ def build_grid(
     return {"blocks": encoded, "notes": notes}
 
 
-def _open(name: str, source: bytes | Path, notes: list[str]) -> Workbook | None:
+class KeptWorkbooks:
+    """Golds and inputs that one grid after the other shows, opened once for all samples of a case.
+
+    Safe to use from several threads: a workbook is lent to one grid at a time.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Path, int, int], Workbook] = {}
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def lend(self, path: Path) -> Iterator[Workbook]:
+        """Lends a workbook, which is opened if the file is not kept as it is now.
+
+        Raises:
+            WorkbookError: the file is missing, not a workbook, or over a limit.
+        """
+        try:
+            facts = path.stat()
+        except OSError:
+            yield open_workbook(path)
+            return
+        key = path, facts.st_mtime_ns, facts.st_size
+        with self._lock:
+            workbook = self._kept.pop(key, None)
+        if workbook is None:
+            workbook = open_workbook(path)
+        yield workbook
+        # What one grid reads must not use up the limits of another.
+        if facts.st_size <= _MAX_KEPT_BYTES and workbook.package.budget.is_mostly_left:
+            with self._lock:
+                self._kept[key] = workbook
+                while len(self._kept) > _MAX_KEPT:
+                    del self._kept[next(iter(self._kept))]
+
+
+_MAX_KEPT = 16
+"""How many golds and inputs are kept open: those of a task, whose samples follow each other."""
+
+_MAX_KEPT_BYTES = 4 << 20
+"""Largest file that is kept open."""
+
+
+def _open(
+    name: str, source: _Source, notes: list[str], opener: Callable[[_Source], Workbook]
+) -> Workbook | None:
     try:
-        return open_workbook(source)
+        return opener(source)
     except JudgeError as error:
         notes.append(f"the {name} cannot be read: {error.message}")
         return None

@@ -5,7 +5,7 @@ after the other. Each case of a task has a separate episode; if the answer is a 
 only one, on the first case. An episode that is recorded is not repeated; if the sandbox breaks at
 the start, the episode starts again.
 
-The published agent of SpreadsheetBench 2 treats replies that it cannot use in its own way. Source:
+The published agent of SpreadsheetBench 2 has its own rules for replies that it cannot use. Source:
 RUCKBReasoning/SpreadsheetBench-2, folder SWE-agent.
 """
 
@@ -424,7 +424,7 @@ class ToolEnvironment(Environment):
     async def _act_as_published(
         self, reply: ChatReply, calls: Sequence[ReadCall], *, cut: bool
     ) -> tuple[list[ToolCallLine], str, str | None]:
-        """Executes the only call of a reply; if it cannot be used, the model is asked again."""
+        """Executes a reply's single call; if the reply is unusable, asks the model again."""
         published = self._mode.as_published
         fault = await self.blocking(
             partial(why_refused, calls, self._mode, self._tools, published, cut=cut)

@@ -27,11 +27,11 @@ from judge.grading.store import RunDirectory
 from judge.replies.extract import recorded_program
 from judge.report.checklists import items_part
 from judge.report.findings.page import CaseFiles, rules_of_case
-from judge.report.grid import MARKS, GridRules, build_grid
+from judge.report.grid import MARKS, GridRules, KeptWorkbooks, build_grid
 from judge.report.grid_marks import UNKNOWN
 from judge.report.grid_window import GridBounds
-from judge.report.html.code import highlight
 from judge.report.html.episode_pages import episode_page
+from judge.report.html.page import highlight
 from judge.report.html.pictures import PAGE_PICTURES_BYTES, PictureShelf, shown_inputs
 from judge.report.html.tool_pages import tool_episode_page
 from judge.report.load import LoadedRun, LoadedSubmission
@@ -81,6 +81,7 @@ class TaskPages:
         self._places = {submission.key: number for number, submission in enumerate(run.submissions)}
         self._store = RunDirectory(run.path)
         self._rules = GridRules.of_run(run.run)
+        self._kept = KeptWorkbooks()
         self.pictures = PictureShelf(run.path)
         """The pictures that the pages made so far refer to."""
 
@@ -259,7 +260,7 @@ class TaskPages:
         if _requirements(task, next(iter(case.golds), None)) is not None:
             return {"blocks": [], "notes": notes}
         record = CaseComparison() if result is None else result.comparison
-        grid = build_grid(task, case, record, output, self._rules, bounds)
+        grid = build_grid(task, case, record, output, self._rules, bounds, kept=self._kept)
         return {"blocks": grid["blocks"], "notes": [*notes, *grid["notes"]]}
 
     def _output(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
 
 from judge.sandbox.warden import meters
 
@@ -25,11 +24,12 @@ class CaseGroup:
     """
 
     def __init__(self, folders: dict[str, str], memory_bytes: int, processes: int) -> None:
-        homes = {name: Path(folder) / _NAME for name, folder in folders.items()}
+        homes = {name: f"{folder}/{_NAME}" for name, folder in folders.items()}
         for home in set(homes.values()):
-            home.mkdir(exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(home)
         memory = homes["memory"]
-        if (memory / "memory.max").exists():
+        if os.path.exists(f"{memory}/memory.max"):
             bounds = {"memory.max": memory_bytes, "memory.swap.max": 0, "memory.oom.group": 0}
         else:
             bounds = {
@@ -37,13 +37,13 @@ class CaseGroup:
                 "memory.memsw.limit_in_bytes": memory_bytes,
             }
         for name, value in bounds.items():
-            if (memory / name).exists():
-                (memory / name).write_text(str(value))
+            with contextlib.suppress(FileNotFoundError):
+                _write(f"{memory}/{name}", value)
         if "pids" in homes:
-            (homes["pids"] / "pids.max").write_text(str(processes))
+            _write(f"{homes['pids']}/pids.max", processes)
         self._kept = {name: _keep_open(home) for name, home in homes.items()}
         self.entrances = [
-            os.open(home / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+            os.open(f"{home}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
             for home in set(homes.values())
         ]
 
@@ -56,7 +56,15 @@ def remove(folders: dict[str, str]) -> None:
     """Removes the group of an ended case."""
     for folder in set(folders.values()):
         with contextlib.suppress(FileNotFoundError):
-            (Path(folder) / _NAME).rmdir()
+            os.rmdir(f"{folder}/{_NAME}")
+
+
+def _write(path: str, value: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, str(value).encode())
+    finally:
+        os.close(fd)
 
 
 def find_container_group(bound_bytes: int | None) -> meters.GroupFiles | None:
@@ -70,8 +78,8 @@ def find_container_group(bound_bytes: int | None) -> meters.GroupFiles | None:
     """
     if bound_bytes is None:
         return None
-    root = Path("/sys/fs/cgroup")
-    choices = ((root / "memory", root / "cpuacct"), (root, root))
+    root = "/sys/fs/cgroup"
+    choices = ((f"{root}/memory", f"{root}/cpuacct"), (root, root))
     for choice in choices:
         with contextlib.suppress(OSError, ValueError):
             memory, cpu = (_keep_open(folder) for folder in choice)
@@ -87,7 +95,7 @@ def find_container_group(bound_bytes: int | None) -> meters.GroupFiles | None:
     return None
 
 
-def _keep_open(folder: Path) -> Path:
+def _keep_open(folder: str) -> str:
     """A path of the folder that stays valid whatever is mounted."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    return Path(f"/proc/self/fd/{fd}")
+    return f"/proc/self/fd/{fd}"

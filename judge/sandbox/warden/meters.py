@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from pathlib import Path
 from typing import Protocol
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -35,14 +34,34 @@ class Meter(Protocol):
         ...
 
 
-def _number(path: Path) -> int:
-    return int(path.read_text())
+_READ_BYTES = 1 << 16
 
 
-def _field(path: Path, name: str) -> int | None:
+def read(path: str) -> bytes:
+    """Reads a file of the kernel.
+
+    Text layers and path objects would touch several times as many pages of a process that was
+    forked a moment ago, and every page touched is copied.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        content = chunk = os.read(fd, _READ_BYTES)
+        while chunk:
+            chunk = os.read(fd, _READ_BYTES)
+            content += chunk
+    finally:
+        os.close(fd)
+    return content
+
+
+def _number(path: str) -> int:
+    return int(read(path))
+
+
+def _field(path: str, name: bytes) -> int | None:
     """Reads a number from a file of ``name value`` lines."""
-    for line in path.read_text().splitlines():
-        key, _, value = line.partition(" ")
+    for line in read(path).splitlines():
+        key, _, value = line.partition(b" ")
         if key == name:
             return int(value)
     return None
@@ -56,43 +75,44 @@ class GroupFiles:
         cpu: the group's folder with the processor counters.
     """
 
-    def __init__(self, memory: Path, cpu: Path) -> None:
-        self._unified = (memory / "memory.current").exists()
+    def __init__(self, memory: str, cpu: str) -> None:
+        self._unified = os.path.exists(f"{memory}/memory.current")
         self._memory = memory
         self._cpu = cpu
 
     def usage_bytes(self) -> int:
         """The memory that is charged now, without reclaimable caches."""
         if self._unified:
-            idle = _field(self._memory / "memory.stat", "inactive_file") or 0
-            return max(0, _number(self._memory / "memory.current") - idle)
-        idle = _field(self._memory / "memory.stat", "total_inactive_file") or 0
-        return max(0, _number(self._memory / "memory.usage_in_bytes") - idle)
+            idle = _field(f"{self._memory}/memory.stat", b"inactive_file") or 0
+            return max(0, _number(f"{self._memory}/memory.current") - idle)
+        idle = _field(f"{self._memory}/memory.stat", b"total_inactive_file") or 0
+        return max(0, _number(f"{self._memory}/memory.usage_in_bytes") - idle)
 
     def bound_bytes(self) -> int | None:
         """The memory limit; None if there is no limit."""
         name = "memory.max" if self._unified else "memory.limit_in_bytes"
-        text = (self._memory / name).read_text().strip()
+        text = read(f"{self._memory}/{name}").strip()
         return int(text) if text.isdigit() else None
 
     def highest_bytes(self) -> int | None:
         """The peak according to the kernel; None if it does not record one."""
         name = "memory.peak" if self._unified else "memory.max_usage_in_bytes"
-        path = self._memory / name
-        return _number(path) if path.exists() else None
+        path = f"{self._memory}/{name}"
+        return _number(path) if os.path.exists(path) else None
 
     def kills(self) -> int:
         """How many processes were killed for memory since the group was made."""
         name = "memory.events" if self._unified else "memory.oom_control"
-        return _field(self._memory / name, "oom_kill") or 0
+        return _field(f"{self._memory}/{name}", b"oom_kill") or 0
 
     def cpu_s(self) -> float:
         """Processor seconds since the group was made."""
-        if (self._cpu / "cpu.stat").exists():
-            used = _field(self._cpu / "cpu.stat", "usage_usec")
+        stat = f"{self._cpu}/cpu.stat"
+        if os.path.exists(stat):
+            used = _field(stat, b"usage_usec")
             if used is not None:
                 return used / _MICROSECONDS
-        return _number(self._cpu / "cpuacct.usage") / _NANOSECONDS
+        return _number(f"{self._cpu}/cpuacct.usage") / _NANOSECONDS
 
 
 class OwnGroupMeter:
@@ -211,7 +231,7 @@ def processes(own: frozenset[int]) -> list[int]:
 
 def _stat(pid: int) -> list[str]:
     """The fields of ``/proc/<pid>/stat`` from the state on (field 3 of the manual is 0 here)."""
-    text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    text = read(f"/proc/{pid}/stat").decode(errors="replace")
     return text.rpartition(")")[2].split()
 
 
@@ -230,8 +250,8 @@ def _proportional_bytes(pid: int) -> int:
     """
     try:
         with contextlib.suppress(PermissionError):
-            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                if line.startswith("Pss:"):
+            for line in read(f"/proc/{pid}/smaps_rollup").splitlines():
+                if line.startswith(b"Pss:"):
                     return int(line.split()[1]) * 1024
         return int(_stat(pid)[21]) * PAGE_BYTES
     except (OSError, ValueError, IndexError):

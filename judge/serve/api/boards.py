@@ -172,7 +172,7 @@ def get_comparison(
     a: Annotated[str, Query(max_length=40)],
     b: Annotated[str, Query(max_length=40)],
 ) -> dict[str, Any]:
-    """Two entries compared, with the numbers of `judge compare-runs`."""
+    """A comparison of two entries, with the numbers of `judge compare-runs`."""
     with server.database.reading() as connection:
         row = find(connection, caller, t.board, board)
         return comparison(connection, caller, row, a, b)

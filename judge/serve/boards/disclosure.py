@@ -132,7 +132,7 @@ _VERDICTS = (
 
 
 def verdicts_of(connection: sa.Connection, judging: str) -> list[t.VerdictRow]:
-    """All verdicts of a judging by task, sample and case, even if they may not be shown."""
+    """All verdicts of a judging by task, sample and case, including those not to be shown."""
     rows = connection.execute(_VERDICTS, {"judging": judging}).mappings()
     return cast("list[t.VerdictRow]", [dict(row) for row in rows])
 

@@ -229,7 +229,7 @@ class _PairTests:
         self._variances, self._centred = _moments(self._soft)
 
     def p(self, first: int, second: int) -> float:
-        """The p of the board's metric."""
+        """The p-value of a pair by the board's metric."""
         if self._metric is Metric.HARD:
             alone = round(self._alone[first, second]), round(self._alone[second, first])
             return _mcnemar(min(alone), max(alone))

@@ -218,7 +218,9 @@ def _draft(
             ),
         )
     except Problem as problem:
-        if problem.name == "conflict":  # no dispatcher has run yet: an author opens it later
+        if (
+            problem.name == "conflict"
+        ):  # no dispatcher has run yet: an author opens the rejudging later
             return None
         raise
 

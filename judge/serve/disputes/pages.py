@@ -217,7 +217,7 @@ def _boards_of(server: Server, viewer: Viewer, suite: str) -> list[dict[str, Any
 
 
 def _seen_rejudging(server: Server, viewer: Viewer, rejudging: str | None) -> str | None:
-    """The id of a rejudging if the viewer may open its page: before it is applied, only authors."""
+    """The id of a rejudging if the viewer may open its page; before it is applied, authors may."""
     seen = sa.select(t.rejudging.c.id).where(
         t.rejudging.c.id == rejudging, visible_to(viewer, t.rejudging)
     )

@@ -267,7 +267,7 @@ def _locked_group(transaction: Transaction, dispute: str) -> Group:
 
 
 SIGN = "dispute"
-"""The sign of a suspect that people reported; see :mod:`judge.suspects`."""
+"""Name of the sign of suspects that people reported; see :mod:`judge.suspects`."""
 
 
 def _decision(group: Group, by: str, opinion: Opinion, suite: Suite) -> Decision:

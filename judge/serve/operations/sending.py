@@ -33,7 +33,7 @@ DELAYS_S = (0, 5, 300, 1_800, 7_200, 18_000, 36_000, 86_400)
 """Delay of each try in seconds after the one before; there are as many tries as delays."""
 
 JITTER = 0.1
-"""By which share a delay may be longer, at random, so that retries are spread out."""
+"""Largest random increase of a delay, as a share of it; it spreads retries out."""
 
 MAX_SECONDS = 10.0
 """The longest time of one try in seconds, from resolving the name to the end of the answer."""

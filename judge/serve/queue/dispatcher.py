@@ -218,7 +218,7 @@ class Dispatcher:
         self._threads: list[threading.Thread] = []
         self._environment: dict[str, Any] = {}
         self._known: dict[str, KnownConditions] = {}
-        self._own: dict[str, str] = {}  # conditions -> the same options' conditions here
+        self._own: dict[str, str] = {}  # conditions -> those of the same options on this dispatcher
         self.failure: JudgeError | None = None
 
     def run(self, *, on_ready: Callable[[], None] = lambda: None) -> None:
@@ -479,7 +479,9 @@ class Dispatcher:
                 self._end_one(taken, work, lambda transaction: end_cancelled(transaction, taken))
             elif not running.fenced:
                 self._release(taken)
-        except HeldRunError as error:  # the process that lost the lease still runs, and will notice
+        except (
+            HeldRunError
+        ) as error:  # the process that lost the lease still uses it, and will notice
             self._warn(error)
             self._held[taken.id] = time.monotonic() + _HELD_S
             self._record(lambda transaction: release(transaction, taken, counts=False))
@@ -677,6 +679,6 @@ def _is_of_machine(error: BaseException | None) -> bool:
 
 
 def _for_people(error: JudgeError) -> str:
-    """The reason of a failure, for pages: the first line of the message, without server paths."""
+    """The reason for a failure, for pages: the first line of the message, without server paths."""
     words = error.message.splitlines()[0].split(" ") if error.message else [type(error).__name__]
     return " ".join("…" if word.startswith("/") else word for word in words)

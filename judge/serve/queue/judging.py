@@ -180,7 +180,7 @@ class Scorers:
         corrections = corrections_path(self._folder, work.revision)
         options = score_options(work.options, dataset=path, corrections=corrections, **self._shared)
         rules = repr(sorted(work.options.items()))
-        name = f"{work.options}{path}{self._signature(path)}"  # changed files: load
+        name = f"{work.options}{path}{self._signature(path)}"  # if files changed, load again
         with self._lock:
             if rules not in self._resources:
                 self._resources[rules] = JudgingResources(

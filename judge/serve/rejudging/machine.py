@@ -31,7 +31,7 @@ from judge.serve.store.words import (
 )
 
 OPEN = (RejudgingState.DRAFT, RejudgingState.RUNNING, RejudgingState.READY)
-"""States of a rejudging in which no other one can be opened for the suite."""
+"""States of a rejudging in which no other rejudging of its suite can be opened."""
 
 
 class Of(enum.StrEnum):

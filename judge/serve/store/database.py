@@ -263,9 +263,9 @@ class Database:
 class Changes:
     """Detects commits without querying the tables.
 
-    SQLite counts the commits of other connections, and PostgreSQL notifies of commits with events
-    (``NOTIFY``). Use it on one thread only. Its connection is opened when it is first needed, and
-    again after the database was unavailable.
+    SQLite counts the commits of other connections, and PostgreSQL sends a notification for each
+    commit with events (``NOTIFY``). Use it on one thread only. Its connection is opened when it
+    is first needed, and again after the database was unavailable.
 
     Args:
         engine: the engine of the database.

@@ -150,7 +150,7 @@ def test_counters_of_version_1(tmp_path: Path) -> None:
     write(tmp_path / "memory.stat", "cache 10\ntotal_inactive_file 1000\n")
     write(tmp_path / "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")
     write(tmp_path / "cpuacct.usage", "1500000000\n")
-    files = GroupFiles(tmp_path, tmp_path)
+    files = GroupFiles(str(tmp_path), str(tmp_path))
     assert files.usage_bytes() == 4000
     assert files.highest_bytes() == 9000
     assert files.kills() == 3
@@ -162,7 +162,7 @@ def test_counters_of_version_2(tmp_path: Path) -> None:
     write(tmp_path / "memory.stat", "anon 10\ninactive_file 1000\n")
     write(tmp_path / "memory.events", "low 0\noom 4\noom_kill 3\n")
     write(tmp_path / "cpu.stat", "usage_usec 1500000\nuser_usec 1\n")
-    files = GroupFiles(tmp_path, tmp_path)
+    files = GroupFiles(str(tmp_path), str(tmp_path))
     assert files.usage_bytes() == 4000
     assert files.highest_bytes() is None  # memory.peak came with Linux 5.19
     write(tmp_path / "memory.peak", "9000\n")
@@ -176,7 +176,7 @@ def test_the_bound_of_a_group(tmp_path: Path, unified: bool) -> None:
     name = "memory.max" if unified else "memory.limit_in_bytes"
     if unified:
         (tmp_path / "memory.current").write_text("4096\n")
-    files = GroupFiles(tmp_path, tmp_path)
+    files = GroupFiles(str(tmp_path), str(tmp_path))
     (tmp_path / name).write_text("268435456\n")
     assert files.bound_bytes() == 268435456
     (tmp_path / name).write_text("max\n")

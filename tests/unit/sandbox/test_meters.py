@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -18,14 +17,14 @@ def test_shared_pages_are_divided_where_that_can_be_seen() -> None:
 def test_where_it_cannot_be_seen_all_resident_pages_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    read_text = Path.read_text
+    read = meters.read
 
-    def refuse(path: Path, *arguments: str, **options: str) -> str:
-        if path.name == "smaps_rollup":
+    def refuse(path: str) -> bytes:
+        if path.endswith("smaps_rollup"):
             raise PermissionError(13, "Permission denied")
-        return read_text(path, *arguments, **options)
+        return read(path)
 
-    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(meters, "read", refuse)
     resident = int(meters._stat(os.getpid())[21]) * meters.PAGE_BYTES
     assert meters._proportional_bytes(os.getpid()) >= resident // 2 > 0
 
