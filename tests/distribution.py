@@ -46,6 +46,7 @@ WAITING = (
 
 LONGEST = (
     "tests/e2e/test_dev100.py::test_the_expected_score",
+    "tests/unit/serve/spine/test_kills",
     "tests/inference/test_smollm2",
     "tests/browser/test_large",
     "tests/parity/test_official_verdicts",
@@ -86,7 +87,8 @@ LONGEST = (
 """What comes first, so that nobody waits for it at the end.
 
 The run of the hundred solutions is begun at once, and what reads it comes well behind it
-(``tests/e2e/``), so that no worker waits for the one that makes it.
+(``tests/e2e/``), so that no worker waits for the one that makes it. A file that forks its worker
+hundreds of times comes while the worker is small.
 """
 
 

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,6 +165,31 @@ def new_postgresql_name(postgresql: str, template: str = "template1") -> str:
     return name
 
 
+class _Statements(dict[tuple[Any, ...], Any]):
+    """Compiled statements by the keys that SQLAlchemy gives them, but for which dialect it is."""
+
+    def get(self, key: tuple[Any, ...], default: Any = None) -> Any:
+        return super().get((type(key[0]), *key[1:]), default)
+
+    def __setitem__(self, key: tuple[Any, ...], compiled: Any) -> None:
+        super().__setitem__((type(key[0]), *key[1:]), compiled)
+
+
+_statements = _Statements()
+
+
+def opened_database(url: str) -> Database:
+    """A database that shares the compiled statements of all that were opened in this process.
+
+    To compile a statement takes longer than to carry it out in so small a database, and each one
+    would compile all of its own.
+    """
+    database = Database(url)
+    for engine in (database._engine, database._writing_engine):
+        engine.update_execution_options(compiled_cache=_statements)
+    return database
+
+
 @functools.cache
 def _empty_template(postgresql: str | None) -> bytes | str:
     """Makes a database with the tables and no rows, on SQLite if no server is given."""
@@ -172,7 +198,7 @@ def _empty_template(postgresql: str | None) -> bytes | str:
             url = sqlite_url(Path(name) / _SQLITE_FILE)
         else:
             url = postgresql.format(name=new_postgresql_name(postgresql))
-        with contextlib.closing(Database(url)) as database:
+        with contextlib.closing(opened_database(url)) as database:
             database.migrate()
         return template_of(database, Path(name))
 
@@ -192,7 +218,7 @@ def new_sqlite(folder: Path, template: bytes | str | None = None) -> Database:
     assert isinstance(content, bytes)
     path = folder / _SQLITE_FILE
     path.write_bytes(content)
-    return Database(sqlite_url(path))
+    return opened_database(sqlite_url(path))
 
 
 @contextlib.contextmanager
@@ -212,6 +238,7 @@ def new_database(
     else:
         assert postgresql is not None
         chosen = template or _empty_template(postgresql)
-        database = Database(postgresql.format(name=new_postgresql_name(postgresql, str(chosen))))
+        url = postgresql.format(name=new_postgresql_name(postgresql, str(chosen)))
+        database = opened_database(url)
     with contextlib.closing(database):
         yield database

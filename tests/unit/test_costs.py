@@ -30,7 +30,10 @@ def test_with_a_process(made):
 
 
 @pytest.mark.parametrize("holds", [True, False])
-def test_costs_are_counted_where_they_arise(tmp_path: Path, holds: bool) -> None:
+def test_costs_are_counted_where_they_arise(
+    tmp_path: Path, holds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JUDGE_TEST_COSTS", raising=False)  # of a run that this test is part of
     (tmp_path / "test_made.py").write_text(TESTS.replace("{holds}", str(holds)))
     done = subprocess.run(
         [sys.executable, REPOSITORY / "scripts" / "cost-of-tests", "-p", "no:xdist", tmp_path],

@@ -368,6 +368,7 @@ def objects_of_inference() -> list[object]:
     ]
 
 
+@pytest.mark.slow
 def test_no_gold_is_reachable_from_what_the_loop_holds(tmp_path: Path) -> None:
     # What other tests left leads to their own test cases.
     earlier = objects_of_inference()

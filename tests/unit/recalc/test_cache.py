@@ -105,6 +105,7 @@ def test_a_result_that_is_put_again_counts_once() -> None:
     assert cache.get("a" * 64) is VALUES
 
 
+@pytest.mark.slow
 def test_results_of_a_small_workbook_take_no_more_memory_than_estimated() -> None:
     kept_bytes = KEPT_BYTES // 4
     cache = ResultCache(memory_bytes=kept_bytes)

@@ -17,6 +17,8 @@ from judge.recalc.services.common import Answer, CannotStartError, Request
 from judge.recalc.services.folders import Folder, TemporaryFolder, write_book
 from judge.recalc.services.office import Office
 
+pytestmark = pytest.mark.slow
+
 MEMORY_BYTES = 4 << 30
 REQUEST = b'\x00\x00\x00\x11{"timeout_s": 5}\n'
 

@@ -227,6 +227,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", LARGE)
 def test_a_property_is_computed_once_for_all_formulas(shape: str) -> None:
     cells = [Cell(row, 1, None, formula=text) for row, text in enumerate(LARGE[shape], 1)]

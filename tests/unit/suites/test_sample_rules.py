@@ -48,6 +48,7 @@ def test_finished_workbooks_get_their_verdicts(tmp_path: Path) -> None:
     assert {code for codes in expected.values() for code in codes} == {"AC", "WA"}
 
 
+@pytest.mark.slow
 def test_programs_get_their_verdicts(suite: Suite, tmp_path: Path) -> None:
     planned: list[tuple[Submission, TestCase, str, Path]] = []
     programs = []

@@ -71,6 +71,7 @@ def test_circular_references_end() -> None:
     assert said.cells == 2
 
 
+@pytest.mark.slow
 def test_too_many_formulas_are_not_followed_one_by_one() -> None:
     limit = dependency.FOLLOWED_LIMIT
     rows = limit + 2
@@ -112,6 +113,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", LARGE)
 def test_overlapping_ranges_cost_their_cells_only_once(shape: str) -> None:
     cells = LARGE[shape]

@@ -16,6 +16,8 @@ from judge.workbook.sheets import plain_rows, sheet_scan
 from judge.workbook.sheets.sheet_cells import SheetCells
 from tests.unit.compare.cells.packages import Book
 
+pytestmark = pytest.mark.slow
+
 PART = "xl/worksheets/sheet1.xml"
 
 Cell = Callable[[str], str]

@@ -107,6 +107,7 @@ def test_what_would_never_end_is_counted(
     assert sum(looked) <= (len(program.states) + 100) * (len(text) + 1) * 2
 
 
+@pytest.mark.slow
 def test_what_only_pythons_engine_can_search_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         patterns, "_ELSEWHERE", patterns._ELSEWHERE.replace(f"({patterns.CPU_SECONDS}, ", "(1, ")

@@ -7,6 +7,7 @@ to the end. After each, what must always hold is checked, and at last the act is
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -36,7 +37,7 @@ from judge.serve.store import tables as t
 from judge.serve.store.database import Database
 from judge.serve.store.words import JudgingState, Lane, Scope
 from judge.suites import load_suite
-from tests.postgresql import PostgreSQL, new_postgresql_name
+from tests.postgresql import PostgreSQL, new_postgresql_name, opened_database
 from tests.unit.serve.spine.test_queue import in_order, queued, row_of, taken
 from tests.unit.serve.spine.world import (
     ACTOR,
@@ -100,8 +101,9 @@ def _die_before(url: str, act: Callable[[Database], object], step: int) -> None:
         if event in _FILES and (event != "open" or int(cast(Any, arguments[2]) or 0) & _WRITES):
             on_step()
 
+    gc.disable()  # to look through what the parent holds would copy its memory
     try:
-        own = Database(url)
+        own = opened_database(url)
         for name in ("before_cursor_execute", "commit"):
             sa.event.listen(own._engine, name, on_step)
         sys.addaudithook(on_audit)
@@ -220,7 +222,7 @@ def test_migrating(world: World, tmp_path: Path, request: pytest.FixtureRequest)
     if not world.server.database.is_sqlite:
         pattern = str(request.getfixturevalue("postgresql_url"))
         url = pattern.format(name=new_postgresql_name(pattern))
-    database = Database(url)
+    database = opened_database(url)
 
     def check() -> None:
         with database.reading() as connection:
