@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import judge.report.grid as grid_module
 from judge.compare.cells.comparison import DifferenceClass
 from judge.compare.cells.options import range_spec
 from judge.compare.cells.render import computed_to_json
@@ -23,7 +22,7 @@ from judge.report.grid_marks import is_cut
 from judge.report.grid_window import GridBounds
 from judge.suites.spreadsheetbench import InstructionType
 from judge.workbook.cell import CellRef, CellValue, ComputedValues
-from judge.workbook.reader import Workbook
+from judge.workbook.reader import Workbook, open_workbook
 from tests.browser.made_run import Cells, workbook
 
 NEVER = GridRules(recalc_mode="never")
@@ -197,14 +196,13 @@ def test_bounds(tmp_path: Path) -> None:
 def opened_paths(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files that grids open from now on; outputs are bytes, and not among them."""
     opened: list[Path] = []
-    opens = grid_module.open_workbook
 
     def noting(source: bytes | Path) -> Workbook:
         if isinstance(source, Path):
             opened.append(source)
-        return opens(source)
+        return open_workbook(source)
 
-    monkeypatch.setattr(grid_module, "open_workbook", noting)
+    monkeypatch.setattr("judge.report.grid.open_workbook", noting)
     return opened
 
 
@@ -213,16 +211,16 @@ def test_samples_of_a_case_share_its_opened_gold_and_input(
 ) -> None:
     task, case = made(tmp_path, GOLD, {"A1": "n", "D7": "far"}, "B2:B5")
     outputs = [workbook({"B2": 10, "B3": 21}), None, workbook({"B2": 11, "C9": "x"})]
-    records = [{} if output is None else record(task, case, output) for output in outputs]
-    alone = [build_grid(task, case, *pair, NEVER) for pair in zip(records, outputs, strict=True)]
+    records: list[CaseComparison] = [
+        {} if output is None else record(task, case, output) for output in outputs
+    ]
+    judged = list(zip(records, outputs, strict=True))
+    alone = [build_grid(task, case, said, output, NEVER) for said, output in judged]
     opened = opened_paths(monkeypatch)
     kept = KeptWorkbooks()
-    shared = [
-        build_grid(task, case, *pair, NEVER, kept=kept)
-        for pair in zip(records, outputs, strict=True)
-    ]
+    shared = [build_grid(task, case, said, output, NEVER, kept=kept) for said, output in judged]
     assert shared == alone
-    assert sorted(opened) == sorted([case.golds[0].path, case.input_path])
+    assert sorted(opened) == sorted([case.gold_path, case.input_path])
 
 
 def test_a_gold_that_changed_is_opened_again(tmp_path: Path) -> None:
