@@ -131,7 +131,7 @@ class IncompleteRunError(JudgeError):
 
 
 class ClusterError(JudgeError):
-    """A cluster that cannot be used: it is unreachable, has no workers, or runs other versions."""
+    """A cluster that cannot be used: unreachable, without workers, or of a mismatched version."""
 
     exit_code = 12
 

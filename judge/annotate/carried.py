@@ -108,7 +108,7 @@ class Material:
         return frozenset(value for value in self.constants.values() if isinstance(value, str))
 
     def _holds_another(self, text: str) -> bool:
-        """Whether a key contains other keys, which would keep their names if it were renamed."""
+        """Whether a key contains other keys; renaming it would leave those with their names."""
         if len(_SEPARATOR.split(text)) > 1:
             return True
         return any(
@@ -392,7 +392,7 @@ def _next_letter(letter: str) -> str:
 
 
 def keys_as_text(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """Stores numbers that are keys as text, wherever they occur."""
+    """Stores numeric keys as text, wherever they occur."""
     del rng
     groups = [group for group in material.subject.groups if group.kind is Kind.NUMBER]
     answers = set(material.answer.values())

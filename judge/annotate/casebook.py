@@ -62,7 +62,7 @@ class Casebook(Archive):
         ids: the tasks to work on; if given, faults of other tasks are ignored.
 
     Raises:
-        UsageError: the suite is not a folder (an archive).
+        UsageError: the suite is not a folder but, for example, an archive.
         SuiteError: the suite is broken, or there is none.
     """
 

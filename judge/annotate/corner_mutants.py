@@ -331,7 +331,7 @@ def _other_value(group: Group, subject: Subject, rng: random.Random) -> Iterator
 
 
 MAX_FEW = 5
-"""A column with at most this many numbers holds values to look up; with more, a list to search."""
+"""A column with more numbers than this is a list to search; a shorter one, values to look up."""
 
 
 def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:

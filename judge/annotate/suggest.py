@@ -382,10 +382,10 @@ class Suggester(Closable):
         return self._only_errors(together, proposal, kills), rows
 
     def _only_errors(self, together: _Together, proposal: Proposal, kills: Sequence[Trial]) -> str:
-        """The reason to reject ideas on which programs differ only where the answer is an error.
+        """Why to reject ideas on which programs differ from the gold only where it has an error.
 
-        Empty as long as too few ideas whose answers become errors have been suggested. Once there
-        are enough of them, each further one would be rejected even if it was examined alone.
+        Empty until enough ideas whose answers become errors have been suggested. From then on, each
+        further one would be rejected even if it was examined alone.
         """
         groups = {_ERRORS_DISPUTED if idea.disputed else _ERRORS for idea in together.ideas}
         if any(self._kills.get(group, 0) < _ENOUGH_ERRORS[group] for group in groups):
@@ -525,7 +525,7 @@ class Suggester(Closable):
         return self._itself.repeated(proposal.input, self._victims)
 
     def _by_relation(self, idea: Idea, proposal: Proposal) -> Suggestion:
-        """The suggestion for an idea without a source, by comparing each program with itself."""
+        """The suggestion for an idea without a source: are each program's answers consistent?"""
         assert self._itself is not None
         reason, family = idea.relation, _family(idea.mutator)
         try:

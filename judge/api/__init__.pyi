@@ -36,8 +36,8 @@ from judge.api.verifying import suspects as suspects
 from judge.api.verifying import verify as verify
 from judge.cluster.certificates import make_certificates as make_certificates
 from judge.cluster.config import at_address as at_address
-from judge.cluster.engine.programs import serve_scheduler as serve_scheduler
-from judge.cluster.engine.programs import serve_workers as serve_workers
+from judge.cluster.programs import serve_scheduler as serve_scheduler
+from judge.cluster.programs import serve_workers as serve_workers
 from judge.cluster.session import check_installed as check_installed
 from judge.compare.cells.render import comparison_to_json as comparison_to_json
 from judge.compare.cells.render import difference_lines as difference_lines

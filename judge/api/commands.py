@@ -1,4 +1,4 @@
-"""Scores runs, runs one program, checks a suite; also scores while submissions arrive."""
+"""Scores runs, grades one program on a task, and scores submissions of a run as they arrive."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class InferOptions:
         seed: seed of sample 0; sample k gets seed + k.
         param: other request parameters, each as ``NAME=JSON``.
         timeout: seconds for one call.
-        retries: how often a failed call is tried again.
+        retries: how many times a failed call is tried again.
         rows: how many rows of each sheet the prompt shows [5; 100 for typed answers in ``single``].
         content: how the rows are written: ``pandas``, ``markdown``, ``csv`` or ``addresses``; or
             ``info``, a description of the columns [pandas; info for typed answers in ``multi``].
@@ -246,7 +246,7 @@ class InferOptions:
     ] = ()
     timeout: Annotated[float, Option("Seconds for one call.", Section.MODEL, least=0.1)] = 600.0
     retries: Annotated[
-        int, Option("How often a failed call is tried again.", Section.MODEL, least=0)
+        int, Option("How many times a failed call is tried again.", Section.MODEL, least=0)
     ] = 5
     rows: Annotated[
         int | None, Remembered("Rows of each sheet in the prompt [5].", Section.PROMPT, least=0)

@@ -29,8 +29,7 @@ from judge.core.task import CheckerSpec, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import IncompleteRunError, UsageError
 from judge.grading.batch import Settings
-from judge.grading.case import CaseJudge
-from judge.grading.jobs import CaseJob, Job, JudgedCase, Worker
+from judge.grading.jobs import CaseJob, Job, JudgedCase
 from judge.grading.keys import CaseKeys
 from judge.grading.running import outcome_of_output, read_output
 from judge.recalc.computing import answer_conditions
@@ -441,7 +440,7 @@ class Judge(AsyncClosable):
         judged: list[JudgedCase] = []
         with self._turns.take(stop):
             settings = self._settings(suite_task, runs=runs)
-            worker = Worker(settings.sandbox, CaseJudge(settings.recalculator, settings.rules))
+            worker = settings.worker()
             worker.stop = stop
             worker.run(replace(job, limits=settings.limits_of(suite_task)), judged.append)
         if worker.gone is not None:

@@ -133,7 +133,7 @@ class ScoreOptions(JudgingOptions):
         programs: pattern of programs in the folder, which are run on all cases instead of comparing
             workbooks.
         trajectories: trajectories of the agents that made the finished workbooks: a pattern of
-            files in the folder (ATIF, SWE-agent's .traj), or the path of a log of Inspect.
+            files in the folder (ATIF, SWE-agent's .traj), or the path of an Inspect log.
         every_task: whether a task without a finished workbook counts as not solved (NO) instead of
             being left out.
         best_of: of several samples of a task, the best one counts instead of their mean.

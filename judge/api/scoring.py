@@ -145,7 +145,7 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
     if RunDirectory.is_run(results):
         if options.outputs or options.programs:
             raise UsageError(
-                f"{results} is a run, and remembers where its outputs are",
+                f"{results} is a run, which itself remembers where its outputs are",
                 hint="Leave --outputs and --programs out, or name the folder with the outputs.",
             )
         if out is not None and out.resolve() != results.resolve():

@@ -73,7 +73,7 @@ def take_trajectories(
         folder: the folder of the outputs.
         suite: the suite whose tasks are answered.
         layout: where the outputs are in the folder.
-        given: pattern of the trajectories, or the path of a log of Inspect.
+        given: pattern of the trajectories, or the path of an Inspect log.
         outputs: the outputs.
 
     Returns:
@@ -97,7 +97,7 @@ def take_trajectories(
 def _no_match(folder: Path, option: str, given: str) -> SubmissionError:
     return SubmissionError(
         f"{folder}: no file matches {option} {given!r}",
-        hint="Give a pattern such as '{task}/trajectory.json', or a log of Inspect.",
+        hint="Give a pattern such as '{task}/trajectory.json', or an Inspect log.",
     )
 
 
@@ -157,7 +157,7 @@ def import_trajectories(
     """Makes a run out of trajectories and workbooks of another agent, as if it had just ended.
 
     Args:
-        given: path of the trajectories, with the fields of a pattern; or path of a log of Inspect.
+        given: path of the trajectories, with the fields of a pattern; or of an Inspect log.
         outputs: path of the workbooks, with fields; None to look in the folder of the trajectories
             for workbooks with the names of outputs.
         suite: the suite that they answer.
@@ -300,7 +300,7 @@ def _trajectories(
 
 
 def _is_log(given: str) -> bool:
-    """Whether the path names a log of Inspect, and is not a pattern."""
+    """Whether the path names an Inspect log, and is not a pattern."""
     log = Path(given)
     return log.suffix in {".eval", ".json"} and log.is_file() and not is_trajectory(log)
 
@@ -353,7 +353,7 @@ def write_atif(run: GivenPath, out: GivenPath) -> int:
     setting = (store.read_run() or {}).get("setting")
     if not has_tool_episodes(setting):
         raise UsageError(
-            f"{run}: has no episodes with tools, and ATIF is only for these",
+            f"{run}: has no episodes with tools, the only kind that can be written as ATIF",
             hint="judge infer --mode tools and judge score FOLDER --trajectories make such runs.",
         )
     verdicts = {

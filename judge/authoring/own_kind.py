@@ -119,7 +119,7 @@ def named_values(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
     """Parses options of the form ``NAME=VALUE``.
 
     Raises:
-        UsageError: one does not have this form.
+        UsageError: an option does not have this form.
     """
     pairs = []
     for item in given:

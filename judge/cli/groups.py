@@ -12,7 +12,7 @@ from judge.serve.options import check_installed
 
 _DATASET = "judge.cli.dataset"
 _AUTHORING = "judge.cli.dataset_authoring"
-_CHECKLISTS = "judge.cli.checklists"
+_CHECKLISTS = "judge.cli.dataset"
 _ANNOTATE = "judge.cli.annotate"
 _ADMIN = "judge.cli.serve_admin"
 _OPERATIONS = "judge.cli.serve_operations"

@@ -61,7 +61,7 @@ _PATH = click.Path(path_type=Path)
 @option("--import-log", type=_PATH, section=Section.ELSEWHERE,
         help="Make a run out of a conv_*.jsonl; no model is asked.")  # fmt: skip
 @option("--import-inspect", type=_PATH, metavar="LOG", section=Section.ELSEWHERE,
-        help="Make a run out of a log of Inspect (.eval); no model is asked.")  # fmt: skip
+        help="Make a run out of an Inspect log (.eval); no model is asked.")  # fmt: skip
 @option("--import-trajectory", metavar="PATTERN", section=Section.ELSEWHERE,
         help="Make a run out of what another agent did, such as 'runs/{task}/{task}.traj'; no "
         "model is asked.")  # fmt: skip
@@ -461,7 +461,7 @@ def show_dry_run(plan: InferencePlan, dry: DryRun) -> None:
         click.echo(prompt.text if prompt.text is not None else f"no prompt: {prompt.problem}")
     if len(shown) < len(dry.prompts):
         click.echo(
-            f"--- {len(dry.prompts) - len(shown)} more prompts; --ids ID shows that of a task"
+            f"--- {len(dry.prompts) - len(shown)} more prompts; --ids ID shows a task's prompt"
         )
     sizes = sorted(prompt.tokens for prompt in dry.prompts if prompt.text is not None)
     if sizes:

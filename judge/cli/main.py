@@ -44,7 +44,7 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
         "view": ("judge.cli.view", "view", "Show runs in the browser, with a list of all."),
         "compare-runs": (
-            "judge.cli.compare_runs",
+            "judge.cli.report",
             "compare_runs",
             "Compare runs on the same tasks.",
         ),
@@ -53,9 +53,9 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
             "rejudge",
             "Judge stored outputs again, or change a verdict.",
         ),
-        "audit": ("judge.cli.audit", "audit", "Have a person mark a sample of the verdicts."),
+        "audit": ("judge.cli.report", "audit", "Have a person mark a sample of the verdicts."),
         "verify-result": (
-            "judge.cli.verify_result",
+            "judge.cli.submit",
             "verify_result",
             "Check a signed result of a server, offline.",
         ),
@@ -89,7 +89,7 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
         "recalc": ("judge.cli.recalc", "recalc", "Compute the formulas of a workbook."),
         "engines": ("judge.cli.recalc", "engines", "Show the available calculation engines."),
         "tools": ("judge.cli.tools", "tools", "Check sets of tools for chat models."),
-        "mcp": ("judge.cli.mcp", "mcp", "Offer tools for workbooks as an MCP server."),
+        "mcp": ("judge.cli.tools", "mcp", "Offer tools for workbooks as an MCP server."),
     },
     "This machine": {
         "sandbox": ("judge.cli.sandbox", "sandbox", "Build and inspect the sandbox."),

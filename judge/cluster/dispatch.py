@@ -96,7 +96,7 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A submission to judge or a case to check, and how often that failed.
+    """A submission to judge or a case to check, and how many times that failed.
 
     Attributes:
         work: the work.

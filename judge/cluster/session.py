@@ -25,7 +25,7 @@ from judge.grading.verify import CaseCheck
 from judge.suites import Suite
 
 if TYPE_CHECKING:
-    from judge.cluster.engine.connection import Connection
+    from judge.cluster.connection import Connection
 
 _PROBE = ".shared-"
 
@@ -50,7 +50,7 @@ class ClusterSession:
         on_notice: Callable[[str], None],
     ) -> None:
         check_installed(cluster_spec.kind)
-        from judge.cluster.engine.connection import reached  # noqa: PLC0415  an extra, and slow
+        from judge.cluster.connection import reached  # noqa: PLC0415  an extra, and slow
 
         self._spec = cluster_spec
         self._notice = on_notice

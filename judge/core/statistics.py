@@ -126,7 +126,7 @@ def mean_interval(
     Args:
         values: one number from 0 to 1 for each task.
         confidence: the confidence of the interval, two-sided.
-        resamples: how often the tasks are drawn again.
+        resamples: how many times the tasks are resampled.
         seed: the seed of the generator.
     """
     if not values:
@@ -154,7 +154,7 @@ def ratio_interval(
         numerators: for each cluster, how many of its cases have the property.
         denominators: for each cluster, how many cases it has; empty clusters are ignored.
         confidence: the confidence of the interval, two-sided.
-        resamples: how often the clusters are drawn again.
+        resamples: how many times the clusters are resampled.
         seed: the seed of the generator.
 
     Returns:
@@ -226,7 +226,7 @@ def paired_bootstrap(
         first: one number for each task.
         second: the same tasks in the same order.
         confidence: the confidence of the interval, two-sided.
-        resamples: how often the tasks are drawn again.
+        resamples: how many times the tasks are resampled.
         seed: the seed of the generator.
 
     Returns:
@@ -273,7 +273,7 @@ def resampled_columns(
 
     Args:
         columns: shape (tasks, series), at most :data:`MAX_DRAWN_TASKS` tasks.
-        resamples: how often the tasks are drawn.
+        resamples: how many times the tasks are resampled.
         seed: the seed of the generator.
 
     Returns:

@@ -62,7 +62,7 @@ def checked(document: object, declared: type[Document]) -> Document:
     """Checks that a document has the declared types, and returns it with that type.
 
     Args:
-        document: a value of JSON.
+        document: a JSON value.
         declared: a ``TypedDict`` or a dataclass.
 
     Returns:

@@ -147,12 +147,15 @@ class Settings:
         """Returns the limits on a task's runs."""
         return self.task_limits.get(task.id, self.limits)
 
+    def worker(self) -> Worker:
+        """Makes a worker that runs jobs with these resources."""
+        return Worker(self.sandbox, CaseJudge(self.recalculator, self.rules))
+
     def executor(self) -> Executor:
         """Makes the executor of the jobs: threads of this process unless the settings differ."""
         if self.executor_of is not None:
             return self.executor_of(self)
-        worker = Worker(self.sandbox, CaseJudge(self.recalculator, self.rules))
-        return ThreadExecutor(worker, self.jobs)
+        return ThreadExecutor(self.worker(), self.jobs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,19 +221,6 @@ class WorkerRecipe(GradingOptions):
             task_limits=self.task_limits,
             recipe=self,
         )
-
-    def open_worker(self, stack: contextlib.ExitStack) -> Worker:
-        """Opens a worker that runs jobs.
-
-        Args:
-            stack: the stack that closes its sandbox and its engines.
-
-        Raises:
-            SandboxError: there is no such sandbox.
-            UsageError: there is no such profile or engine.
-        """
-        settings = self.open(stack)
-        return Worker(settings.sandbox, CaseJudge(settings.recalculator, settings.rules))
 
 
 OnEvent = Callable[[Event], None]

@@ -27,7 +27,7 @@ from judge.grading.running import NO_CODE, RunOutcome, run_case, typed_outcome
 from judge.sandbox.contract import RunRequest, Sandbox, SandboxSession
 
 ATTEMPTS = 3
-"""How often a case is tried before a failure of the judge is recorded as JE."""
+"""How many times a case is tried before a failure of the judge is recorded as JE."""
 
 PAUSE_S = 0.5
 """Seconds to wait before the second attempt; the third waits twice as long."""

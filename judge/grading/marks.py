@@ -96,9 +96,9 @@ def scores_of(marks: Sequence[MarkRecord]) -> dict[ItemKey, float]:
 
 
 class MarkedPoints:
-    """The points of items by who judges them; marks count for items that were not judged.
+    """The points of items by who judges them; an item that was not judged is scored by its marks.
 
-    Weights of groups do not count here.
+    Group weights are ignored.
 
     Args:
         marks: the marks of the run.

@@ -158,7 +158,7 @@ class ChatReply:
         reasoning: reasoning that the server sent separately from the text.
         model: the model that answered, as the server names it.
         cached: whether the reply came from the cache, so that no request was sent.
-        calls: the calls of tools; :attr:`text` repeats them if the message has no text.
+        calls: the tool calls; :attr:`text` repeats them if the message has no text.
         cached_tokens: tokens of the prompt that the server had in its cache; None if it does not
             report them.
         reasoning_field: the field of the message that held the reasoning; empty for none.

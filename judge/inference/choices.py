@@ -8,7 +8,6 @@ Mode = Literal["single", "multi", "text", "tools", "desktop"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 Feedback = Literal["row-exec", "react-exec", "row-react-exec"]
-FEEDBACKS: tuple[Feedback, ...] = get_args(Feedback)
 DEFAULT_FEEDBACK: Feedback = "row-react-exec"
 
 ContentForm = Literal["pandas", "markdown", "csv", "addresses", "info"]

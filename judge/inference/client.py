@@ -370,7 +370,6 @@ class OpenAIChatModel:
     ) -> None:
         self.policy = policy or RetryPolicy()
         self.pacer = pacer or Pacer()
-        self.requests_sent = 0
         self._base_url = check_address(base_url)
         self._key = key
         self.mask = KeyMask(key, *secrets_of(base_url))
@@ -466,7 +465,6 @@ class OpenAIChatModel:
 
     async def _attempt(self, request: ChatRequest) -> ChatReply:
         started = time.monotonic()
-        self.requests_sent += 1
         try:
             body = await self._exchange(self._post(request))
         except AttemptError as error:

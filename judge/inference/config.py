@@ -216,7 +216,7 @@ class Setting:
     Attributes:
         name: ``single``, ``text``, or ``multi/`` and the kind of feedback.
         prompt: name of the template.
-        rounds: how often the model may answer.
+        rounds: how many times the model may answer.
         rows: rows of each sheet that the prompt shows, below the first; 0 to show no sheets.
         content: the form in which sheets are shown.
         temperature: sampling temperature.
@@ -372,7 +372,7 @@ def load_setting(mode: str, feedback: str | None, path: Path | None = None) -> S
 
     Args:
         mode: one of :data:`judge.inference.choices.MODES`.
-        feedback: one of :data:`judge.inference.choices.FEEDBACKS` in the mode ``multi``; None for
+        feedback: one of :data:`judge.inference.choices.Feedback` in the mode ``multi``; None for
             its default.
         path: a settings.yaml to use instead of the judge's own.
 

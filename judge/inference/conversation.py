@@ -122,7 +122,7 @@ class Environment(ABC):
 
     Args:
         conversation: filled as the conversation proceeds, so that it is available if a call fails.
-        rounds: how often the model may reply.
+        rounds: how many times the model may reply.
         threads: threads for blocking work.
 
     Attributes:
@@ -233,7 +233,7 @@ class _TextEnvironment(Environment):
     Args:
         conversation: filled as the conversation proceeds.
         prompt: the first message.
-        rounds: how often the model may reply.
+        rounds: how many times the model may reply.
         threads: threads for blocking work.
     """
 
@@ -276,7 +276,7 @@ class RoundRules:
     """The rules of a conversation of several rounds.
 
     Attributes:
-        rounds: how often the model may answer.
+        rounds: how many times the model may answer.
         explicit_stop: whether the conversation ends when the model says so; otherwise, it ends
             with the first workbook.
         feedback: the wording between rounds.

@@ -1,4 +1,4 @@
-"""Imports a log of Inspect AI as a run of the judge.
+"""Imports an Inspect AI log as a run of the judge.
 
 A log is untrusted. The sizes and values of its members are counted first, and Inspect's reader is
 given only the fields that a run needs. Attachments (text that many messages refer to) are not
@@ -180,7 +180,7 @@ def check_installed() -> None:
         import inspect_ai.log  # noqa: F401, PLC0415  loaded where logs are read
     except ImportError as error:
         raise UsageError(
-            f"logs of Inspect are read with inspect_ai, which is not installed: {error}",
+            f"Inspect logs are read with inspect_ai, which is not installed: {error}",
             hint="pip install 'sheetjudge[inspect]'",
         ) from error
 
@@ -292,7 +292,7 @@ def _opened(log: Path) -> Iterator[_OpenedLog]:
 
     if log.suffix not in {".eval", ".json"}:
         raise SubmissionError(
-            f"{log}: is not a log of Inspect", hint="Its logs end with .eval or .json."
+            f"{log}: is not an Inspect log", hint="Its logs end with .eval or .json."
         )
     with tempfile.TemporaryDirectory(prefix="judge-inspect-") as folder:
         path = Path(folder) / "log.eval"

@@ -137,14 +137,14 @@ def _result_of(last_round: Mapping[str, Any]) -> str | None:
 
 
 def setting_of_name(name: str) -> tuple[str | None, str | None]:
-    """Reads chat model and setting from the name that the benchmark's scripts give a log.
+    """Reads the chat model and the setting from the name that the benchmark's scripts give a log.
 
     Args:
         name: such as ``conv_multi_row_react_exec_gpt-4o.jsonl`` or ``conv_single_gpt-4o.jsonl``.
 
     Returns:
-        The model, and the setting as ``judge infer`` names it; None for each if the name is of
-        another form.
+        The model, and the setting as ``judge infer`` names it; None for both if the name has a
+        different form.
     """
     match = _LOG_NAME.fullmatch(name)
     if match is None:

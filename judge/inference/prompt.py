@@ -161,7 +161,7 @@ class PromptFields:
     Attributes:
         input_path: the path of the input, as the prompt names it.
         output_path: the path of the output, as the prompt names it.
-        rounds: how often the model may answer.
+        rounds: how many times the model may answer.
         content: the form in which sheets are shown.
         limits: limits on the content.
         state: a sentence about which state remains between rounds.

@@ -54,7 +54,7 @@ class StartedRuns:
         return options if isinstance(options, dict) else None
 
     def note(self, run: Path, options: Mapping[str, Any]) -> None:
-        """Records that this user started a run, and the options.
+        """Records that this user started a run, and with which options.
 
         If the record cannot be written, the user has to confirm the options when the run is
         continued.

@@ -25,7 +25,7 @@ from judge.formulas.tree import (
     Parameter,
 )
 from judge.recalc.conversions import UnsureError
-from judge.recalc.criteria import Cells, Scalar, numbers_of
+from judge.recalc.criteria import Cells, Scalar, has_logical, numbers_of
 from judge.recalc.dates_and_units import ADD_IN
 from judge.recalc.scalars import DIV0, MAX_TEXT_CHARS, NA, VALUE, Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
@@ -111,7 +111,7 @@ def is_reference(node: Node) -> bool:
 
 
 def referred(evaluation: Evaluation, node: Node) -> Cells:
-    """The cells that a reference (see :func:`is_reference`) names, or the values of a parameter."""
+    """The cells of a reference (:func:`is_reference`), or the values of a LET or LAMBDA name."""
     if isinstance(node, Parameter):
         return evaluation.named(node.name)
     return evaluation.values.cells(reference_of(evaluation, node))
@@ -275,9 +275,9 @@ def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
             if cells.size == 1 and not isinstance(argument, ArrayConstant):
                 values.append(typed_number(evaluation, argument, cells.values.get((0, 0))))
                 continue
-        found = [value for _, value in sorted(cells.values.items())]
+        found = [value for _, value in cells.in_order]
         # A logical value is a number to LibreOffice.
-        evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in found)
+        evaluation.converted = evaluation.converted or has_logical(found)
         values += found
     return values
 

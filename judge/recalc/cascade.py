@@ -183,6 +183,8 @@ class _Inquiry:
         self._staying: dict[Hashable, bool] = {}
         self._kinds: dict[Hashable, int] = {}
         self._insteads: dict[int, CellValue] = {}
+        self._has_tables = DATA_TABLE in question.formulas.values()
+        self._undisputed: set[CellRef] = set()
         self._unanimous: dict[Hashable, _Choice | _Open | None] = {}
 
     def run(self) -> CascadeResult:
@@ -292,6 +294,7 @@ class _Inquiry:
         self._answered.clear()
         self._late.clear()
         self._unanimous.clear()
+        self._undisputed.clear()
         self._agreed = self._agreements()
         self._decided = {
             cell: self._decide_quickly(cell) for cell in requested if cell not in self._agreed
@@ -349,7 +352,7 @@ class _Inquiry:
 
     def _is_disputed(self, cell: CellRef) -> bool:
         """Whether the engines disagree on a cell, or some have no value for it."""
-        if self._agrees_with_all(cell):
+        if cell in self._undisputed or self._agrees_with_all(cell):
             return False
         votes = self._results(cell)
         answers = self._answers(cell)
@@ -444,7 +447,7 @@ class _Inquiry:
         if votes is not None:
             return votes
         votes = self._votes[cell] = {}
-        is_table = self._question.formulas[cell] == DATA_TABLE
+        is_table = self._has_tables and self._question.formulas[cell] == DATA_TABLE
         for name, values in self._answers(cell):
             value = values.get(cell)
             if is_table or type(value) is ErrorValue:
@@ -500,6 +503,8 @@ class _Inquiry:
             type(first) is type(other) and first == other for other in others
         ):
             return self._decide(cell)
+        if len(votes) == len(self._answers(cell)):
+            self._undisputed.add(cell)
         number = self._kind(cell)
         instead = self._insteads[number]
         stands_for_error = instead is not None and same_value(first, instead)

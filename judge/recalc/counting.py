@@ -23,6 +23,7 @@ from judge.recalc.criteria import (
     Matches,
     Scalar,
     criterion,
+    has_logical,
     matches,
     names_of,
     numbers_of,
@@ -102,7 +103,7 @@ def _count(*, filled: bool) -> Function:
                     counted += not isinstance(number, ErrorValue)
                     continue
                 values = [*cells.values.values()] if not filled else [*values_of(cells)]
-            evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in values)
+            evaluation.converted = evaluation.converted or has_logical(values)
             counted += len(values) if filled else sum(map(_is_number, values))
         return counted
 
@@ -170,14 +171,12 @@ def _shown(
 ) -> list[Scalar]:
     """The values of a rectangle, without some rows and some positions."""
     return [
-        value
-        for place, value in sorted(cells.values.items())
-        if place[0] not in rows and place not in positions
+        value for place, value in cells.in_order if place[0] not in rows and place not in positions
     ]
 
 
 def _aggregated(evaluation: Evaluation, which: float, values: Sequence[Scalar]) -> Scalar:
-    """Totals some values with the function that a number of SUBTOTAL or AGGREGATE stands for."""
+    """Totals some values with the function that SUBTOTAL or AGGREGATE selects by this number."""
     if which == 3:
         return len(values)
     numbers = numbers_of(values)
@@ -185,7 +184,7 @@ def _aggregated(evaluation: Evaluation, which: float, values: Sequence[Scalar]) 
         if which == 2:
             raise UnsureError
         return numbers
-    evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in values)
+    evaluation.converted = evaluation.converted or has_logical(values)
     return _AGGREGATED[which](numbers)
 
 
@@ -221,7 +220,7 @@ def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     result = _nth(evaluation, arguments[3], numbers_of(values), largest=which == 14)
     # LibreOffice gives another error if there are too few values, or counts logical values.
     evaluation.converted = evaluation.converted or result == NUM
-    evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in values)
+    evaluation.converted = evaluation.converted or has_logical(values)
     return result
 
 

@@ -7,8 +7,9 @@ and workbooks that Excel saved (`benchmarks/conversions.yaml` names them).
 from __future__ import annotations
 
 import bisect
+import operator as operators
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.recalc.conversions import UnsureError, number_text, text_number
@@ -101,6 +102,15 @@ class Cells:
         self._equal: dict[Scalar, list[Place]] | None = None
         self._doubtful = False
         self._ascending: tuple[list[float], list[Place]] | None = None
+        self._in_order: list[tuple[Place, Scalar]] | None = None
+        self._meeting: dict[Hashable, frozenset[Place]] = {}
+
+    @property
+    def in_order(self) -> list[tuple[Place, Scalar]]:
+        """The positions that are not blank, row by row, with their values."""
+        if self._in_order is None:
+            self._in_order = sorted(self.values.items(), key=operators.itemgetter(0))
+        return self._in_order
 
     @property
     def size(self) -> int:
@@ -120,6 +130,21 @@ class Cells:
         equal = self._equal.get(operand, ())
         self.spend(len(equal))
         return frozenset(equal)
+
+    def meeting(self, wanted: Criterion) -> frozenset[Place]:
+        """The cells that are not blank and meet a criterion with an operand, other than ``<>``.
+
+        Raises:
+            UnsureError: it is not documented how Excel reads some cell.
+        """
+        self.spend(len(self.values))
+        # TRUE and 1 are equal in Python.
+        key = type(wanted.operand), wanted
+        if key not in self._meeting:
+            self._meeting[key] = frozenset(
+                place for place, value in self.values.items() if _meets(value, wanted)
+            )
+        return self._meeting[key]
 
     def ordered_against(self, operand: float, operator: str) -> Slice:
         """The cells whose number is less (``<``, ``<=``) or greater (``>``, ``>=``) than another.
@@ -255,10 +280,7 @@ def matches(cells: Cells, wanted: Criterion) -> Matches:
             return Matches(cells.equal_to(float(wanted.operand)))
     elif isinstance(wanted.operand, (int, float)) and not isinstance(wanted.operand, bool):
         return Matches(cells.ordered_against(wanted.operand, wanted.operator))
-    cells.spend(len(cells.values))
-    return Matches(
-        frozenset(place for place, value in cells.values.items() if _meets(value, wanted))
-    )
+    return Matches(cells.meeting(wanted))
 
 
 def _meets(value: Scalar, wanted: Criterion) -> bool:
@@ -423,10 +445,15 @@ def _rows_meeting(table: Cells, column: int, condition: Scalar) -> set[int]:
 
 def numbers_of(values: Iterable[Scalar]) -> list[float] | ErrorValue:
     """The numbers among some values, or the first error."""
-    numbers: list[float] = []
-    for value in values:
-        if isinstance(value, ErrorValue):
-            return value
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            numbers.append(value)
-    return numbers
+    given = list(values)
+    types = set(map(type, given))
+    if ErrorValue in types:
+        return next(value for value in given if isinstance(value, ErrorValue))
+    return [
+        value for value in given if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
+
+
+def has_logical(values: Iterable[Scalar]) -> bool:
+    """Whether one of some values is TRUE or FALSE."""
+    return bool in set(map(type, values))

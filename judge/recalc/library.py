@@ -274,7 +274,7 @@ def _check_fields(document: dict[str, object]) -> None:
     if document.get("explain") is not None and (
         document.get("at") is not None or document.get("output") is not None
     ):
-        raise UsageError("explain cannot be combined with at or output")
+        raise UsageError("the field 'explain' cannot be combined with 'at' or 'output'")
 
 
 def _computed(recalculating: Recalculating, request: RecalcRequest) -> dict[str, object]:

@@ -16,7 +16,7 @@ from judge.formulas.references import Reference
 from judge.formulas.tree import Constant, Missing, Node
 from judge.recalc.arrays import all_of
 from judge.recalc.conversions import UnsureError
-from judge.recalc.criteria import Cells, Scalar, fits
+from judge.recalc.criteria import Cells, Scalar, fits, has_logical
 from judge.recalc.scalars import NA, VALUE, Evaluation, Function, compared, rank
 from judge.workbook.cell import ErrorValue
 
@@ -119,7 +119,7 @@ def _match(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         raise UnsureError
     line = _line(_cells(evaluation, arguments[1]))
     if not given:
-        evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in line)
+        evaluation.converted = evaluation.converted or has_logical(line)
         at = _equal(sought, line)
     elif given > 0:
         at = _near(evaluation, sought, line)
@@ -172,7 +172,7 @@ def _in_table(*, by_rows: bool) -> Function:
         if size > MAX_CELLS_COMPARED:
             raise UnsureError
         line = [table.values.get((at, 0) if by_rows else (0, at)) for at in range(size)]
-        evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in line)
+        evaluation.converted = evaluation.converted or has_logical(line)
         at = _near(evaluation, sought, line) if near else _equal(sought, line)
         if at is None:
             return NA

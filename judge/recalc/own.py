@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 import datetime as dt
+import functools
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -29,6 +30,7 @@ from judge.recalc.dates_and_units import ADD_IN, DATE_AND_UNIT_FUNCTIONS
 from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.names import JUDGE
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
+from judge.recalc.texts import TEXT_FUNCTIONS
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
@@ -39,6 +41,7 @@ from judge.workbook.sheets.sheet import Sheet
 FUNCTIONS = {
     **DATE_AND_UNIT_FUNCTIONS,
     **SCALAR_FUNCTIONS,
+    **TEXT_FUNCTIONS,
     **COUNTING_FUNCTIONS,
     **LOOKUP_FUNCTIONS,
     **FUNCTIONS_OF_ARRAYS,
@@ -86,6 +89,7 @@ def _may_count_days(formula: str) -> bool:
     return not functions.isdisjoint(_OF_DAYS) or any(map(_MAY_BE_DATE.search, texts_of(formula)))
 
 
+@functools.lru_cache(maxsize=16_384)
 def _may_convert(formula: str) -> bool:
     return "&" in formula or not traits(formula).functions.isdisjoint(_CONVERTING)
 
@@ -106,6 +110,7 @@ _COMPARISON = re.compile(r"[<>=]")
 _ARITHMETIC = re.compile(r"[-*+/]")
 
 
+@functools.lru_cache(maxsize=16_384)
 def is_of_mixed_arrays(formula: str) -> bool:
     """Whether a formula may contain something that engines compute differently, or not at all.
 
@@ -339,9 +344,14 @@ class OwnValues:
         if any(True for _ in self._index.sheet(area.sheet).filled_in(here)):
             raise UnsureError
         values: dict[tuple[int, int], Scalar] = {}
+        sheet, stored = self._sheet(area.sheet), self._stored_in(area.sheet)
         for key in self._keys_in(inside):
             row, column = key >> COLUMN_BITS, key & COLUMN_MASK
-            value = self.cell_value(CellRef(area.sheet, row, column))
+            # No formula fills a cell of the rectangle, so a cell without a formula is a constant.
+            if sheet.raw_formula(key) is None:
+                value = self._plain(stored.get(key))
+            else:
+                value = self.cell_value(CellRef(area.sheet, row, column))
             if value is not None:
                 values[row - area.min_row, column - area.min_column] = value
         return Cells(rows, columns, values, self.spend)

@@ -435,8 +435,8 @@ class Recalculator:
         computed = ComputedValues(
             values=MappingProxyType(
                 {
-                    ref: _finished(value, wanted[ref], date_1904=date_1904)
-                    for ref, value in sorted(values.items())
+                    ref: _finished(values[ref], wanted[ref], date_1904=date_1904)
+                    for ref in sorted(values)
                 }
             ),
             not_calculated=MappingProxyType({ref: why + hint for ref, why in failed.items()}),
@@ -525,9 +525,9 @@ class Recalculator:
 
         index = FormulaIndex(workbook.sheet_names, formulas)
         sources = {cell.ref: cell.source for cell in cells}
-        rests_on = dependencies_or_doubt(
-            [(ref.sheet, source) for ref, source in sources.items()], index
-        )
+        # All cells that an array formula fills have the same source.
+        followed = {id(source): (ref.sheet, source) for ref, source in sources.items()}
+        rests_on = dependencies_or_doubt([*followed.values()], index)
         involved = {**_below(rests_on, index), **sources}
         intersecting = _intersecting(involved)
         requested = intersecting & sources.keys()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import struct
@@ -20,7 +19,7 @@ from judge.recalc.contract import (
 )
 from judge.recalc.services.common import HANG_FACTOR, HANG_S
 from judge.sandbox.contract import ServiceChannel
-from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue, refs_in
 
 GRACE_S = 300.0
 """How many seconds longer than the engine the channel may take, to restart the engine and to
@@ -221,8 +220,7 @@ def read_answer(
             raise RecalcError(f"{engine}: the answer does not fit the question")
         rows = range(area.min_row, area.max_row + 1)
         columns = range(area.min_column, area.max_column + 1)
-        for (row, column), value in zip(itertools.product(rows, columns), flat, strict=True):
-            ref = CellRef(area.sheet, row, column)
+        for ref, value in zip(refs_in(area.sheet, rows, columns), flat, strict=True):
             if isinstance(value, dict):
                 if "e" in value:
                     values[ref] = ErrorValue(str(value["e"]))

@@ -115,7 +115,7 @@ def _last_readable(pieces: list[str]) -> StatedAnswer:
             continue
         if isinstance(document, dict):
             return StatedAnswer(document)
-        return StatedAnswer(None, "the last JSON of the reply is not an object")
+        return StatedAnswer(None, "the last JSON value in the reply is not an object")
     return StatedAnswer(None, "the published script cannot read the reply's JSON")
 
 

@@ -292,7 +292,8 @@ def _instruction_truths(
 ) -> tuple[dict[SubmissionKey, tuple[bool, bool]], int]:
     """Submission -> whether the judge calls it solved, and whether it really is.
 
-    Also returns how many submissions have the second answer from the marks of their cases.
+    Also returns how many of these submissions have no mark of their own: whether they are really
+    solved then follows from the marks of their cases.
     """
     cases: dict[SubmissionKey, list[CaseKey]] = defaultdict(list)
     for key in sample.verdicts:

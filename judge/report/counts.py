@@ -101,7 +101,7 @@ def _percent(share: float | None) -> str:
 
 
 MAX_NAMED = 20
-"""How many tasks that lose something are named at most."""
+"""At most this many of the tasks that lose something are named."""
 
 
 def _of_figures(name: str) -> Any:

@@ -79,7 +79,7 @@ class ShownCase:
 
 
 def show_case(task: Task, suspect: Suspect, shown: ShownCase) -> dict[str, Any]:
-    """The workbooks of a case around its answer and the evidence.
+    """The parts of a case's workbooks that surround its answer and the evidence.
 
     Args:
         task: the task.

@@ -234,7 +234,7 @@ AGENT = Recipe(
 
 
 SHELL = Recipe(suite="trixie", packages=("bash",), hooks=())
-"""The shell of the same Debian release as LibreOffice."""
+"""Bash, from the same Debian release as LibreOffice."""
 
 
 # -- the roots ------------------------------------------------------------------------------------

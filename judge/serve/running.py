@@ -385,7 +385,7 @@ def _do_chores(server: Server, ended: threading.Event, names: Iterable[str] = CH
 
 
 def _first_operator(database: Database) -> str | None:
-    """Makes the operator's account if there are no accounts yet; returns the code to sign in."""
+    """Makes the operator's account if there are no accounts yet; returns its sign-in code."""
     with database.writing(Actor("first start")) as transaction:
         transaction.lock_start()
         if transaction.one(sa.select(t.account.c.id)) is not None:

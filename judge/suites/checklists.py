@@ -88,7 +88,7 @@ class ChecklistFormat(SuiteFormat):
         """
 
     def notes_of(self, tasks: Sequence[Task]) -> tuple[str, ...]:  # noqa: ARG002
-        """Notes on the tasks for people, one line each."""
+        """Notes on the tasks, for people to read, one line each."""
         return ()
 
     def recognises(self, root: Path) -> bool:

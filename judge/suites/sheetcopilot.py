@@ -52,7 +52,7 @@ CATEGORIES = (
 
 
 def division_of(category: str) -> str:
-    """The name of the division for a category; tasks of the category are in its group ``yes``."""
+    """The name of a category's division, whose group ``yes`` holds the tasks of the category."""
     return category.lower().replace(" ", "_")
 
 

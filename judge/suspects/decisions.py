@@ -222,7 +222,7 @@ class SuspectStatus(enum.StrEnum):
 
     @property
     def counts(self) -> bool:
-        """Whether scores without suspects leave the case out."""
+        """Whether the case is left out of scores that exclude suspects."""
         return self not in {SuspectStatus.FINE, SuspectStatus.CORRECTED}
 
 

@@ -302,7 +302,7 @@ class TaskMaterial:
 
     @functools.cached_property
     def checks(self) -> tuple[CaseCheck, ...]:
-        """The checks of the cases by `judge verify`, if answers are not cells."""
+        """What `judge verify` finds in each case; empty for a task whose answers are cells."""
         if self.cases:
             return ()
         return tuple(

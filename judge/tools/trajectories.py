@@ -118,7 +118,7 @@ def read_trajectory(path: Path) -> Trajectory:
         return of_swe_agent(document)
     raise SubmissionError(
         f"{path}: is not a trajectory",
-        hint="ATIF has `steps`, and SWE-agent's .traj has `trajectory`. Give a log of Inspect by "
+        hint="ATIF has `steps`, and SWE-agent's .traj has `trajectory`. Give an Inspect log by "
         "its own path, not by a folder or a pattern.",
     )
 
@@ -315,7 +315,7 @@ _INSPECT_ERRORS = {"parsing": "argument", "timeout": "timeout", "limit": "limit"
 
 
 def of_inspect(sample: Object, header: Object) -> Trajectory:
-    """Reads a sample of a log of Inspect: messages with their calls, and the model's tokens.
+    """Reads a sample of an Inspect log: messages with their calls, and the model's tokens.
 
     Args:
         sample: the sample, as JSON.

@@ -68,7 +68,7 @@ class Machine:
                 [*map(str, arguments)],
                 environment=self.environment(**extra),
                 log=file,
-                imports=["judge.cluster.engine.programs"],
+                imports=["judge.cluster.programs"],
             )
         self.started.append(Started(process, log))
         return self.started[-1]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.cluster.engine.connection import RefusedPickleError, refusing_pickles
+from judge.cluster.connection import RefusedPickleError, refusing_pickles
 from judge.files.documents import MIB
 from judge.grading.case_records import case_records
 from judge.grading.store import RunDirectory

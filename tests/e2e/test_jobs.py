@@ -30,7 +30,7 @@ def _do(given: bytes) -> bytes:
     recipe, job = pickle.loads(given)
     judged: list[JudgedCase] = []
     with contextlib.ExitStack() as stack:
-        recipe.open_worker(stack).run(job, judged.append)
+        recipe.open(stack).worker().run(job, judged.append)
     return pickle.dumps(judged)
 
 
@@ -60,7 +60,7 @@ def test_a_job_gives_the_same_result_in_another_process() -> None:
         for each in chosen
     ]
     with contextlib.ExitStack() as stack:
-        executor = ThreadExecutor(RECIPE.open_worker(stack), 1)
+        executor = ThreadExecutor(RECIPE.open(stack).worker(), 1)
         here = list(executor.judge(jobs))
     assert {each.result.verdict for each in here} == {Verdict.AC}
     with multiprocessing.get_context("spawn").Pool(1) as elsewhere:

@@ -456,7 +456,7 @@ def test_damaged_logs_are_refused(
     for name in ("cut.eval", "none.eval", "text.json", "deep.json", "missing.eval"):
         with pytest.raises(SubmissionError, match=name):
             imported(tmp_path / name, "sample", tmp_path / "run")
-    with pytest.raises(SubmissionError, match="is not a log of Inspect"):
+    with pytest.raises(SubmissionError, match="is not an Inspect log"):
         imported(tmp_path / "log.txt", "sample", tmp_path / "run")
     monkeypatch.setattr(inspect_logs, "_MAX_MEMBER_BYTES", 1000)
     with pytest.raises(SubmissionError, match="unpacks to more than"):

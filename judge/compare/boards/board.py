@@ -1,14 +1,31 @@
-"""A check board: which properties of which sheets of a gold an answer has to share."""
+"""A check board: which properties of which sheets of a gold an answer has to share.
+
+The properties are also written as sentences, with the differences in each property.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from judge.compare.rules.words import ordinal
+from judge.core.finding import (
+    DifferenceLocation,
+    FoundDifference,
+    LocationKind,
+    Subject,
+    about,
+    sheet_of,
+)
 from judge.core.option import check_names
+from judge.core.records.cases import AboutRecord
 from judge.errors import UsageError
 from judge.files.documents import written
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_name
+from judge.workbook.cell import CellValue
+from judge.workbook.facts.render import json_value
 
 NAME = "boards"
 """Name of the checker."""
@@ -200,3 +217,202 @@ class BoardOptions:
             return BoardOptions(Board.of(options["board"]))
         except UsageError as error:
             raise UsageError(f"option board: {error.message}", hint=error.hint) from error
+
+
+SUBJECTS: Mapping[str, Subject] = {
+    "charts": Subject.CHARTS,
+    "pivot_tables": Subject.PIVOTS,
+    "filters": Subject.FILTER,
+    "format_conditions": Subject.FORMATS,
+    "view": Subject.PANES,
+}
+"""Category -> the objects that pages show for it. Cells have none: their values and looks are
+compared column by column, in any order of columns, which a grid cannot show."""
+
+_WHOLE = {
+    "cells.values": "the table at A1 has the same values as in the gold",
+    "cells.formatting": "the table at A1 has the gold's fonts, fills and number formats",
+    "cells.hyperlink": "the table at A1 has the same hyperlinks as in the gold",
+    "charts.count": "there are as many charts as in the gold",
+    "charts.axes": "the charts have the same axes as in the gold, with and without titles",
+    "pivot_tables.count": "there are as many pivot tables as in the gold",
+    "filters.source": "the filter covers the same cells as in the gold",
+    "filters.filters": "the filter shows the same rows as in the gold",
+    "format_conditions.count": "there are as many conditional formats as in the gold",
+    "view.freeze_pane": "the same rows and columns are frozen as in the gold",
+}
+_OBJECTS = {
+    "charts": "the charts",
+    "pivot_tables": "the pivot tables",
+    "filters": "the filter",
+    "format_conditions": "the conditional formats",
+}
+_NAMES = {
+    "chart_type": "kinds",
+    "title": "titles",
+    "legend": "legends",
+    "series": "series",
+    "trendlines": "trend lines",
+    "data_labels": "data labels",
+    "name": "names",
+    "source": "sources",
+    "filters": "filter fields",
+    "rows": "row fields",
+    "columns": "column fields",
+    "values": "values with their functions",
+    "summary_type": "functions of the values",
+    "type": "types",
+    "operator": "operators",
+    "formula1": "formulas",
+    "color": "font colours",
+    "fill_color": "fill colours",
+    "font": "fonts",
+    "bold": "bold type",
+    "italic": "italic type",
+    "underline": "underlining",
+}
+
+
+def asked_in_words(asked: Asked) -> str:
+    """Returns a property that a board asks for, as a sentence."""
+    words = _WHOLE.get(asked.kind)
+    if words is None:
+        objects = _OBJECTS.get(asked.category, asked.category)
+        words = f"{objects} have the same {_NAMES.get(asked.name, asked.name)} as in the gold"
+    return f"On the {ordinal(asked.sheet)} sheet, {words}."
+
+
+NOT_CALCULATED = "not_calculated"
+MISSING_SHEET = "missing_sheet"
+SHEET_COUNT = "sheet_count"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The parts of a difference that are shown: gold, answer and position."""
+
+    expected: object
+    actual: object
+    detail: str = ""
+
+
+@dataclass
+class Differences:
+    """Collects differences, each with the property that the board asks for.
+
+    Args:
+        board: the board.
+        golds: names of the gold's worksheets.
+
+    Attributes:
+        listed: the differences so far.
+    """
+
+    board: Board
+    golds: Sequence[str]
+    listed: list[FoundDifference] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._asked = {(check.sheet, check.kind): check for check in self.board.asked}
+
+    def add(
+        self,
+        position: tuple[int, str, str],
+        sheet: str,
+        shown: Shown,
+        *,
+        missing: str | None = None,
+    ) -> None:
+        """Adds a difference in a property that the board asks for.
+
+        Args:
+            position: number of the sheet, category, property.
+            sheet: name of the sheet of the answer.
+            shown: the values to show.
+            missing: why a value could not be computed, if that is why the two differ.
+        """
+        number, category, name = position
+        asked = self._asked.get((number, f"{category}.{name}"))
+        if asked is None:
+            asked = Asked(len(self._asked) + 1, number, category, name)
+        detail = shown.detail if missing is None else f"{shown.detail}: {missing}"
+        self.listed.append(
+            FoundDifference(
+                asked.kind if missing is None else NOT_CALCULATED,
+                DifferenceLocation(LocationKind.RULE, str(asked), sheet),
+                _plain(shown.expected),
+                _plain(shown.actual),
+                detail,
+                asked.number,
+                asked_in_words(asked),
+                self._about(asked, sheet),
+            )
+        )
+
+    def _about(self, asked: Asked, sheet: str | None) -> AboutRecord | None:
+        """Returns the sheets and objects that pages show next to a difference."""
+        subject = SUBJECTS.get(asked.category)
+        if subject is None or not 1 <= asked.sheet <= len(self.golds):
+            return None
+        gold = sheet_of(self.golds[asked.sheet - 1], in_gold=True)
+        output_sheet = None if sheet is None else sheet_of(sheet, in_gold=False)
+        return about(subject, gold, output_sheet, (asked.name,))
+
+    def sheet_count(self, expected: int, actual: int) -> None:
+        """Records that the answer has more or fewer worksheets than the gold."""
+        position = DifferenceLocation(LocationKind.RULE, "0 (number of worksheets)")
+        words = "The output has as many worksheets as the gold."
+        self.listed.append(
+            FoundDifference(
+                SHEET_COUNT,
+                position,
+                expected,
+                actual,
+                number=0,
+                words=words,
+                about=about(Subject.SHEETS),
+            )
+        )
+
+    def missing_sheet(self, number: int, name: str) -> None:
+        """Records that the answer lacks a sheet that the board checks."""
+        asked = next((check for check in self.board.asked if check.sheet == number), None)
+        position = DifferenceLocation(LocationKind.RULE, str(asked or number))
+        message = f"the answer has no sheet that corresponds to {name!r}"
+        self.listed.append(
+            FoundDifference(
+                MISSING_SHEET,
+                position,
+                name,
+                None,
+                message,
+                None if asked is None else asked.number,
+                "" if asked is None else asked_in_words(asked),
+                None if asked is None else self._about(asked, None),
+            )
+        )
+
+
+def shown(value: CellValue) -> object:
+    """Returns a cell's value as JSON."""
+    return json_value(value)
+
+
+def where(key: int) -> str:
+    """Returns the address of a cell."""
+    return cell_name(key >> COLUMN_BITS, key & COLUMN_MASK)
+
+
+_MAX_SHOWN = 20
+
+
+def _plain(value: object) -> object:
+    """Returns a value as JSON; long lists are cut."""
+    if isinstance(value, tuple | list):
+        kept = [_plain(item) for item in value[:_MAX_SHOWN]]
+        return kept + ([f"… {len(value):,} in all"] if len(value) > _MAX_SHOWN else [])
+    if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
+        return json_value(value)
+    if isinstance(value, str | int | float | bool | dict) or value is None:
+        return value
+    return str(value)

@@ -8,9 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from judge.compare.boards.board import CATEGORIES, NAME, Board, BoardOptions
+from judge.compare.boards.board import (
+    CATEGORIES,
+    NAME,
+    NOT_CALCULATED,
+    Board,
+    BoardOptions,
+    asked_in_words,
+)
 from judge.compare.boards.cells import BoardBook
-from judge.compare.boards.differences import NOT_CALCULATED, asked_in_words
 from judge.compare.boards.standard import StandardJudge, UnusableBoardError, check_board
 from judge.compare.cells.computing import Compute, NoEngines
 from judge.compare.contract import (

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from judge.compare.boards.board import Differences, Shown, shown, where
 from judge.compare.boards.cells import FONT_FIELDS, BoardBook, SheetCells, differing_field
 from judge.compare.boards.charts import (
     ChartView,
@@ -19,7 +20,6 @@ from judge.compare.boards.charts import (
     without_blank_end,
 )
 from judge.compare.boards.conditions import RuleView, same_group
-from judge.compare.boards.differences import Differences, Shown, shown, where
 from judge.compare.rules.methods import unmatched
 from judge.workbook.address import (
     COLUMN_BITS,

@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
 from typing import TypeVar
 
-from judge.compare.boards.board import Board
+from judge.compare.boards.board import Board, Differences, Shown
 from judge.compare.boards.cells import BoardBook
 from judge.compare.boards.charts import charts_of
 from judge.compare.boards.conditions import rules_of
-from judge.compare.boards.differences import Differences, Shown
 from judge.compare.boards.objects import (
     TableJudge,
     chart_properties,

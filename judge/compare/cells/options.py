@@ -162,7 +162,8 @@ class CheckOptions:
     collateral: Annotated[
         str,
         Option(
-            "Count, or reject, what the output changed outside the answer and the gold did not.",
+            "Count, or reject, changes outside the answer that the output makes but the gold does "
+            "not.",
             Section.EQUAL,
             choices=SCOPE_CHOICES,
         ),

@@ -186,7 +186,7 @@ def _kept(kind: FeatureKind, content: str, held: Held, expected: Features) -> in
 def _lost_place(
     held: Held, in_gold: Sequence[tuple[str, str]], in_output: Sequence[tuple[str, str]]
 ) -> tuple[str, str]:
-    """Returns sheet and cells of the first lost feature, even if one with equal content is left."""
+    """Finds the sheet and cells of the first lost feature; one with equal content may remain."""
     left = Counter((folded(sheet), where) for sheet, where in in_output)
     kept = {(folded(sheet), where) for sheet, where in in_gold}
     for sheet, where in held.places:
@@ -215,7 +215,7 @@ def _on_lost_sheet(kind: FeatureKind, held: Held, expected: Features, lost: Feat
 def _lost_formulas(
     before: Workbook, gold: Workbook, output: Workbook, answer: Sequence[CellRange]
 ) -> list[Loss]:
-    """Returns formulas that input and gold have in the same cells, and the output lacks."""
+    """Returns the formulas that input and gold share, cell by cell, but that the output lacks."""
     losses = []
     for name in before.sheet_names:
         if name not in gold.sheet_names:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.compare.cells.value import Agree, comparator
-from judge.compare.checklists.fields import (
+from judge.compare.checklists.items import Item, Outcome, Reading, fails, holds
+from judge.compare.checklists.kind import (
     AMOUNT,
     AREA,
     AREAS,
@@ -21,11 +22,10 @@ from judge.compare.checklists.fields import (
     TRUTH,
     VALUE,
     VALUES,
+    ItemKind,
     needed,
     one_of,
 )
-from judge.compare.checklists.items import Item, Outcome, Reading, fails, holds
-from judge.compare.checklists.kind import ItemKind
 from judge.compare.checklists.workspace import (
     OpenBook,
     Workspace,

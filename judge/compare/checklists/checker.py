@@ -125,7 +125,7 @@ def _gated(entry: JudgedItem, gate: str, reading: Reading) -> JudgedItem:
         return entry
     if reading is Reading.STANDARD:
         return JudgedItem(entry.item, entry.outcome, entry.other, gate)
-    nothing = Outcome(0.0, detail=f"item {gate} fails, so that this one earns nothing")
+    nothing = Outcome(0.0, detail=f"item {gate} fails, so this one earns nothing")
     return JudgedItem(entry.item, nothing, entry.other, gate)
 
 

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from email.message import EmailMessage
 
 from judge.compare.checklists.cell_items import agreement_of, value_of_json
-from judge.compare.checklists.fields import (
+from judge.compare.checklists.items import Item, Outcome, Reading, fails, holds
+from judge.compare.checklists.kind import (
     AMOUNT,
     COUNT,
     NUMBER,
@@ -25,9 +26,8 @@ from judge.compare.checklists.fields import (
     TEXTS,
     TRUTH,
     VALUE,
+    ItemKind,
 )
-from judge.compare.checklists.items import Item, Outcome, Reading, fails, holds
-from judge.compare.checklists.kind import ItemKind
 from judge.compare.checklists.workspace import WORKBOOK_SUFFIXES, MissingError, Workspace
 from judge.compare.rules.patterns import PatternError, check_pattern, search
 from judge.compare.rules.values import text_of

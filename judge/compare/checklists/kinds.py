@@ -5,17 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from judge.compare.checklists import cell_items, file_items, object_items, work_items
-from judge.compare.checklists.fields import (
-    COUNT,
-    NUMBER,
-    OBJECT,
-    TEXT,
-    TEXTS,
-    TRUTH,
-    FieldForm,
-    faults_of,
-    one_of,
-)
 from judge.compare.checklists.items import (
     ChecklistOptions,
     Item,
@@ -26,7 +15,19 @@ from judge.compare.checklists.items import (
     fails,
     not_judged,
 )
-from judge.compare.checklists.kind import ItemKind, JudgeItem
+from judge.compare.checklists.kind import (
+    COUNT,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    TEXTS,
+    TRUTH,
+    FieldForm,
+    ItemKind,
+    JudgeItem,
+    faults_of,
+    one_of,
+)
 from judge.compare.checklists.suites import SUITES, suite_named
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.rules.patterns import PatternError

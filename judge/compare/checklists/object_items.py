@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from judge.compare.checklists.fields import (
+from judge.compare.checklists.items import Item, Outcome, Reading, fails, holds
+from judge.compare.checklists.kind import (
     AREA,
     COUNT,
     TEXT,
     TEXTS,
     TRUTH,
+    ItemKind,
     needed,
     one_of,
 )
-from judge.compare.checklists.items import Item, Outcome, Reading, fails, holds
-from judge.compare.checklists.kind import ItemKind
 from judge.compare.checklists.workspace import MissingError, OpenBook, Workspace, window_of
 from judge.workbook.address import Window, cell_key, column_number, folded, parse_area
 from judge.workbook.cell import CellValue, ErrorValue

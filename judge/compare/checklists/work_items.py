@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from judge.compare.checklists.fields import (
+from judge.compare.checklists.items import Item, Outcome, Reading, broken, fails, holds
+from judge.compare.checklists.kind import (
     AMOUNT,
     OBJECTS,
     TEXT,
     FieldForm,
+    ItemKind,
     needed,
     one_of,
 )
-from judge.compare.checklists.items import Item, Outcome, Reading, broken, fails, holds
-from judge.compare.checklists.kind import ItemKind
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.contract import AnswerFaultError, Rules
 from judge.compare.files.checker import CHECKER as METRICS_CHECKER

@@ -11,11 +11,10 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from judge.compare.boards.board import Board
+from judge.compare.boards.board import Board, Differences, Shown, shown, where
 from judge.compare.boards.cells import FIELDS, BoardBook, SheetCells, differing_field
 from judge.compare.boards.charts import ChartView, charts_of, numbers_agree, same_values
 from judge.compare.boards.conditions import RuleView, rules_of, same_group
-from judge.compare.boards.differences import Differences, Shown, shown, where
 from judge.compare.boards.objects import PivotView, axes_agree, pivots_of
 from judge.compare.rules.published_error import PublishedError
 from judge.core.finding import FoundDifference

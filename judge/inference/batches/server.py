@@ -104,7 +104,7 @@ class BatchClient:
     Args:
         endpoint: the batch endpoint of the server.
         book: the record of the run's batches.
-        policy: how often a request is sent, and the waits between attempts.
+        policy: how many times a request is sent, and the waits between attempts.
         pace: how often the progress of batches is checked.
     """
 

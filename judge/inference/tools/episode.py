@@ -424,7 +424,7 @@ class ToolEnvironment(Environment):
     async def _act_as_published(
         self, reply: ChatReply, calls: Sequence[ReadCall], *, cut: bool
     ) -> tuple[list[ToolCallLine], str, str | None]:
-        """Executes the only call of a reply; if it cannot be used, the model is asked again."""
+        """Executes a reply's single call; if the reply is unusable, asks the model again."""
         published = self._mode.as_published
         fault = await self.blocking(
             partial(why_refused, calls, self._mode, self._tools, published, cut=cut)

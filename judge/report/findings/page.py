@@ -25,8 +25,7 @@ from judge.errors import JudgeError
 from judge.report.findings import tables
 from judge.report.findings.cells import StyledSheet, cell_rows, show_looks, show_values
 from judge.report.findings.charts import show_charts
-from judge.report.findings.pivots import show_pivots
-from judge.report.findings.tables import clip
+from judge.report.findings.tables import clip, show_pivots
 from judge.report.grid import GridRules
 from judge.report.grid_window import GridBounds
 from judge.workbook.reader import Workbook, open_workbook

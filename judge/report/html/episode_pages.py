@@ -21,7 +21,7 @@ from judge.files.documents import dump_json
 from judge.report.desktop.episodes import ending_in_words
 from judge.report.desktop.marks import marks_of
 from judge.report.grid_window import GridBounds
-from judge.report.html.code import highlight
+from judge.report.html.page import highlight
 from judge.report.html.pictures import PictureShelf
 
 _MAX_TURNS = 400

@@ -30,8 +30,8 @@ from judge.report.findings.page import CaseFiles, rules_of_case
 from judge.report.grid import MARKS, GridRules, KeptWorkbooks, build_grid
 from judge.report.grid_marks import UNKNOWN
 from judge.report.grid_window import GridBounds
-from judge.report.html.code import highlight
 from judge.report.html.episode_pages import episode_page
+from judge.report.html.page import highlight
 from judge.report.html.pictures import PAGE_PICTURES_BYTES, PictureShelf, shown_inputs
 from judge.report.html.tool_pages import tool_episode_page
 from judge.report.load import LoadedRun, LoadedSubmission

@@ -18,7 +18,7 @@ from judge.errors import StoreError, WorkbookError
 from judge.files.documents import dump_json
 from judge.grading.store import kept_workbook
 from judge.report.grid_window import GridBounds
-from judge.report.html.code import highlight
+from judge.report.html.page import highlight
 from judge.report.html.pictures import PictureShelf
 from judge.tools.episodes import read_tool_episode
 from judge.workbook.address import Window, cell_key, parse_cell

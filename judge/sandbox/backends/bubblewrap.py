@@ -437,8 +437,8 @@ def _seal(capabilities: tuple[str, ...], *, own_user: bool) -> list[str]:
 
 _PROBE_S = 20
 _MAX_PROBES = 4
-"""How often a probe is tried: binding `/` fails if a mount, such as a container's, disappears at
-the same time."""
+"""How many times a probe is tried: binding `/` fails if a mount, such as a container's, disappears
+at the same time."""
 _USERNS_FIX = "sysctl -w kernel.unprivileged_userns_clone=1 (as root), or use Docker"
 _APPARMOR_FIX = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (as root), or use Docker"
 

@@ -441,5 +441,5 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_of_the_system(error: OSError) -> bool:
-    """Whether an error came from the kernel or the resolver; the client's own are OSErrors too."""
+    """Whether the kernel or the resolver raised an error; the client also raises OSErrors."""
     return error.errno is not None

@@ -25,7 +25,7 @@ MIN_GAIN = 0.01
 """A new score is shown only if it is at least this much above the account's best shown score."""
 
 MAX_STEPS = 100
-"""How often the shown score of an account can change in a phase."""
+"""How many times the shown score of an account can change in a phase."""
 
 ANSWERS_FOR_EACH_GOLD = 20
 """How many different answers a team may try for a case; further ones count as not accepted."""
@@ -55,7 +55,7 @@ class Rung:
 
     Attributes:
         score: the best score that was shown, rounded; None before the first one.
-        steps: how often the shown score has moved.
+        steps: how many times the shown score has moved.
     """
 
     score: float | None = None

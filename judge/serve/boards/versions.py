@@ -535,7 +535,7 @@ def _same(document: Mapping[str, Any], outline: Mapping[str, Any]) -> bool:
 
 
 def document_of(connection: sa.Connection, setting: Setting) -> dict[str, Any]:
-    """The current document of a board, without the fields of a version."""
+    """The current document of a board, without the fields that only its versions have."""
     entries = entries_of(connection, setting)
     return _with_ties(_outline(entries, setting), entries, setting)
 

@@ -79,7 +79,7 @@ def add_webhook(transaction: Transaction, new: NewWebhook) -> tuple[str, str]:
     connection = transaction.connection
     checked_url(new.url, hosts_of(connection))
     if unknown := [kind for kind in new.kinds if kind not in KINDS]:
-        raise UsageError(f"there is no kind {unknown[0]!r}; there are {', '.join(KINDS)}")
+        raise UsageError(f"there is no kind {unknown[0]!r}; the kinds are {', '.join(KINDS)}")
     lock_account(transaction, new.account)
     count = connection.scalar(sa.select(sa.func.count()).where(t.webhook.c.account == new.account))
     if (count or 0) >= MAX_WEBHOOKS:

@@ -259,7 +259,7 @@ def _sign_in(server: Server, **how: Any) -> dict[str, Any]:
 
 
 def with_session(answer: Response, server: Server, cookie: str) -> Response:
-    """The answer that starts a session in the browser."""
+    """The response, with the cookie that starts a session in the browser."""
     answer.set_cookie(
         server.cookie,
         cookie,

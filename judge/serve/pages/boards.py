@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from judge.errors import JudgeError
 from judge.replies.extract import recorded_program
-from judge.report.html.code import highlight
+from judge.report.html.page import highlight
 from judge.report.html.render import Served, render_served, task_anchor
 from judge.report.html.runs import comparison_parts, numbers_of
 from judge.report.load import LoadedSubmission

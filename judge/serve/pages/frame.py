@@ -131,8 +131,8 @@ def show(
         viewer: the viewer.
         template: a template that extends ``base.html``.
         title: the title of the page.
-        status: the status of the answer.
-        headers: headers of the answer, in addition to those of every page.
+        status: the status of the response.
+        headers: headers of the response, in addition to those of every page.
         context: values for the template, in addition to ``viewer``, ``prefix``, ``form_token`` and
             ``title``.
     """

@@ -679,6 +679,6 @@ def _is_of_machine(error: BaseException | None) -> bool:
 
 
 def _for_people(error: JudgeError) -> str:
-    """The reason of a failure, for pages: the first line of the message, without server paths."""
+    """The reason for a failure, for pages: the first line of the message, without server paths."""
     words = error.message.splitlines()[0].split(" ") if error.message else [type(error).__name__]
     return " ".join("…" if word.startswith("/") else word for word in words)

@@ -29,7 +29,7 @@ INTERACTIVE_CASES = 30
 LOST_BEFORE_ALONE = 3
 DEATHS_ALONE = 3
 RETRIES = 2
-"""How often a judging that ended in judge errors is tried again."""
+"""How many times a judging that ended in judge errors is tried again."""
 
 _J, _A, _S = t.judging.c, t.account.c, t.submission.c
 _LOCK_ACCOUNT = sa.select(_A.id).where(_A.id == sa.bindparam("account")).with_for_update()

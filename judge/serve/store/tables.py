@@ -268,7 +268,7 @@ judging = Table(  # jdg
     Column("lost", Integer, nullable=False, server_default="0"),
     Column("deaths_alone", Integer, nullable=False, server_default="0"),
     Column("alone", Boolean, nullable=False, server_default="0"),
-    Column("errors", Integer, nullable=False, server_default="0"),  # how often it ended in JE
+    Column("errors", Integer, nullable=False, server_default="0"),  # how many times it ended in JE
     Column("cancel", Boolean, nullable=False, server_default="0"),
     Column("cases", Integer, nullable=False),
     Column("done", Integer, nullable=False, server_default="0"),

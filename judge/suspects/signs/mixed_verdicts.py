@@ -201,7 +201,8 @@ def leaning_of(
 
 def _says_nothing(*values: CellValue) -> bool:
     return all(
-        str(value.code if isinstance(value, ErrorValue) else value or "").strip().casefold()
+        not isinstance(value, bool)
+        and str(value.code if isinstance(value, ErrorValue) else value or "").strip().casefold()
         in NO_ANSWER
         for value in values
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 if TYPE_CHECKING:
-    from judge.cluster.engine.connection import Connection
+    from judge.cluster.connection import Connection
 
 
 class Task:
@@ -64,7 +64,7 @@ class Client:
 
 
 def connected(client: Client, now: list[float]) -> Connection:
-    from judge.cluster.engine.connection import Connection  # noqa: PLC0415  brings all of Dask
+    from judge.cluster.connection import Connection  # noqa: PLC0415  brings all of Dask
 
     return Connection(cast(Any, client), "tls://s", clock=lambda: now[0])
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from judge.errors import InferenceError, UsageError
-from judge.inference.choices import FEEDBACKS
+from judge.inference.choices import Feedback
 from judge.inference.config import (
     DEFAULT_BASE_URL,
     find_model,
@@ -55,7 +56,7 @@ def test_an_alias_a_raw_name_and_another_server() -> None:
 
 
 def test_settings_are_those_of_the_paper() -> None:
-    for feedback in FEEDBACKS:
+    for feedback in get_args(Feedback):
         setting = load_setting("multi", feedback)
         assert (setting.rounds, setting.temperature, setting.top_p) == (5, 1.0, 1.0)
         assert setting.rows == (0 if feedback == "react-exec" else 5)

@@ -231,7 +231,7 @@ def test_workbooks_are_served_line_by_line(sandbox: ScriptedSandbox, book: Path)
         (b'{"at": "A1"}', "path"),
         (b'{"path": "/nowhere.xlsx"}', "nowhere"),
         (b'{"path": "x", "cells": "A1"}', "unknown field 'cells'"),
-        (b'{"path": "x", "explain": "A1", "at": "A1"}', "explain cannot be combined with at"),
+        (b'{"path": "x", "explain": "A1", "at": "A1"}', "'explain' cannot be combined with 'at'"),
         (b'{"path": "' + b"x" * MAX_LINE_BYTES * 3 + b'"}', "more than"),
     ],
 )

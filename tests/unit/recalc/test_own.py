@@ -63,6 +63,20 @@ def test_arrays_that_engines_compute_differently_are_computed_here_afterwards() 
     assert "judge" in by
 
 
+def test_shared_arrays_and_criteria_tell_true_from_1() -> None:
+    cells = {
+        "A1": "=SUMPRODUCT((B1:B3=1)*1)+C1",
+        "A2": "=SUMPRODUCT((B1:B3=TRUE)*1)+C1",
+        "A3": "=SUMPRODUCT((B1:B3=1)*1)+C1",
+        "A4": "=COUNTIF(B1:B3,TRUE)",
+        "A5": '=COUNTIF(B1:B3,"=1")',
+        "A6": "=COUNTIF(B1:B3,TRUE)",
+    }
+    data = {"B1": 1, "B2": True, "B3": True, "C1": "3%"}
+    values, _, _ = computed({**cells, **data}, {})
+    assert values == {1: 1.03, 2: 2.03, 3: 1.03, 4: 2, 5: 1, 6: 2}
+
+
 @pytest.mark.parametrize(
     ("formula", "mixed"),
     [

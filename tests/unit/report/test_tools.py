@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from judge import api
-from judge.cli.compare_runs import compare_runs
+from judge.cli.report import compare_runs
 from judge.core.records.tool_episodes import ToolEpisodeEnd, ToolEpisodeHead, ToolTurn
 from judge.errors import UsageError
 from judge.grading.store import RunDirectory

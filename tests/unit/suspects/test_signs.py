@@ -594,6 +594,14 @@ def test_how_a_gold_rounds_or_says_nothing_is_left_open(
     assert {suspect.certainty for suspect in suspects} == {certainty}
 
 
+def test_false_is_an_answer(tmp_path: Path) -> None:
+    rest = [(number, 2 * number) for number in range(1, 5)]
+    cases = [(book(HEAD, (9, 1)), book(HEAD, (number, False), *rest)) for number in (18, 19)]
+    outputs = outputs_of(tmp_path, "one", *(book(HEAD, (0, "n/a"), *rest) for _ in cases))
+    suspects = examined(FAILED, task_of(tmp_path, "B2:B6", *cases), outputs=outputs, strength=0.9)
+    assert {suspect.certainty for suspect in suspects} == {Certainty.LIKELY}
+
+
 def test_another_sign_supports_a_task_that_a_run_fails(tmp_path: Path) -> None:
     given, _ = doubling(5, 2, 3, 4)
     _, gold = doubling(6, 2, 3, 4)

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from judge.compare.checklists.items import Outcome, broken, not_judged
-from judge.compare.checklists.published.data import Shown, as_check, as_meant
-from judge.compare.checklists.suites import PublishedSuite
+from judge.compare.checklists.suites import PublishedSuite, Shown, as_check, as_meant
 from judge.compare.checklists.workspace import (
     WORKBOOK_SUFFIXES,
     MissingError,

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from judge.compare.checklists.file_items import events_of, moment, numbers_in, text_of_document
 from judge.compare.checklists.items import Outcome, State, broken
-from judge.compare.checklists.published.data import Shown, as_check, as_meant
-from judge.compare.checklists.suites import PublishedSuite
+from judge.compare.checklists.suites import PublishedSuite, Shown, as_check, as_meant
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.published import officebench
 from judge.compare.rules.published_error import PublishedError, Side
@@ -193,7 +192,7 @@ def _bounded(within: str, stated: str) -> bool:
 
 
 def _lines(arguments: Arguments, workspace: Workspace) -> tuple[list[str], str]:
-    """Returns the strings to search for keywords, and the fault of the published reader."""
+    """Returns the strings to search for keywords, and the id of the published reader's fault."""
     kind, path = str(arguments.get("doc_type")), _path(arguments)
     if kind == "email":
         return _mails(arguments, workspace), "F6"

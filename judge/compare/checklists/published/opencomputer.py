@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import SupportsIndex
 
 from judge.compare.checklists.items import Outcome, State, not_judged
-from judge.compare.checklists.published.data import NOTHING, Shown, as_check, as_meant
-from judge.compare.checklists.suites import PublishedSuite
+from judge.compare.checklists.suites import NOTHING, PublishedSuite, Shown, as_check, as_meant
 from judge.compare.checklists.workspace import WORKBOOK_SUFFIXES, Workspace
 from judge.compare.published import opencomputer
 from judge.compare.published.opencomputer import CellFacts, Document, Expression, ExpressionError

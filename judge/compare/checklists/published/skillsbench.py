@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from judge.compare.checklists.items import Outcome, State, not_judged
-from judge.compare.checklists.published.data import Shown, as_check, as_meant
-from judge.compare.checklists.suites import PublishedSuite
+from judge.compare.checklists.suites import PublishedSuite, Shown, as_check, as_meant
 from judge.compare.checklists.workspace import MissingError, OpenBook, Workspace
 from judge.compare.published.skillsbench.attempt import (
     PASSED,

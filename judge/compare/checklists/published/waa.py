@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from judge.compare.checklists.items import Outcome, State
-from judge.compare.checklists.published.data import Shown, as_check, as_meant
-from judge.compare.checklists.suites import PublishedSuite
+from judge.compare.checklists.suites import PublishedSuite, Shown, as_check, as_meant
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.published.spider2v.compare_table import Evaluator, judge_published
 from judge.compare.rules.book import Book

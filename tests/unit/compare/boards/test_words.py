@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from judge.compare.boards.board import CATEGORIES, Asked
-from judge.compare.boards.differences import asked_in_words
+from judge.compare.boards.board import CATEGORIES, Asked, asked_in_words
 
 
 def test_every_property_has_a_sentence_of_its_own() -> None:

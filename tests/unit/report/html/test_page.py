@@ -16,8 +16,7 @@ from judge.api import ScoreOptions, score
 from judge.report.grid import MARKS
 from judge.report.grid_window import GridBounds
 from judge.report.html import report_html
-from judge.report.html.code import highlight
-from judge.report.html.page import inline_json
+from judge.report.html.page import highlight, inline_json
 from judge.report.html.pages import KINDS, TaskPages
 from judge.report.html.render import LADDER, pack, pack_all
 from judge.report.load import load_run

@@ -12,7 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from judge.authoring.codabench import EVALUATION_FRAMEWORK
-from judge.cli.verify_result import verify_result as verify_result_command
+from judge.cli.submit import verify_result as verify_result_command
 from judge.errors import JudgeError, UsageError
 from judge.serve.boards.results import result_of, verify_result
 from judge.serve.boards.signing import SigningKeys, canonical, envelope_of, sha256_of

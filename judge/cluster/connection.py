@@ -1,6 +1,6 @@
 """The client's side of a Dask cluster: connecting, sending requests and receiving answers as bytes.
 
-This module also starts workers for one command, through :mod:`judge.cluster.engine.programs`, and
+This module also starts workers for one command, through :mod:`judge.cluster.programs`, and
 registers the plugin that opens sandbox and engines on each worker.
 
 Messages from a cluster run no code, and their size is limited before they are read. ``distributed``
@@ -42,9 +42,9 @@ from distributed.security import Security
 
 from judge.cluster.config import ClusterSpec
 from judge.cluster.dispatch import Answered, WorkerFacts
-from judge.cluster.engine.programs import ROLES
-from judge.cluster.engine.security import security_of, settle
 from judge.cluster.messages import MAX_ANSWER_BYTES
+from judge.cluster.programs import ROLES
+from judge.cluster.security import security_of, settle
 from judge.cluster.worker import answer, worker_resources
 from judge.errors import ClusterError, JudgeError
 from judge.files.documents import MIB
@@ -533,7 +533,7 @@ def _host(cluster_spec: ClusterSpec) -> Iterator[dict[str, Any]]:
         "certificates": files and {name: str(path) for name, path in asdict(files).items()},
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "judge.cluster.engine.programs"],
+        [sys.executable, "-m", "judge.cluster.programs"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

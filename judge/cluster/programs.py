@@ -24,7 +24,7 @@ from distributed import LocalCluster, Nanny, Scheduler
 from distributed.security import Security
 
 from judge.cluster.config import Certificates, ClusterSpec
-from judge.cluster.engine.security import NO_PAGES, SETTINGS, security_of, settle
+from judge.cluster.security import NO_PAGES, SETTINGS, security_of, settle
 from judge.errors import ClusterError
 
 ROLES = ("ca_file", "client_cert", "client_key")
