@@ -17,11 +17,12 @@ from judge.core.submission import Answer, Origin
 from judge.core.task import Task, TestCase
 from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator
-from judge.report.grid import MARKS, GridRules, build_grid
+from judge.report.grid import MARKS, GridRules, KeptWorkbooks, build_grid
 from judge.report.grid_marks import is_cut
 from judge.report.grid_window import GridBounds
 from judge.suites.spreadsheetbench import InstructionType
 from judge.workbook.cell import CellRef, CellValue, ComputedValues
+from judge.workbook.reader import Workbook, open_workbook
 from tests.browser.made_run import Cells, workbook
 
 NEVER = GridRules(recalc_mode="never")
@@ -190,3 +191,55 @@ def test_bounds(tmp_path: Path) -> None:
     assert len(rows) == len(block["cells"]) == 60
     assert 400 in rows
     assert block["whole_rows"] == 502
+
+
+def opened_paths(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that grids open from now on; outputs are bytes, and not among them."""
+    opened: list[Path] = []
+
+    def noting(source: bytes | Path) -> Workbook:
+        if isinstance(source, Path):
+            opened.append(source)
+        return open_workbook(source)
+
+    monkeypatch.setattr("judge.report.grid.open_workbook", noting)
+    return opened
+
+
+def test_samples_of_a_case_share_its_opened_gold_and_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, case = made(tmp_path, GOLD, {"A1": "n", "D7": "far"}, "B2:B5")
+    outputs = [workbook({"B2": 10, "B3": 21}), None, workbook({"B2": 11, "C9": "x"})]
+    records: list[CaseComparison] = [
+        {} if output is None else record(task, case, output) for output in outputs
+    ]
+    judged = list(zip(records, outputs, strict=True))
+    alone = [build_grid(task, case, said, output, NEVER) for said, output in judged]
+    opened = opened_paths(monkeypatch)
+    kept = KeptWorkbooks()
+    shared = [build_grid(task, case, said, output, NEVER, kept=kept) for said, output in judged]
+    assert shared == alone
+    assert sorted(opened) == sorted([case.gold_path, case.input_path])
+
+
+def test_a_gold_that_changed_is_opened_again(tmp_path: Path) -> None:
+    task, case = made(tmp_path, GOLD, {}, "B2:B5")
+    kept = KeptWorkbooks()
+    before = cells_of(build_grid(task, case, {}, None, AUTO, kept=kept))
+    (tmp_path / "gold.xlsx").write_bytes(workbook({**GOLD, "B3": 7, "B5": "another"}))
+    after = cells_of(build_grid(task, case, {}, None, AUTO, kept=kept))
+    assert (before["B3"][1][2], after["B3"][1][2]) == (20, 7)
+
+
+def test_a_workbook_that_used_up_much_of_its_limits_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, case = made(tmp_path, GOLD, {}, "B2:B5")
+    opened = opened_paths(monkeypatch)
+    kept = KeptWorkbooks()
+    with kept.lend(case.input_path) as lent:
+        lent.package.budget.take_cells(lent.package.budget.limits.cells // 4)
+    for _ in range(2):
+        build_grid(task, case, {}, None, AUTO, kept=kept)
+    assert opened.count(case.input_path) == 2
