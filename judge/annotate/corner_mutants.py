@@ -388,7 +388,11 @@ def _numbers(group: Group, subject: Subject, rng: random.Random) -> Iterator[Cha
 
 
 def _days(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Inserts the same day of next year, an end of a month, a time, or a day beyond the others."""
+    """Inserts a date that a program may not expect.
+
+    It is the same day of the next year, the first or last day of a month, a day with a time, a day
+    before or after all others, or a leap day.
+    """
     del subject
     if group.kind is not Kind.DATE:
         return

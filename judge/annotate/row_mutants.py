@@ -208,7 +208,7 @@ def _group_at(subject: Subject, ref: CellRef) -> Group | None:
 
 
 def _looked_up_last(subject: Subject, table: Table, row: int, rng: random.Random) -> list[Edit]:
-    """Sets one lookup to the last key of the table, which has moved down."""
+    """Sets one lookup to the key in the table's last row, which the inserted row moved down."""
     columns = {column.number for column in table.columns}
     for keys in subject.groups:
         if not keys.is_looked_up or keys.sheet != table.sheet or keys.column not in columns:

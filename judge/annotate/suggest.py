@@ -657,8 +657,8 @@ class _Together:
 
     Attributes:
         ideas: the ideas, which change different rows.
-        is_prepared: whether the next two are set.
-        edited: the input with all ideas; None if it cannot be made.
+        is_prepared: whether ``edited`` and ``problem`` are set.
+        edited: the input with all ideas applied; None if it cannot be made.
         problem: why it cannot be made, or empty.
     """
 

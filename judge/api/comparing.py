@@ -192,7 +192,7 @@ def changes_of(typed: Sequence[str], gold: Workbook) -> Change | None:
 
 
 class _Files:
-    """Reads workbooks at the same time; an error about a workbook says which one."""
+    """Keeps several workbooks open; an error about a workbook says which one it is."""
 
     def __init__(self) -> None:
         self._opened: list[tuple[str, Path, Workbook]] = []

@@ -231,7 +231,8 @@ class InferOptions:
     top_p: Annotated[
         float | None,
         Remembered(
-            "Nucleus of requests [1; 0.9 for typed answers and on a desktop].", Section.MODEL
+            "Nucleus sampling of requests [1; 0.9 for typed answers and on a desktop].",
+            Section.MODEL,
         ),
     ] = None
     max_tokens: Annotated[

@@ -187,7 +187,7 @@ def check_ready(planned: PlannedRun) -> None:
             raise InferenceError(f"{error.message}{nearest}", hint=error.hint) from None
     elif not planned.plan.model_name:
         raise UsageError(
-            f"the server's name of {planned.plan.model.name} is unknown, and no server is queried",
+            f"the server's name for {planned.plan.model.name} is unknown, and no server is queried",
             hint="Give the model's own name: --model NAME --base-url URL.",
         )
     if planned.options.max_cost is not None and planned.plan.model.price is None:

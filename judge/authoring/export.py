@@ -192,7 +192,7 @@ def export_corrected(suite: Suite, corrected: CorrectedSuite, target: Path) -> E
 
 
 def _at_home(task: Task, published: Task) -> Task:
-    """The corrected task, whose golds have the paths of the published ones."""
+    """The corrected task, with its golds at the paths of the published ones."""
     return replace(task, cases=published.cases)
 
 

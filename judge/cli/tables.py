@@ -204,7 +204,7 @@ def _print_left_out(console: Console, overall: OverallReport) -> None:
         console.print(
             styled(
                 ("Not scored:", "yellow"),
-                f" {counts}. Counted as failed, soft is "
+                f" {counts}. If these counted as failed, soft would be "
                 f"{percent(everything['soft_restriction'])} % and hard "
                 f"{percent(everything['hard_restriction'])} % of {everything['tasks']} tasks "
                 f"({everything['cases']} cases).",

@@ -310,7 +310,7 @@ def audit_suite(
     usual = options_in(GradingOptions)
     if judging.pop("checker") or any(judging.pop(name) != usual[name].default for name in UNUSED):
         raise UsageError(
-            "--audit compares by the default rules",
+            "--audit always compares by the default rules",
             hint="Leave --profile, --style, --lenient-names and the comparison options out.",
         )
     live = sys.stderr.isatty()

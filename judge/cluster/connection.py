@@ -412,7 +412,10 @@ class Connection:
         return [key for key in dict.fromkeys(keys) if key in self._futures]
 
     def _lost(self, keys: Sequence[str]) -> bool:
-        """Returns whether tasks were cancelled, but not by this client: a new scheduler runs."""
+        """Returns whether tasks were cancelled, although this client did not cancel them.
+
+        If so, a new scheduler has taken the place of the one that had them.
+        """
         return any(self._futures[key].status == "cancelled" for key in keys)
 
     def _fetch(self, keys: Sequence[str]) -> dict[str, object]:

@@ -191,7 +191,7 @@ def _read(data: bytes, request: Sequence[Job | Check]) -> Reply:
     if any(length < 0 for length in (*lengths, *outputs)):
         raise MalformedError("a negative length")
     if start + sum(lengths) + sum(outputs) != len(data):
-        raise MalformedError("a length that differs from the one stated in its head")
+        raise MalformedError("a length that differs from the one stated in its header")
     texts = data[start : start + sum(lengths)].decode()
     if has_more_values(texts, _MAX_ANSWER_VALUES):
         raise MalformedError(f"its records have more than {_MAX_ANSWER_VALUES:,} values")

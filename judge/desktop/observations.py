@@ -1,8 +1,8 @@
 """Observations for a chat model: the contract of observation forms, and their tables.
 
-An observation form is a subclass of :class:`ObservationForm`, here or in another module, and a line
-in :data:`judge.desktop.choices.OBSERVATION_FORMS`. Forms show the accessibility tree as a table
-with a line for each element. The table has the same kinds of elements as the published table: those
+An observation form is a subclass of :class:`ObservationForm`, here or in another module, that is
+listed in :data:`judge.desktop.choices.OBSERVATION_FORMS`. Forms show the accessibility tree as a
+table with a line for each element. It has the same kinds of elements as the published table: those
 that are shown, can be used, have a name or text, and have a position. Unless the published table is
 chosen, it differs in two ways: it has the tabs of sheets, and it has no empty cells far from all
 content. (For a sheet with little content, the published table has a thousand such cells.)

@@ -152,7 +152,7 @@ def sheet_of(token: Token) -> str:
 
 
 MAX_FORMULA_LENGTH = 8_192
-"""Most characters that a formula can have, as a person sees it.
+"""Largest number of characters that a formula can have, as a person sees it.
 
 Source: Excel specifications and limits, "length of formula contents".
 """

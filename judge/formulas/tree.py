@@ -76,7 +76,7 @@ _PRECEDENCE = {
 }  # fmt: skip
 
 _DIGITS = 18
-"""Most digits of a constant that Excel writes: 17 digits and an exponent."""
+"""Largest number of digits of a constant that Excel writes: 17 digits and an exponent."""
 
 PARAMETER = re.compile(r"_xlpm\.|_xleta\.", re.IGNORECASE)
 """Prefixes that files put before names from LET and LAMBDA, and before functions in place of a

@@ -61,7 +61,7 @@ ItemKey = tuple[str, int, int, str]
 
 
 def read_marks(store: RunDirectory) -> list[MarkRecord]:
-    """Reads the marks of a run that count: the last mark of each rater for each item.
+    """Reads the marks that count in a run: the last mark of each rater for each item.
 
     Raises:
         StoreError: a record does not have the format that this judge writes.

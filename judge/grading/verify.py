@@ -286,7 +286,7 @@ def refused_golds(judge: CaseJudge, task: Task, case: TestCase, golds: Sequence[
 
 
 def _untouched(judge: CaseJudge, task: Task, case: TestCase) -> tuple[bool | None, str]:
-    """Returns whether the unchanged input would be accepted, and why it cannot be read."""
+    """Returns whether the unchanged input would be accepted and, if it cannot be read, why."""
     first = case.inputs[0] if case.inputs else None
     if first is None or first.kind.value != task.answer.value or not task.answer.is_file:
         return None, ""

@@ -55,8 +55,8 @@ class CallError(Exception):
     Args:
         kind: ``gave-up`` (the retries are used up), ``refused`` (the server will not answer this
             request), ``context-length`` (the conversation is too long for the model), ``pictures``
-            (the model does not accept pictures), ``access`` (key, model name or address are wrong,
-            so that every other call would fail as well).
+            (the model does not accept pictures), ``access`` (the key, model name or address is
+            wrong, so that every other call would fail as well).
         message: what happened, without the key.
         attempts: number of requests that were sent.
         faults: the error of each attempt.

@@ -169,7 +169,7 @@ class Fit:
 
 
 class PictureFitter:
-    """Makes pictures fit, in a service of the sandbox. Safe to use from several threads.
+    """Makes pictures fit given limits, in a service of the sandbox. Safe to use in several threads.
 
     Args:
         sandbox: the sandbox in which pictures are decoded.

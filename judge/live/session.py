@@ -315,7 +315,7 @@ class LiveSession:
             raise
 
     def close(self) -> None:
-        """Closes the desktop; if the episode has not ended, its record does not get an end."""
+        """Closes the desktop; if the episode has not ended, its record is left without an end."""
         if self._phase is Phase.WORKING:
             # This comes first, so that interrupted work does not count as a failure.
             self._phase = Phase.BROKEN

@@ -317,7 +317,7 @@ class _Inquiry:
         return agreed
 
     def _agrees_with_all(self, cell: CellRef) -> bool:
-        """Whether the value of a cell on which the pair agrees is what LibreOffice has too.
+        """Whether the pair agrees on a cell and LibreOffice has the same value for it.
 
         Also True if LibreOffice was not asked. False does not mean that it has another value.
         """

@@ -335,8 +335,8 @@ def date_serial(year: int, month: int, day: int) -> int | None:
     """The serial number that DATE returns; None where it is ``#NUM!``.
 
     Raises:
-        UnsureError: the result is not documented: the month is before 1900 but the day is not, or
-            the year is beyond 9999.
+        UnsureError: the result is not documented: the month is before 1900, but counting the days
+            leads to 1900 or later; or the year is beyond 9999.
     """
     if not 0 <= year < 10_000:
         return None

@@ -393,7 +393,7 @@ def _rank(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 
 def _field(evaluation: Evaluation, node: Node, table: Cells) -> int | None:
-    """The column of a database that a field names, from 0; None if the field is left out."""
+    """Index, from 0, of the database column that a field names; None if the field is left out."""
     if isinstance(node, Missing):
         return None
     value = evaluation.scalar(node)

@@ -48,14 +48,16 @@ FUNCTIONS = {
 }
 
 MAX_CELLS = 2_000_000
-"""Most cells that are read for one workbook."""
+"""Largest number of cells that are read for one workbook."""
 
 MAX_COMPARED = 20_000_000
-"""Most cells that functions compare and add up. All cells of a range of numbers count, but of a
-range with a criterion, whose values are kept in order, only the cells that meet the criterion."""
+"""Largest number of cells that functions compare and add up. All cells of a range of numbers count,
+but of a range with a criterion, whose values are kept in order, only the cells that meet the
+criterion."""
 
 MAX_KEPT = 1_000_000
-"""Most values of computed arrays that are kept for other formulas with the same array."""
+"""Largest number of values of computed arrays that are kept for other formulas with the same
+array."""
 
 DEEPEST = 40
 """Longest chain of formulas in which each is computed here from the next."""

@@ -123,11 +123,11 @@ engine that is overruled in one of these does not count in the cells that read i
 def untrusted_cells(
     workbook: Workbook, ranges: Sequence[CellRange], mode: Mode, origin: Origin
 ) -> tuple[list[WantedCell], list[str]]:
-    """The formula cells of some ranges whose stored value is not trusted.
+    """The formula cells in some ranges that have no stored value, or one that is not trusted.
 
     Args:
         workbook: an open workbook.
-        ranges: rectangles on its sheets, by their real names.
+        ranges: rectangles on its sheets, with the sheets' real names.
         mode: when to compute.
         origin: where the workbook comes from.
 

@@ -160,7 +160,7 @@ def _as_ours(error: Exception) -> RecalcError:
     if isinstance(error, RecalcError):
         return error
     if isinstance(error, TimeoutError):
-        return EngineUnavailableError("the calculation service does not answer, and was ended")
+        return EngineUnavailableError("the calculation service did not answer and was stopped")
     if isinstance(error, SandboxError):
         return EngineUnavailableError(
             f"the calculation service was ended from outside: {error.message}", hint=error.hint

@@ -149,7 +149,7 @@ class TrustTable:
         )
 
     def is_shaped(self, engine: str, calls: Iterable[Call]) -> bool:
-        """Whether an engine has a record for the shape of every one of some calls."""
+        """Whether an engine has a record for the shape of each of the given calls."""
         return all(self._shape(call, engine).total for call in calls)
 
     def coverage(self, engine: str) -> dict[str, int]:

@@ -81,7 +81,8 @@ def uncomputed_cells(cells: Iterable[WantedCell]) -> dict[CellRef, str]:
 
 
 FILLED_LIMIT = 250_000
-"""Most cells that array formulas may fill; each takes half a kilobyte and some microseconds."""
+"""Largest number of cells that array formulas may fill; each takes half a kilobyte and some
+microseconds."""
 
 
 def refreshed_cells(workbook: Workbook, ranges: Sequence[CellRange]) -> dict[CellRef, str]:

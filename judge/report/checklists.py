@@ -140,7 +140,7 @@ def judges_line(by_judge: Mapping[str, PointsRecord]) -> str:
 
 
 def points_lines(points: PointsReport | None) -> Iterator[str]:
-    """Lines about a run: points by judge, by kind and by group, under both denominators."""
+    """Lines about a run: points by judge, kind and group; mean scores of all and judged points."""
     if points is None:
         return
     yield f"checklists of {points['cases']:,} cases: {judges_line(points['by_judge'])}"

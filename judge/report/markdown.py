@@ -240,7 +240,7 @@ def _suspects(data: ReportData) -> str:
     parts = ["### Suspect golds", f"Suspects: {counts or 'none'}.", table, markdown_list(marked)]
     parts += cells
     if len(shown) > _MAX_SEEN:
-        parts.append(f"The cells of {len(shown) - _MAX_SEEN} more are in the HTML report.")
+        parts.append(f"The HTML report shows the cells of {len(shown) - _MAX_SEEN} more suspects.")
     return "\n\n".join(part for part in parts if part)
 
 

@@ -32,7 +32,7 @@ LOOKING = frozenset(
     }
 )
 """The judge's own and SpreadsheetBench 2's tools that can show the contents of the workbook.
-Whether tools with other names can is not known."""
+It is not known whether tools with other names can show them too."""
 
 SUBMIT = "submit"
 _MAX_TOOLS = 100

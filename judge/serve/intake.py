@@ -142,7 +142,9 @@ def _lines(received: ReceivedBody, suite: Suite, tasks: Collection[str]) -> Chec
             per_task[submission.task_id] = number
             samples = max(samples, number)
     if errors:
-        raise Problem("invalid", f"{len(errors)} lines answer other tasks", errors[:20])
+        raise Problem(
+            "invalid", f"{len(errors)} lines answer tasks that are not in this phase", errors[:20]
+        )
     if not count:
         raise Problem("invalid", "The file has no solution of a task of this suite.")
     is_typed = not any(suite.task(task).answer.is_file for task in per_task)

@@ -102,12 +102,12 @@ class ListenOptions(StorageOptions):
             return
         if not self.public_url:
             raise UsageError(
-                f"--listen {self.listen} is reached from other machines",
+                f"--listen {self.listen} can be reached from other machines",
                 hint="Give --public-url, the address under which people reach it.",
             )
         if self.behind_proxy is None and (self.certificate is None or self.key is None):
             raise UsageError(
-                f"--listen {self.listen} is reached from other machines, and has no TLS",
+                f"--listen {self.listen} can be reached from other machines, and has no TLS",
                 hint="Give --certificate and --key, or --behind-proxy ADDRESS.",
             )
 

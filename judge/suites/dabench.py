@@ -148,7 +148,7 @@ def _values(answers: object) -> dict[str, object]:
     values: dict[str, object] = {}
     for answer in answers:
         if not isinstance(answer, list) or len(answer) != 2 or not isinstance(answer[0], str):
-            raise FieldError(f"its label in {LABELS} must be pairs of a name and a value")
+            raise FieldError(f"its label in {LABELS} must be a list of pairs of a name and a value")
         values[answer[0]] = _value(str(answer[1]))
     return values
 

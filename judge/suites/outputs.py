@@ -162,7 +162,10 @@ def raise_unknown(folder: Path, suite: Suite, unknown: Sequence[str]) -> None:
 
 
 def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Yields the files of a folder and its subfolders that have such a suffix, in a fixed order."""
+    """Yields the files in a folder and its subfolders that have one of the suffixes.
+
+    Their order is fixed.
+    """
 
     def refuse(error: OSError) -> None:
         raise SubmissionError(f"{error.filename} cannot be listed: {error.strerror}") from error

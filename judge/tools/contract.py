@@ -18,7 +18,7 @@ _MAX_NAMED = 60
 """How many arguments of a server's tool an error message names."""
 
 MAX_ITEMS = 2_000
-"""Most members of a list in the arguments of a call."""
+"""Largest number of members of a list in the arguments of a call."""
 
 
 class ToolFaultError(JudgeError):

@@ -27,7 +27,7 @@ SLOW = frozenset({"recalc", "render"})
 """Tools with a longer time limit."""
 
 MAX_ROWS, MAX_COLUMNS = 2_000, 100
-"""Most rows and columns of a range that is drawn."""
+"""Largest number of rows and columns of a range that is drawn."""
 
 ENVIRONMENT = {"PYTHONPATH": layout.SITE, "LANG": "C.UTF-8", "TERM": "dumb"}
 """Environment variables of programs in the root for agents."""

@@ -35,7 +35,7 @@ from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook, open_workbook
 
 MAX_CELLS, USUAL_CELLS = 10_000, 2_000
-"""Most cells that a call can show, and how many it shows by default."""
+"""Largest number of cells that a call can show, and how many it shows by default."""
 
 MAX_FOUND = 100
 _MAX_SEARCHED_CHARS, _MAX_STEPS = 32_767, 20_000_000

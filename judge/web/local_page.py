@@ -104,8 +104,8 @@ class LocalPage(abc.ABC):
         command: the command that serves it, for messages.
         policy: its content security policy.
         port: the port that requests must name; set by :func:`listen`.
-        only_reads: whether no request changes anything. If so, equal requests share one answer, and
-            answers, which are long documents, are compressed.
+        only_reads: whether no request changes anything. If so, identical requests share one
+            response, and responses, which are long documents, are compressed.
 
     Attributes:
         token: the token that requests must have.

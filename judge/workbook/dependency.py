@@ -18,13 +18,13 @@ from judge.workbook.address import WHOLE_SHEET, Window, folded, parse_window
 from judge.workbook.cell import Cell, CellRef
 
 FOLLOWED_LIMIT = 50_000
-"""Most formulas that are followed one by one; if there are more, every formula of the workbook
-counts as reached."""
+"""Largest number of formulas that are followed one by one; if there are more, every formula of the
+workbook counts as reached."""
 
 WORK_LIMIT = 4_000_000
-"""Most steps that are spent on following the formulas of one workbook, over all queries. If more
-are needed, every formula of the workbook counts as reached. A step takes about half a microsecond.
-The workbooks of the published suites need at most a sixth of this limit."""
+"""Largest number of steps that are spent on following the formulas of one workbook, over all
+queries. If more are needed, every formula of the workbook counts as reached. A step takes about
+half a microsecond. The workbooks of the published suites need at most a sixth of this limit."""
 
 STEPS_OF_FORMULA = 20
 STEPS_OF_REFERENCE = 3

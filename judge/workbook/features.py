@@ -336,7 +336,7 @@ def _read_chart(package: Package, part: str, sheet: str, features: Features) -> 
 
 
 _AROUND = {"si", "is", "row", "c", "v", "f"}
-"""Elements that begin a string, or follow one."""
+"""Elements that begin a string, or that show by their beginning that the last string is over."""
 
 _FORMAT = b"rPr>"
 """The end of the tag of a run's format, which is the same with every namespace prefix."""

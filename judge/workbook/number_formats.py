@@ -43,7 +43,8 @@ _ISO_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?")
 
 
 MAX_CODE_LENGTH = 255
-"""Most characters that a number format can have; a longer one is cut to this length first."""
+"""Largest number of characters that a number format can have; a longer one is cut to this length
+first."""
 
 
 @functools.lru_cache(maxsize=4096)

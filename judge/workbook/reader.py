@@ -416,7 +416,8 @@ def _bounds(window: Window) -> tuple[int, int, int, int]:
 
 
 _MAX_LOOKS = 20_000_000
-"""Most pairs of a linked cell and a merged range that are checked, which takes a few seconds."""
+"""Largest number of pairs of a linked cell and a merged range that are checked, which takes a few
+seconds."""
 
 
 def linked_keys(

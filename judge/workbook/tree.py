@@ -147,7 +147,7 @@ class TreeListener:
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}(?:\.[0-9]{0,30})?(?:[eE][+-]?[0-9]{1,3})?")
 MAX_ELEMENTS = 500_000
-"""Most elements of one part that are read; a chart of 100,000 points has 400,000."""
+"""Largest number of elements of one part that are read; a chart of 100,000 points has 400,000."""
 
 
 def number(text: str | None) -> float | None:

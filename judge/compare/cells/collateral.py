@@ -339,7 +339,7 @@ class Collateral:
         return f"{said} (first: {first})" if first and self.damage > self.features else said
 
     def to_json(self, mode: str) -> CollateralRecord:
-        """Returns the figures in the form of the records.
+        """Returns the figures as they are written to records.
 
         Args:
             mode: ``note`` or ``fail``.

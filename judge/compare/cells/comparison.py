@@ -194,7 +194,8 @@ class Comparison:
         touched_cells: cells outside the answer range that the solution changed; None if they were
             not checked. They are counted here and not among the differing cells.
         groups: results for cells to change and cells to keep, if the input was given.
-        shares: the shares of these groups that count for the task, if the groups decide.
+        shares: the share of agreeing cells in each group, as it counts for the task; None unless
+            the groups decide whether the output is accepted.
         official_equal: the published script's verdict on the same two files, if it was requested;
             ``None`` otherwise.
         scope: results of the options ``keep`` and ``formula_asked``; None if neither is set.

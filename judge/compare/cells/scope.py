@@ -380,7 +380,7 @@ class Scope:
             yield str(self.formula)
 
     def kept_to_json(self) -> KeptRecord:
-        """Returns the losses in the form of the records."""
+        """Returns the losses as they are written to records."""
         record: KeptRecord = {"as": self.keep}
         if (problem := self.problems.get("keep")) is not None:
             record["problem"] = problem

@@ -123,7 +123,7 @@ def faults_of(item: Item, forms: Mapping[str, FieldForm]) -> Iterator[str]:
     for name in item.fields:
         if name not in forms:
             others = ", ".join(forms) if forms else "none"
-            yield f"item {item.id} ({item.kind}) has a field {name!r}; there are {others}"
+            yield f"item {item.id} ({item.kind}) has the unknown field {name!r}; known: {others}"
     for name, form in forms.items():
         if name in item.fields:
             if not form.fits(item.fields[name]):

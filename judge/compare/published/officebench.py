@@ -22,7 +22,8 @@ from judge.workbook.reader import Workbook, open_workbook
 from judge.workbook.tree import Element, read_tree
 
 _MAX_SHEET_CELLS = 2_000_000
-"""Most cells of a sheet printed as text, blank ones included; the published code has no limit."""
+"""Largest number of cells of a sheet printed as text, blank ones included; the published code has
+no limit."""
 
 _BLANK = "[Empty Cell]"
 _REFERENCE = "../../../../reference/"

@@ -35,7 +35,7 @@ from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import Workbook
 
 _GRID_ROWS, _GRID_COLUMNS = 50, 26
-"""Most rows and columns that ``sheet-data`` and ``range-values`` return."""
+"""Largest number of rows and columns that ``sheet-data`` and ``range-values`` return."""
 
 _MAX_STEPS = 100_000
 _MAX_SORTED_ROWS = 100_000

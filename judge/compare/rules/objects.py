@@ -110,7 +110,7 @@ class Described:
 
 
 def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
-    """Returns the charts of a sheet: the data of all their parts, and the asked properties.
+    """Returns the charts of a sheet: the data of all their parts, and the requested properties.
 
     Raises:
         WorkbookError: a part is broken or over a limit.

@@ -44,7 +44,7 @@ from judge.inference.client import (
 from judge.inference.run_records import BatchEvent
 
 MAX_REQUESTS = 50_000
-"""Most requests in a batch; this is the limit of OpenAI."""
+"""Largest number of requests in a batch; this is the limit of OpenAI."""
 
 MAX_BYTES = 190_000_000
 """Largest file of a batch, in bytes; the limit of OpenAI is 200 MB."""

@@ -405,7 +405,7 @@ _Ends = list[tuple[float | None, float | None]]
 
 
 def _stacked(plot: DrawnPlot) -> list[_Ends]:
-    """For each series, the start and end of each value; None for a missing value."""
+    """For each series, where the mark of each value starts and ends; None for a missing value."""
     if plot.grouping not in {"stacked", "percentStacked"}:
         start = 0.0 if plot.kind != "lineChart" else None
         return [

@@ -184,9 +184,10 @@ def _scores(tasks: int) -> int:
 def ladder_bits(submissions: int, tasks: int) -> float:
     """How many bits the ladder reveals at most in a phase.
 
-    The logarithm of the number of possible histories: at which submissions it moved, at most
-    :data:`MAX_STEPS` times, and to which scores. Each score is at least a point (two steps) above
-    the one before; as rounding can take away half a point, only one step is assumed.
+    It is the logarithm of the number of possible histories. A history says at which submissions
+    the ladder moved (at most :data:`MAX_STEPS` times), and to which scores. Each score is at least
+    a point (two steps) above the one before, but since rounding can take away half a point, only
+    one step is assumed.
     """
     scores = _scores(tasks)
     histories = sum(

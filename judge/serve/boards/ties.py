@@ -206,7 +206,7 @@ def _pairs_of_groups(entries: Sequence[TaskMeans]) -> list[tuple[list[int], list
 
 
 class _PairTests:
-    """Tests pairs on the same tasks, all with the same resamples."""
+    """Tests pairs of entries on the same tasks, all pairs with the same resamples."""
 
     def __init__(
         self, entries: Sequence[TaskMeans], tasks: Sequence[str], metric: Metric, method: Method

@@ -140,7 +140,7 @@ def _boards(connection: sa.Connection) -> list[str]:
     for row in all_rows(connection, versions):
         name = f"board {row['board']}, version {row['number']}"
         if row["previous"] != before.get(row["board"]):
-            faults.append(f"{name}: does not name the version before")
+            faults.append(f"{name}: does not name the previous version")
         if hashlib.sha256(row["document"].encode()).hexdigest() != row["sha256"]:
             faults.append(f"{name}: its document was changed")
         faults += [

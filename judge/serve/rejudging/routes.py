@@ -44,7 +44,7 @@ class AskedScope(BaseModel):
 
 
 class NewRejudging(BaseModel):
-    """A rejudging to open."""
+    """A request to open a rejudging."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -26,7 +26,7 @@ MIN_CELLS = 2
 
 MAX_ROWS = 5_000
 SHARE_ALTERED = 0.5
-"""Share of the rows that are left whose cell of a column must be altered."""
+"""A column counts only if at least this share of the remaining rows have an altered cell in it."""
 
 # "delete rows", "remove the entire row": the rows that are left are to stay as they are.
 _DELETES_ROWS = re.compile(

@@ -27,7 +27,7 @@ class FrozenInput:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case whose answer depends on such a constant."""
+        """Yields a suspect for each case whose answer depends on a constant replacing a formula."""
         frozen_by_case = {case.number: _frozen(case) for case in material.cases}
         for case in material.cases:
             others = [frozen for number, frozen in frozen_by_case.items() if number != case.number]

@@ -34,6 +34,11 @@ _ASKS_FOR_DAY = re.compile(
     re.IGNORECASE,
 )
 
+# "before the date in G1": the input states the day to compare with
+_STATES_THE_DAY = re.compile(
+    r"\b(?:date|day) (?:in|of) (?:cell )?\$?[A-Z]{1,3}\$?[0-9]{1,7}\b", re.IGNORECASE
+)
+
 
 class Volatile:
     """See :mod:`judge.suspects.signs.volatile`."""
@@ -52,7 +57,10 @@ class Volatile:
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
         """Yields one suspect for each case whose answer changes by itself."""
-        asks_for_day = _ASKS_FOR_DAY.search(material.task.instruction)
+        instruction = material.task.instruction
+        asks_for_day = _ASKS_FOR_DAY.search(instruction)
+        if _STATES_THE_DAY.search(instruction):
+            asks_for_day = None
         for case in material.cases:
             if case.answer_formulas or asks_for_day is None:
                 yield from self._case(material, case)
@@ -145,7 +153,7 @@ def _functions(case: CaseMaterial, address: CellAddress) -> str:
 
 
 def another_day(case: CaseMaterial) -> list[CellAddress]:
-    """Finds cells of the answer that will have another value tomorrow, in some weeks or next year.
+    """Finds cells of the answer whose value will differ tomorrow, in a few weeks or next year.
 
     Only the date is varied: cells that depend on chance alone are left out.
     """

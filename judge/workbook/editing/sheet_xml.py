@@ -219,7 +219,7 @@ class SheetXml:
             cells: (row, column), 1-based -> what the cell gets.
 
         Raises:
-            WorkbookError: a cell cannot hold some text.
+            WorkbookError: a string cannot be stored in a cell.
         """
         if not cells:
             return self._xml

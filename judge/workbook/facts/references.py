@@ -20,7 +20,7 @@ _AREA = re.compile(
     r"(?::\$?(?P<last_column>[A-Za-z]{0,3})\$?(?P<last_row>[0-9]{0,7}))?"
 )
 MAX_VALUES = 100_000
-"""Most values that are read for one reference."""
+"""Largest number of values that are read for one reference."""
 
 
 def areas_of(reference: str) -> tuple[CellRange, ...] | None:

@@ -71,7 +71,8 @@ _COLUMN_NUMBERS = {
 """Attributes that are numbers: Excel and openpyxl refuse anything else."""
 
 _MAX_MASTERS = 500_000
-"""Most shared formulas of a worksheet; their masters are kept even if they are not requested."""
+"""Largest number of shared formulas of a worksheet; their masters are kept even if they are not
+requested."""
 
 _ONCE = frozenset({"sheetData", "dimension", "mergeCells", "hyperlinks", "dataValidations"})
 

@@ -300,7 +300,7 @@ class SheetScanner:
         self._last_row = max((window.max_row for window in windows), default=0)
 
     def collector(self) -> CellCollector:
-        """Makes the collector of the pass; every attempt needs a new one."""
+        """Makes the collector for this pass; every attempt needs a new one."""
         return CellCollector(
             self._windows,
             self._formats,

@@ -224,7 +224,8 @@ def canonical_number_format(code: str) -> str:
 
 
 _MAX_ELEMENTS = 500_000
-"""Most elements of a style sheet: Excel allows 65,490 cell formats, with a few elements each."""
+"""Largest number of elements of a style sheet: Excel allows 65,490 cell formats, with a few
+elements each."""
 
 _Item = TypeVar("_Item")
 

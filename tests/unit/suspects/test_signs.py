@@ -213,6 +213,7 @@ def test_a_value_that_moves_with_the_day_is_likely(tmp_path: Path) -> None:
         ("Delete what is earlier than the current month.", (2024, 5), False),
         ("Delete what is earlier than the current month.", (2035, 9), False),
         ("Delete what is earlier than A1.", (2024, 9), False),
+        ("Delete what is overdue on the date in G1.", (2024, 9), False),
     ],
 )
 def test_constants_of_the_day_of_saving(
