@@ -64,7 +64,7 @@ class Tools:
         self.dead = ""
         self.states: list[bytes] = []
 
-    def mended(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    def repaired_arguments(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         tool = self.table.get(name)
         return (dict(arguments), []) if tool is None else repaired(tool.schema, arguments)
 
@@ -632,7 +632,7 @@ def test_departures_are_named_and_belong_to_the_published_setting() -> None:
     published, native = load_preset("ssb2"), load_preset("native")
     assert departures_of(published, (), ()) == {"vanishing-mistakes", "values"}
     assert departures_of(published, ("marker",), ("values",)) == {"vanishing-mistakes", "marker"}
-    with pytest.raises(UsageError, match="not a departure"):
+    with pytest.raises(UsageError, match="names no behaviour of the published agent"):
         departures_of(published, ("network",), ())
     with pytest.raises(UsageError, match="can only be used with --tools ssb2"):
         departures_of(native, ("marker",), ())

@@ -142,7 +142,7 @@ LARGE: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "tokens of four hundred digits": (
         lambda path: write(path, sample(model_usage={"m": {"input_tokens": 10**400}})),
-        "its tokens are not a number",
+        "no evaluation can have this number of tokens",
     ),
     "deep": (lambda path: write(path, sample(store={"a": deep(300)})), "nested more than"),
 }

@@ -278,7 +278,7 @@ def test_a_gold_is_an_answer_only_where_it_has_the_form_of_one() -> None:
         ({"kind": "poem"}, "no kind 'poem'"),
         ({**CELL, "cell": "B2"}, "expected or one_of is needed"),
         ({**CELL, "cell": "2B", "expected": 1}, "cell is not a cell"),
-        ({**CELL, "cell": "B2", "expected": 1, "exepcted": 1}, "a field 'exepcted'"),
+        ({**CELL, "cell": "B2", "expected": 1, "exepcted": 1}, "the unknown field 'exepcted'"),
         ({**TEXT, "patterns": ["(a"]}, "the pattern '\\(a'"),
         ({"kind": "published", "suite": "none", "check": {}}, "suite is not"),
         ({**CELL, "cell": "B2", "expected": 1, "gates": ["poem"]}, "gates names 'poem'"),
