@@ -64,7 +64,9 @@ class Tools:
         self.dead = ""
         self.states: list[bytes] = []
 
-    def repaired_arguments(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    def repaired_arguments(
+        self, name: str, arguments: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
         tool = self.table.get(name)
         return (dict(arguments), []) if tool is None else repaired(tool.schema, arguments)
 
