@@ -38,7 +38,7 @@ ONCE = RetryPolicy(attempts=1, first_wait_s=0.01, call_timeout_s=30.0)
 OFFERED = 200_000_000
 """How many bytes an endless server would send."""
 
-BUFFERED = 16_000_000
+BUFFERED = 48_000_000
 """How many bytes sockets may hold in addition to what the client read."""
 
 GOOD = json.dumps({"choices": [{"message": {"content": "right"}}], "data": [{"id": "m-1"}]})
