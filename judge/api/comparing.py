@@ -19,6 +19,7 @@ from judge.compare.cells.computing import compute_and_check
 from judge.compare.cells.options import check_contradictions, range_spec
 from judge.compare.checklists.checker import CHECKER as CHECKLISTS
 from judge.compare.checklists.items import NAME as CHECKLIST
+from judge.compare.checklists.items import read_items
 from judge.compare.contract import AnswerFaultError, GoldFaultError, Rules
 from judge.compare.profiles import Profile, get_profile
 from judge.compare.rules.book import Book, prints_beside
@@ -371,13 +372,7 @@ def compare_by_checklist(
 
 
 def _read_checklist(path: Path) -> Mapping[str, object]:
-    document = read_yaml(path, UsageError)
-    checklist = {"items": document} if isinstance(document, list) else document
-    if not isinstance(checklist, dict) or "items" not in checklist:
-        raise UsageError(
-            f"{path}: expected a list of items, or an object with the field 'items'",
-            hint="docs/checklists.md lists the kinds of items.",
-        )
+    checklist = read_items(path)
     try:
         CHECKLISTS.check_options(checklist)
     except UsageError as error:

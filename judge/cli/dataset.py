@@ -42,13 +42,13 @@ from judge.cli.options import (
 )
 from judge.cli.output import print_table, table
 from judge.compare.checklists.items import NAME as CHECKLIST
+from judge.compare.checklists.items import read_items
 from judge.console import make_console
 from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.files.documents import dump_json, read_text
 from judge.files.json_lines import read_lines
 from judge.files.writing import naming_what_is_written, write_whole
-from judge.files.yaml_documents import read_yaml
 from judge.inference.prompt import load_template
 from judge.suites import load_suite
 from judge.suites.corrections import corrected_suite
@@ -483,7 +483,7 @@ def export_rewardkit(source: str, target: Path, task_id: str | None) -> None:
     Items that rewardkit can judge become calls of its criteria. All others call `judge compare`,
     which has to be installed where the folder is used. Items for people stay in checklist.json.
     """
-    options = _of_task(source, task_id) if task_id is not None else _of_file(Path(source))
+    options = _of_task(source, task_id) if task_id is not None else read_items(Path(source))
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} exists already", hint="Name a folder that does not exist.")
     files = rewardkit_files(options)
@@ -499,17 +499,6 @@ def _of_task(source: str, task_id: str) -> dict[str, Any]:
     if task.checker.name != CHECKLIST:
         raise UsageError(f"task {task.id} is judged by {task.checker.name}, not by a checklist")
     return dict(task.checker.own_options)
-
-
-def _of_file(path: Path) -> dict[str, Any]:
-    document = read_yaml(path, UsageError)
-    options = {"items": document} if isinstance(document, list) else document
-    if not isinstance(options, dict) or "items" not in options:
-        raise UsageError(
-            f"{path}: expected a list of items, or an object with the field 'items'",
-            hint="docs/checklists.md lists the kinds of items.",
-        )
-    return options
 
 
 @click.command(

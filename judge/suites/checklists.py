@@ -407,13 +407,7 @@ class OfficeBench(ChecklistFormat):
 
     def tasks_of(self, definition: Path, boundary: Boundary) -> Iterator[Task]:
         """The task of a file; its workspace is ``testbed``, its golds are in ``reference``."""
-        record = read_json(definition, SuiteError)
-        if not isinstance(record, dict):
-            raise FieldError("must hold an object")
-        fields = Fields(record)
-        checks = record.get("evaluation")
-        if not isinstance(checks, list):
-            raise fields.error("evaluation", "must be a list")
+        fields, checks = _read_checks(definition, "evaluation")
         folder = definition.parent.parent
         items = [
             {"id": str(number), "kind": "published", "suite": "officebench", "check": check}
@@ -430,6 +424,17 @@ class OfficeBench(ChecklistFormat):
             groups={"applications": folder.name.partition("-")[0]},
             aliases=(f"{folder.name}/{definition.stem}",),
         )
+
+
+def _read_checks(definition: Path, name: str) -> tuple[Fields, list[Any]]:
+    """Reads the definition of a task, and the list of its checks in the field ``name``."""
+    record = read_json(definition, SuiteError)
+    if not isinstance(record, dict):
+        raise FieldError("must hold an object")
+    fields, checks = Fields(record), record.get(name)
+    if not isinstance(checks, list):
+        raise fields.error(name, "must be a list")
+    return fields, checks
 
 
 OFFICEBENCH = OfficeBench()
@@ -454,13 +459,7 @@ class OpenComputer(ChecklistFormat):
 
     def tasks_of(self, definition: Path, boundary: Boundary) -> Iterator[Task]:
         """The task of a ``task.json``; its files are in ``env``."""
-        record = read_json(definition, SuiteError)
-        if not isinstance(record, dict):
-            raise FieldError("must hold an object")
-        fields = Fields(record)
-        checks = record.get("verification")
-        if not isinstance(checks, list):
-            raise fields.error("verification", "must be a list")
+        fields, checks = _read_checks(definition, "verification")
         task_id = fields.text("id")
         inputs = workbook_first(input_files(definition.parent / "env", boundary))
         items = [_item_of_check(number, check) for number, check in enumerate(checks)]

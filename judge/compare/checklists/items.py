@@ -9,8 +9,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from judge.errors import UsageError
+from judge.files.yaml_documents import read_yaml
 
 NAME = "checklist"
 
@@ -268,3 +271,22 @@ def _groups(value: object) -> dict[str, float]:
             raise UsageError(f"group {name}: the weight is not a number from 0 on")
         weights[str(name)] = float(weight)  # type: ignore[arg-type]
     return weights
+
+
+def read_items(path: Path) -> dict[str, Any]:
+    """Reads the options of a checklist from a JSON or YAML file; the items are not checked.
+
+    Args:
+        path: a file with a list of items, or with an object that has the field ``items``.
+
+    Raises:
+        UsageError: the file cannot be read, or holds neither.
+    """
+    document = read_yaml(path, UsageError)
+    options = {"items": document} if isinstance(document, list) else document
+    if not isinstance(options, dict) or "items" not in options:
+        raise UsageError(
+            f"{path}: expected a list of items, or an object with the field 'items'",
+            hint="docs/checklists.md lists the kinds of items.",
+        )
+    return options
