@@ -236,7 +236,7 @@ class Asking:
             return EngineAnswer(why_not=self.silent.get(name, unasked))
         if cell in answer.values:
             return EngineAnswer(answer.values[cell])
-        return EngineAnswer(why_not=answer.failed.get(cell, "it has no value"))
+        return EngineAnswer(why_not=answer.failed.get(cell, "the engine has no value for the cell"))
 
     def may_answer(self, name: str) -> bool:
         """Whether an engine was not asked yet, or used up a limit below the full limit."""

@@ -45,7 +45,7 @@ from judge.recalc.voting import (
     winner,
 )
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
-from judge.workbook.reader import DATA_TABLE
+from judge.workbook.sheets.sheet import DATA_TABLE
 
 NOTED_DISAGREEMENTS = 5
 
@@ -688,6 +688,9 @@ class _Inquiry:
     def _called(self, cell: CellRef) -> tuple[Call, ...]:
         """The calls in the formula of a cell."""
         question = self._question
+        step = self._support.steps.get(cell)
+        if step is not None and cell not in question.arrays:
+            return step.calls
         return calls(
             question.formulas[cell],
             is_array=cell in question.arrays,
@@ -741,7 +744,7 @@ class _Inquiry:
             elif cell in answer.values:
                 reasons.append(f"{name} says {_shown(answer.values[cell])}")
             else:
-                reasons.append(f"{name} has no value")
+                reasons.append(f"{name}: the engine has no value for the cell")
         if choice is not None and reasons:
             names = " and ".join(sorted(choice.engines or self._absent))
             here = "" if choice.engines else ", not available here,"

@@ -30,7 +30,8 @@ class EngineResult:
     Attributes:
         values: cell of the requested ranges -> the engine's value, if it has one. Dates are serial
             numbers: they become dates only where the cell's number format is known.
-        failed: cell that it could not compute -> why.
+        failed: cell that it could not compute -> why. A cell of the requested ranges that is in
+            neither mapping has no value.
         seconds: processor time that it took, without the start of the engine.
     """
 

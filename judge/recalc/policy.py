@@ -520,8 +520,11 @@ class Recalculator:
         """Prepares the question to the engines about some cells."""
         tables = Tables(workbook)
 
-        def formulas(sheet: str) -> list[Cell]:
-            return [tables.cell(cell, sheet) for cell in sheet_formulas(workbook, sheet)]
+        def formulas(sheet: str) -> Sequence[Cell]:
+            cells = sheet_formulas(workbook, sheet)
+            if not any("[" in (cell.formula or "") for cell in cells):
+                return cells
+            return [tables.cell(cell, sheet) for cell in cells]
 
         index = FormulaIndex(workbook.sheet_names, formulas)
         sources = {cell.ref: cell.source for cell in cells}
@@ -645,10 +648,11 @@ def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
 def _with_tables_written_out(workbook: Workbook, cells: Sequence[WantedCell]) -> list[WantedCell]:
     """The cells with structured references replaced by the rectangles that they mean."""
     tables = Tables(workbook)
-    sources = [tables.cell(cell.source, cell.ref.sheet) for cell in cells]
     return [
-        cell if source is cell.source else replace(cell, source=source)
-        for cell, source in zip(cells, sources, strict=True)
+        cell._replace(source=tables.cell(cell.source, cell.ref.sheet))
+        if "[" in (cell.source.formula or "")
+        else cell
+        for cell in cells
     ]
 
 
@@ -669,10 +673,10 @@ def _intersecting(cells: Mapping[CellRef, Cell]) -> frozenset[CellRef]:
 def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
     """Cell whose formula is too long for any spreadsheet program -> the reason."""
     return {
-        cell.ref: f"its formula has {len(cell.source.formula):,} characters; "
+        cell.ref: f"its formula has {len(formula):,} characters; "
         f"spreadsheet programs accept at most {MAX_FORMULA_LENGTH:,}"
         for cell in cells
-        if cell.source.formula is not None and is_too_long(cell.source.formula)
+        if len(formula := cell.source.formula or "") > MAX_FORMULA_LENGTH and is_too_long(formula)
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import struct
@@ -220,22 +221,24 @@ def read_answer(
             raise RecalcError(f"{engine}: the answer does not fit the question")
         rows = range(area.min_row, area.max_row + 1)
         columns = range(area.min_column, area.max_column + 1)
-        for ref, value in zip(refs_in(area.sheet, rows, columns), flat, strict=True):
-            if isinstance(value, dict):
-                if "e" in value:
-                    values[ref] = ErrorValue(str(value["e"]))
-                else:
+        read = [value if type(value) in _READ_AS_SENT else _read(value) for value in flat]
+        filled = [value is not None for value in read]
+        refs = itertools.compress(refs_in(area.sheet, rows, columns), filled)
+        values.update(zip(refs, itertools.compress(read, filled), strict=True))
+        if dict in set(map(type, flat)):
+            for ref, value in zip(refs_in(area.sheet, rows, columns), flat, strict=True):
+                if isinstance(value, dict) and "e" not in value:
                     failed[ref] = str(value.get("x", "no value"))
-            elif value is None:
-                failed[ref] = "the engine has no value for the cell"
-            else:
-                values[ref] = _plain(value)
     return EngineResult(values=values, failed=failed, seconds=float(answer.get("seconds", 0.0)))
 
 
-def _plain(value: Any) -> CellValue:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return int(value)
-    if isinstance(value, (bool, int, float, str)):
-        return value
-    return ErrorValue("#VALUE!")
+_READ_AS_SENT = frozenset((bool, int, str))
+
+
+def _read(value: Any) -> CellValue:
+    """A value that an engine sent; None if it has none."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 1e15 else value
+    if value is None or (isinstance(value, dict) and "e" not in value):
+        return None
+    return ErrorValue(str(value["e"]) if isinstance(value, dict) else "#VALUE!")
