@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import struct
@@ -17,10 +16,11 @@ from judge.recalc.contract import (
     EngineResult,
     EngineUnavailableError,
     OutOfTimeError,
+    RangeValues,
 )
 from judge.recalc.services.common import HANG_FACTOR, HANG_S
 from judge.sandbox.contract import ServiceChannel
-from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue, refs_in
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 
 GRACE_S = 300.0
 """How many seconds longer than the engine the channel may take, to restart the engine and to
@@ -214,22 +214,19 @@ def read_answer(
     lists = answer.get("values")
     if not isinstance(lists, list) or len(lists) != len(ranges):
         raise RecalcError(f"{engine}: the answer does not fit the question")
-    values: dict[CellRef, CellValue] = {}
+    values: list[tuple[CellRange, Sequence[CellValue]]] = []
     failed: dict[CellRef, str] = {}
     for area, flat in zip(ranges, lists, strict=True):
         if len(flat) != area.size:
             raise RecalcError(f"{engine}: the answer does not fit the question")
-        rows = range(area.min_row, area.max_row + 1)
-        columns = range(area.min_column, area.max_column + 1)
         read = [value if type(value) in _READ_AS_SENT else _read(value) for value in flat]
-        filled = [value is not None for value in read]
-        refs = itertools.compress(refs_in(area.sheet, rows, columns), filled)
-        values.update(zip(refs, itertools.compress(read, filled), strict=True))
+        values.append((area, read))
         if dict in set(map(type, flat)):
-            for ref, value in zip(refs_in(area.sheet, rows, columns), flat, strict=True):
+            for ref, value in zip(area.refs(), flat, strict=True):
                 if isinstance(value, dict) and "e" not in value:
                     failed[ref] = str(value.get("x", "no value"))
-    return EngineResult(values=values, failed=failed, seconds=float(answer.get("seconds", 0.0)))
+    seconds = float(answer.get("seconds", 0.0))
+    return EngineResult(values=RangeValues(values), failed=failed, seconds=seconds)
 
 
 _READ_AS_SENT = frozenset((bool, int, str))
