@@ -102,6 +102,8 @@ class RawFormula:
     @property
     def kind(self) -> str:
         """``normal``, ``shared``, ``array`` or ``dataTable``."""
+        if self._markup.startswith("<f>"):
+            return "normal"
         self._parse()
         return self._attributes.get("t", "normal")
 
