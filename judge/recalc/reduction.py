@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape
 
 from judge.errors import WorkbookError
 from judge.formulas.functions import PREFIX
@@ -35,6 +34,7 @@ from judge.workbook.address import (
 )
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Dependencies, FormulaIndex, Reach
+from judge.workbook.editing.parts import escape_text
 from judge.workbook.reader import Workbook
 
 WORTH_FORMULAS = 100
@@ -206,7 +206,7 @@ def with_bounded_columns(sheet_xml: bytes, last_row: LastRow) -> bytes:
     def bounded(match: re.Match[bytes]) -> bytes:
         text = html.unescape(match["text"].decode("utf-8", "surrogateescape"))
         new = bounded_columns(text, last_row)
-        return match[0] if new == text else escape(new).encode("utf-8", "surrogateescape")
+        return match[0] if new == text else escape_text(new).encode("utf-8", "surrogateescape")
 
     return _WITH_COLUMNS.sub(bounded, sheet_xml)
 

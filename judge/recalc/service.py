@@ -33,8 +33,8 @@ service, which reports how they end; so if the service itself ends, it was ended
 
 WAITED_FOR_S = 0.5
 """How many seconds a request waits for a running copy of a service before another one is started.
-Starting one costs as much as a dozen usual requests: half a second of processor time for
-LibreOffice, and a seventh of that for the quick engines."""
+Starting one costs as much as a dozen usual requests: a quarter of a second of processor time for
+LibreOffice, and half of that for the quick engines."""
 
 
 class ServicePool:

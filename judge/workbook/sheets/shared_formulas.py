@@ -101,6 +101,8 @@ class RawFormula:
     @property
     def kind(self) -> str:
         """``normal``, ``shared``, ``array`` or ``dataTable``."""
+        if self._markup.startswith("<f>"):
+            return "normal"
         if self._markup:
             self._parse()
         return self._attributes.get("t", "normal")

@@ -27,7 +27,7 @@ from judge.workbook.sheets.shared_formulas import (
 )
 from judge.workbook.sheets.shared_strings import SharedStrings
 from judge.workbook.sheets.sheet_cells import SheetCells
-from judge.workbook.sheets.sheet_scan import scan_sheet
+from judge.workbook.sheets.sheet_scan import KeptPart, scan_sheet
 from judge.workbook.sheets.sheet_tail import SheetTail
 
 _Value = TypeVar("_Value")
@@ -72,6 +72,7 @@ class Sheet:
         self._loaded_blanks: list[Window] = []
         self._cells = SheetCells()
         self.hidden_values: dict[int, CellValue] = {}
+        self._kept: KeptPart | None = KeptPart()
         self._shared_formulas = SharedFormulas(self._read_all_formulas, package.budget.take_formula)
         self._written: dict[int, str] = {}
         self._with_formulas: dict[int, Cell] = {}
@@ -103,7 +104,10 @@ class Sheet:
             self._formats,
             date_1904=self._date_1904,
             blanks=blanks,
+            kept=self._kept,
         )
+        if _is_covered(WHOLE_SHEET, windows):
+            self._kept = None  # at most one more pass follows, for the looks of blank cells
         if read.strings:
             strings = self._strings.load(read.strings.values())
             # Every cell counts, however many cells share its string.
