@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from judge.console import counted
 from judge.suspects.books import CellAddress
-from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriting
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.suspects.signs.contradicted_input import MAX_RESTORED, what_moves

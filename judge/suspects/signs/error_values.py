@@ -6,10 +6,11 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from judge.console import counted
 from judge.formulas.references import references
 from judge.formulas.traits import traits
 from judge.suspects.books import CellAddress
-from judge.suspects.contract import address_in, and_more, counted, evidence, suspect
+from judge.suspects.contract import address_in, and_more, evidence, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_MASK

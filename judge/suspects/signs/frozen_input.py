@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from judge.console import counted
 from judge.suspects.books import CellAddress
-from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.suspects.signs.contradicted_input import MAX_RESTORED, what_moves

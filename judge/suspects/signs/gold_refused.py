@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from judge.compare.registry import checker_of
-from judge.suspects.contract import counted, suspect
+from judge.console import counted
+from judge.suspects.contract import suspect
 from judge.suspects.material import TaskMaterial
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from judge.console import counted
 from judge.suspects.books import CellAddress, agree
-from judge.suspects.contract import address_in, and_more, counted, gold_evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, Suspect
 from judge.workbook.cell import CellValue, ErrorValue

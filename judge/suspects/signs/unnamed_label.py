@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from judge.console import counted
 from judge.formulas.lexer import texts_of
 from judge.suspects.books import CellAddress
-from judge.suspects.contract import address_in, and_more, counted, gold_evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, Suspect
 

@@ -6,13 +6,13 @@ import datetime as dt
 import re
 from collections.abc import Iterable, Iterator
 
+from judge.console import counted
 from judge.errors import JudgeError
 from judge.formulas.traits import traits
 from judge.suspects.books import CellAddress, agree
 from judge.suspects.contract import (
     address_in,
     and_more,
-    counted,
     evidence,
     gold_evidence,
     shown,

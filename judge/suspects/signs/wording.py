@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from judge.console import counted
 from judge.suspects.books import CellAddress
-from judge.suspects.contract import address_in, counted, gold_evidence, shown, suspect
+from judge.suspects.contract import address_in, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, Suspect
 
