@@ -29,7 +29,7 @@ from judge.serve.store.words import AccountKind, DisputeState, JudgingState
 from judge.suspects.audit import audit_suite
 from judge.suspects.material import Tools
 from judge.suspects.model import Certainty, Suspect
-from judge.suspects.signs.outvoted import SIGN
+from judge.suspects.signs.verdicts import OUTVOTED
 
 SWEPT_AFTER_S = 86_400
 """Files that no row names are removed at this age, in seconds; younger ones may yet get a row."""
@@ -181,7 +181,7 @@ def dispute_outvoted(server: Server, suite: str, actor: Actor) -> list[str]:
         outputs, _ = outputs_of([place for place in places if place.is_dir()], loaded)
         tasks = [task for task in loaded.tasks if known_fault(task) is None]
         tools = Tools(settings.recalculator, _no_edit, outputs)
-        audit = audit_suite(loaded, tasks, tools, [SIGN])
+        audit = audit_suite(loaded, tasks, tools, [OUTVOTED])
     return _record(server, row["id"], audit.suspects, actor)
 
 
