@@ -34,8 +34,8 @@ from judge.api.trajectories import write_atif as write_atif
 from judge.api.verifying import outputs_of as outputs_of
 from judge.api.verifying import suspects as suspects
 from judge.api.verifying import verify as verify
-from judge.cluster.config import at_address as at_address
 from judge.cluster.certificates import make_certificates as make_certificates
+from judge.cluster.config import at_address as at_address
 from judge.cluster.programs import serve_scheduler as serve_scheduler
 from judge.cluster.programs import serve_workers as serve_workers
 from judge.cluster.session import check_installed as check_installed
