@@ -129,12 +129,10 @@ def suspects(
         loaded = resources.adapt(load_suite(suite))
         outputs, notes = outputs_of(submissions, loaded)
         settings = resources.settings(needs_sandbox=False)
-        chosen = loaded.select(tuple(ids), limit).tasks
-        tasks = [task for task in chosen if known_fault(task) is None]
         tools = Tools(settings.recalculator, edited, outputs)
         return audit_suite(
             loaded,
-            tasks,
+            loaded.select(tuple(ids), limit).tasks,
             tools,
             all_signs(),
             jobs=settings.jobs,

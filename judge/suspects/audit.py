@@ -168,11 +168,11 @@ def examine_task(
         signs: the signs.
         same_question: other tasks of the suite with the same question.
     """
+    if (left_out := known_fault(task)) is not None:
+        return TaskFindings(task, not_examined=left_out)
     opened, problems = _opened(task, tools)
     if not opened and problems:
         return TaskFindings(task, problems=tuple(problems))
-    if not opened and (left_out := known_fault(task)) is not None:
-        return TaskFindings(task, not_examined=left_out)
     suspects: dict[tuple[str, int | None, str], Suspect] = {}
     whole = TaskMaterial(task, tuple(opened), tools, same_question)
     for sign in signs:

@@ -143,11 +143,6 @@ def address_in(book: Book, address: CellAddress) -> str:
     return address.name if len(book.sheet_names) == 1 else f"'{address.sheet}'!{address.name}"
 
 
-def counted(number: int, noun: str) -> str:
-    """Formats a number with its noun: ``1 cell``, ``3 cells``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def and_more(number: int) -> str:
     """Says how many there are besides the one that was named; empty if there are no others."""
     return f" (and {number - 1:,} more)" if number > 1 else ""

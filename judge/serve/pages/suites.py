@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from judge.console import counted
 from judge.errors import JudgeError
-from judge.report.html.page import counted
 from judge.serve.access.rights import Viewer, find, in_lists, require_suite_role
 from judge.serve.api.boards import list_boards
 from judge.serve.api.suites import SuiteName, get_suite, get_task, list_revisions, list_suites

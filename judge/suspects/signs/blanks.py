@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from judge.console import counted
 from judge.formulas.references import references
 from judge.suspects.books import CellAddress, agree
-from judge.suspects.contract import address_in, and_more, counted, gold_evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, what_formulas_give
 from judge.suspects.model import About, Certainty, Suspect
 from judge.workbook.address import cell_key, column_number

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from judge.console import counted
 from judge.formulas.references import Reference, references
 from judge.suspects.books import CellAddress, agree
 from judge.suspects.contract import (
     address_in,
     and_more,
-    counted,
     evidence,
     gold_evidence,
     shown,

@@ -6,9 +6,10 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from judge.console import counted
 from judge.recalc.conversions import UnsureError, text_number
 from judge.suspects.books import CellAddress, agree, same_constant
-from judge.suspects.contract import address_in, and_more, counted, gold_evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, Suspect
 from judge.suspects.signs.stored_values import is_error

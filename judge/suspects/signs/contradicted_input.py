@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from judge.compare.cells.value import text_as_number
+from judge.console import counted
 from judge.errors import JudgeError
 from judge.suspects.books import CellAddress, agree, same_constant
-from judge.suspects.contract import Sign, address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.contract import Sign, address_in, and_more, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, Traces, traces_of
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue

@@ -6,11 +6,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
+from judge.console import counted
 from judge.suspects.books import Book, CellAddress, same_constant
 from judge.suspects.contract import (
     address_in,
     and_more,
-    counted,
     gold_evidence,
     shown,
     suspect,

@@ -7,17 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from judge.console import counted
 from judge.formulas.lexer import texts_of
 from judge.suspects.books import CellAddress, agree
-from judge.suspects.contract import (
-    address_in,
-    and_more,
-    counted,
-    evidence,
-    gold_evidence,
-    shown,
-    suspect,
-)
+from judge.suspects.contract import address_in, and_more, evidence, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key

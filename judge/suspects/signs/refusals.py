@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from judge.compare.registry import checker_of
+from judge.console import counted
 from judge.core.task import Task, TestCase
 from judge.errors import GoldFaultError
 from judge.grading.verify import refused_golds
-from judge.suspects.contract import counted, suspect
+from judge.suspects.contract import suspect
 from judge.suspects.material import TaskMaterial, digest_of_file
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 
@@ -53,6 +54,10 @@ class GoldRefused:
 GOLD_REFUSED = GoldRefused()
 
 
+MAX_ITEMS_NAMED = 3
+"""How many items a summary names; the evidence has all of them."""
+
+
 class Items:
     """Finds checklist items that are fulfilled without any work, or that no gold fulfils.
 
@@ -85,17 +90,25 @@ class Items:
             if not named:
                 continue
             certainty = Certainty.LIKELY if checked.unreached else Certainty.POSSIBLE
-            counts = (
-                (len(checked.unreached), "on no gold"),
-                (len(checked.without_work), "without work"),
-            )
-            summary = " and ".join(
-                f"{counted(count, 'item')} {'holds' if count == 1 else 'hold'} {where}"
-                for count, where in counts
-                if count
+            summary = "; ".join(
+                f"{_names(items)} {where}"
+                for items, where in (
+                    (checked.unreached, "on no gold"),
+                    (checked.without_work, "without work"),
+                )
+                if items
             )
             why = "the points of such an item say nothing about the work"
             yield suspect(material, check.case, self, certainty, summary, why, named)
+
+
+def _names(items: Sequence[str]) -> str:
+    """Names up to three items, with their verb: ``items a, b, c and 2 more hold``."""
+    if len(items) == 1:
+        return f"item {items[0]} holds"
+    more = len(items) - MAX_ITEMS_NAMED
+    shown = ", ".join(items[:MAX_ITEMS_NAMED])
+    return f"items {shown} and {more} more hold" if more > 0 else f"items {shown} hold"
 
 
 def _evidence(file: EvidenceFile, item: str, holds_on: str) -> Evidence:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from judge.console import counted
 from judge.core.submission import Origin
 from judge.grading.verify import CaseCheck
 from judge.suspects.books import CellAddress, agree, differing, same_looks
-from judge.suspects.contract import address_in, counted, evidence, shown, suspect
+from judge.suspects.contract import address_in, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, holds, moved_address
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue

@@ -7,16 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeGuard
 
+from judge.console import counted
 from judge.suspects.books import CellAddress, agree
-from judge.suspects.contract import (
-    address_in,
-    and_more,
-    counted,
-    evidence,
-    gold_evidence,
-    shown,
-    suspect,
-)
+from judge.suspects.contract import address_in, and_more, evidence, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.suspects.signs.columns import rule_of_column

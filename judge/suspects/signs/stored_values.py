@@ -7,19 +7,12 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from judge.console import counted
 from judge.errors import JudgeError
 from judge.formulas.references import references
 from judge.formulas.traits import traits
 from judge.suspects.books import CellAddress, agree
-from judge.suspects.contract import (
-    address_in,
-    and_more,
-    counted,
-    evidence,
-    gold_evidence,
-    shown,
-    suspect,
-)
+from judge.suspects.contract import address_in, and_more, evidence, gold_evidence, shown, suspect
 from judge.suspects.material import MAX_REWRITTEN, CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK

@@ -61,7 +61,7 @@ def test_the_command_prints_writes_and_keeps_its_exit_code(suite: Path, tmp_path
         verify, [str(suite), "--audit", "--recalc", "never", "--out", str(out)]
     )
     assert done.exit_code == 0, done.output
-    assert "1 suspects in 1 cases of 1 tasks; 4 cases of 2 tasks were examined" in done.output
+    assert "1 suspect in 1 case of 1 task; 4 cases of 2 tasks examined" in done.output
     audit = read_suspects(out)
     (found,) = audit.suspects
     assert (found.task, found.case, found.sign) == ("8", 2, "says-nothing")
@@ -293,7 +293,7 @@ def test_items_that_hold_without_work_or_on_no_gold_are_suspects(tmp_path: Path)
     assert audit.not_examined == {}
     (found,) = audit.suspects
     assert (found.sign, found.certainty) == ("item-unsound", Certainty.LIKELY)
-    assert found.summary == "1 item holds on no gold and 1 item holds without work"
+    assert found.summary == "item never holds on no gold; item kept holds without work"
     assert [each.note for each in found.evidence] == [
         "item never: holds on no gold",
         "item kept: holds on the unchanged input, or no files",
