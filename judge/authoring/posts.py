@@ -246,7 +246,7 @@ def apply_rules(post: Post) -> dict[str, Judgement]:
 
 
 def propose(judgements: Mapping[str, Judgement]) -> Proposal:
-    """Drops a post if any filter says no, and keeps it if all say yes; otherwise it is unsure."""
+    """Drops a post if any filter says no, keeps it if all say yes, and is unsure otherwise."""
     answers = {judgement.answer for judgement in judgements.values()}
     if Answer.NO in answers:
         return Proposal.DROP
@@ -295,7 +295,7 @@ def _spreadsheets_only(text: str) -> Judgement:
         return Judgement(Answer.UNSURE, _around(text, hint))
     words = {match[0].lower() for match in _SPREADSHEET_WORDS.finditer(text)}
     if len(words) < _ENOUGH_WORDS:
-        return Judgement(Answer.UNSURE, "few words about spreadsheets in it")
+        return Judgement(Answer.UNSURE, "it has few words about spreadsheets")
     return Judgement(Answer.YES, ", ".join(sorted(words)[:4]))
 
 

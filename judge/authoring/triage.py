@@ -90,7 +90,7 @@ class TriageState:
         self._store.close()
 
     def triage(self, posts: Iterable[Post]) -> list[TriagedPost]:
-        """Every post with the answers of the rules and of earlier chat models, and its decision."""
+        """Returns each post with its decision and the answers from the rules and earlier models."""
         answered = {str(record["id"]): record for record in self._read(JUDGEMENTS_FILE)}
         decided = {str(record["id"]): record for record in self._read(DECISIONS_FILE)}
         triaged = []

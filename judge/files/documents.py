@@ -80,8 +80,8 @@ def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MAX_FILE
     """Reads the text of a regular file, without a byte order mark.
 
     Raises:
-        JudgeError: of the class ``error``, as :func:`read_regular`, and if it is not UTF-8 or
-            does not exist.
+        JudgeError: an ``error``: in the cases of :func:`read_regular`, and if the file does not
+            exist or is not UTF-8.
     """
     data = read_regular(path, error, most_bytes=most_bytes)
     if data is None:

@@ -41,7 +41,7 @@ class HashedFolder:
 
     Args:
         folder: the folder; it is made with the first file.
-        what: the name for such a file in messages.
+        what: what messages call such a file.
         most_bytes: a longer file is not read.
     """
 

@@ -310,7 +310,7 @@ class _Part:
 
 
 class _SharedJobs:
-    """Gives out jobs in order, then the remaining cases of jobs that have begun."""
+    """Gives out jobs in order; when none is left, the remaining cases of jobs in progress."""
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self._waiting = iter(jobs)

@@ -125,7 +125,7 @@ class AttemptError(Exception):
 
 
 def error_of_connection(error: Exception) -> AttemptError:
-    """Returns the error for a connection that could not be made, or that broke."""
+    """Returns the error for a connection that failed or broke."""
     import aiohttp  # noqa: PLC0415  the transport of the SDK, loaded with it
 
     # The SDK and its transport report most failures as timeouts; the first cause is the real one.
@@ -170,7 +170,7 @@ def error_of_answer(status: int, detail: str, retry_after_s: float | None) -> At
 
 
 def refuses_pictures(message: str) -> bool:
-    """Whether an error means that the model accepts no pictures at all, and not just not this one.
+    """Whether an error means that the model accepts no pictures at all, rather than not this one.
 
     Servers agree on neither the status nor the words: llama.cpp answers 500 ("image input is not
     supported"), vLLM 400 ("is not a multimodal model", "At most 0 image(s)"), others say that

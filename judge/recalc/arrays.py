@@ -141,7 +141,7 @@ def _offset(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 
 def all_of(evaluation: Evaluation, node: Node) -> Cells:
-    """The values of an argument that is an array even outside array formulas."""
+    """The values of an argument that is evaluated as an array even if the formula is not one."""
     with evaluation.spreading():
         return array_of(evaluation, node)
 

@@ -30,8 +30,8 @@ class EngineResult:
     Attributes:
         values: cell of the requested ranges -> the engine's value, if it has one. Dates are serial
             numbers: they become dates only where the cell's number format is known.
-        failed: cell that it could not compute -> why.
-        seconds: processor time that it took, without the start of the engine.
+        failed: cell that the engine could not compute -> why.
+        seconds: processor time of the calculation, without starting the engine.
     """
 
     values: Mapping[CellRef, CellValue]

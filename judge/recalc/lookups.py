@@ -206,7 +206,7 @@ def _order(value: Scalar, other: Scalar) -> int:
 def _place(
     evaluation: Evaluation, arguments: Sequence[Node], sought: Scalar, modes_at: int
 ) -> int | None:
-    """Position, from 0, at which XLOOKUP and XMATCH find a value; None if they find none."""
+    """Position, from 0, at which XLOOKUP and XMATCH find a value; None if they do not find it."""
     match = _mode(evaluation, arguments, modes_at, 0)
     search = _mode(evaluation, arguments, modes_at + 1, 1)
     if match not in (-1, 0, 1) or search not in (1, -1, 2, -2):

@@ -60,7 +60,7 @@ MAX_KEPT = 1_000_000
 array."""
 
 DEEPEST = 40
-"""Longest chain of formulas in which each is computed here from the next."""
+"""Longest chain of formulas, each computed here from the next one."""
 
 _CONVERTING = ADD_IN | frozenset(
     """
@@ -242,7 +242,7 @@ class OwnValues:
     def _of_array(
         self, ref: CellRef, cell: Cell, node: Node, evaluation: Evaluation
     ) -> tuple[Scalar, bool]:
-        """One value of an array formula, which is computed once for all cells that it fills."""
+        """One value of an array formula, whose values are all computed in one go."""
         first = CellRef(ref.sheet, cell.row, cell.column)
         if first not in self._arrays:
             self._arrays[first] = None

@@ -55,7 +55,7 @@ class Values(Protocol):
     def kept_array(
         self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
     ) -> tuple[Cells, bool]:
-        """A computed array, which is computed once for all formulas of a sheet that contain it.
+        """A computed array; it is computed once for all formulas of a sheet that contain it.
 
         Args:
             key: identifies the array among the arrays of the sheet.
@@ -174,7 +174,7 @@ class Evaluation:
 
     @contextlib.contextmanager
     def spreading(self) -> Iterator[None]:
-        """Applies operators and functions to each value of a range within a block."""
+        """Inside a ``with`` block, operators and functions are applied to each value of a range."""
         before, self.spreads = self.spreads, True
         try:
             yield

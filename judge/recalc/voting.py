@@ -306,7 +306,7 @@ def possible_votes(
 
 
 _NEW = "\0new "
-"""Prefix of a string that no engine gives; the string stands for a new value."""
+"""Prefix of a string that no engine returns; the string stands for a value unlike any other."""
 
 
 def pattern(votes: Votes, instead: CellValue) -> Hashable:

@@ -11,7 +11,7 @@ from judge.report.shapes import MIN_COLUMNS, MIN_ROWS, MIN_SHARE, WorkbookShape
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """Facts that decide which part of a division a task is in.
+    """Facts about a task that decide which part of each division it belongs to.
 
     Attributes:
         instruction_type: the instruction type, in the benchmark's words.

@@ -1,12 +1,11 @@
-"""Reads a run for a report: its records, the suite if it is available, changes by hand.
+"""Reads a run for a report: its records, its suite if available, and manual changes of verdicts.
 
-Nothing is run and nothing is judged. ``report.json`` says which submissions and cases count: if it
-leaves out a record of cases.jsonl, that record belongs to other code or other rules. While there is
-no report (the run is in progress, or was interrupted), every record counts.
+Nothing is run and nothing is judged. ``report.json`` says which submissions and cases count; the
+other records of ``cases.jsonl`` were made by other code or under other rules. While there is no
+report (the run is in progress, or was interrupted), every record counts.
 
-If a run has very many cases, only what the numbers of a report need is loaded, so that it fits into
-memory. Conversations, causes and single differences stay in ``cases.jsonl`` and
-``submissions.jsonl``.
+To fit a run with very many cases into memory, only the fields that a report counts are loaded.
+Conversations, causes and individual differences stay in ``cases.jsonl`` and ``submissions.jsonl``.
 """
 
 from __future__ import annotations
@@ -159,7 +158,7 @@ class LoadedSubmission:
         return TalliedTask(self.task_id, written_id, self.instruction_type, self.cases, groups)
 
     def score(self) -> SubmissionScore:
-        """The scores of the submission, with changes by hand."""
+        """The scores of the submission, with manual changes of verdicts."""
         return score_cases(self.task_id, self.sample, self.cases, self.results)
 
 

@@ -114,7 +114,7 @@ _Value = TypeVar("_Value")
 
 
 class _Kept(Generic[_Value]):
-    """Values by name, which are made again if their sources have changed; keeps the latest ones."""
+    """A cache of values by name; a value is made again if its sources have changed."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -71,7 +71,7 @@ class _Headers:
         self._is_listing = True
 
     def member(self, size: int) -> None:
-        """Notes that a member was listed; reads for the headers of the next one count afresh."""
+        """Notes that a member was listed, and counts the reads for the next header from 0."""
         self._reads_left = _MAX_READS
         if size < 0:
             raise _RefusedError("a member has a negative size")

@@ -1,7 +1,7 @@
 """The certified tasks of a published suite: grades that careful readers gave to its golds.
 
 A file of ``dataset/certified`` grades the tasks of one suite, with reasons. A grade is valid only
-for the workbooks that were read. The grades lead to corrections
+for the workbooks that the grader read. The grades lead to corrections
 (:meth:`Certification.corrections`) and to scores over certified tasks.
 """
 
@@ -138,7 +138,7 @@ class Certification:
         )
 
     def grades_of(self, suite: Suite) -> dict[str, Grade]:
-        """Task id -> grade, for the suite's tasks that have the workbooks that were read.
+        """Task id -> grade, for the tasks of the suite whose workbooks are those that were graded.
 
         Raises:
             SuiteError: a workbook cannot be read.
@@ -178,7 +178,7 @@ class Certification:
 
 
 def _has_files(case: TestCase, graded: GradedTask) -> bool:
-    """Whether a case has the workbooks that were read."""
+    """Whether a case still has the workbooks that were graded."""
     if not case.inputs or not case.golds or case.golds[0].path is None:
         return False
     return (
@@ -280,7 +280,7 @@ def _by_id(document: _Document) -> dict[str, GradedTask]:
 
 
 def _with_grades(task: GradedTask) -> GradedTask:
-    """The task with the names of grades turned into :class:`Grade` values."""
+    """The certified task of a record, with :class:`Grade` values in place of their names."""
     return {
         **task,
         "grade": Grade(task["grade"]),

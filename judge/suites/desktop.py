@@ -109,7 +109,7 @@ class DesktopFormat(SuiteFormat):
         self._before = before
 
     def recognises(self, root: Path) -> bool:
-        """Whether a folder has tasks of this format, and none of the one that takes precedence."""
+        """Whether a folder has tasks of this format, and none of one that takes precedence."""
         other = self._before is not None and (root / self.examples / self._before).is_dir()
         return (root / self.definition).is_dir() and not other
 

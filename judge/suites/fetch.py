@@ -339,10 +339,10 @@ class _Pace:
         return connection
 
     def received(self, count: int) -> None:
-        """Counts bytes of the archive that were received.
+        """Counts received bytes of the archive.
 
         Raises:
-            _TooSlowError: too few were received for too long.
+            _TooSlowError: too few bytes were received for too long.
         """
         self._bytes += count
         if self._bytes >= MIN_BYTES:

@@ -23,7 +23,7 @@ MAX_ENTRIES = 500_000
 
 
 class Boundary:
-    """The real folder of a suite, which no path that the suite names may leave.
+    """The real path of the suite's folder; no path in the suite may lead out of it.
 
     Args:
         root: the folder.

@@ -179,7 +179,7 @@ def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
 
 
 class ByNames(LayoutKind):
-    """The layout whose outputs have the names that the suite's format prescribes."""
+    """The layout in which outputs have the names that the suite's format prescribes."""
 
     def fits(self, folder: Path, pattern: str | None) -> bool:
         """Whether no pattern was given."""

@@ -53,7 +53,7 @@ _VERDICTS = frozenset(verdict.value for verdict in Verdict)
 
 
 class TakenKeys:
-    """Remembers the line of a file that has each (task id, sample)."""
+    """Remembers on which line of a file each (task id, sample) occurs."""
 
     def __init__(self) -> None:
         self._lines: dict[str, SampleNumbers] = {}
@@ -159,7 +159,7 @@ def lacks(name: str) -> str:
 
 
 def lacking(name: str, record: Mapping[str, object]) -> str:
-    """The message for a missing field: names the line's fields, and one that is likely meant."""
+    """The message for a missing field: names the line's fields and the one that may be misspelt."""
     fields = sorted(record, key=lambda field: field != "id")
     shown = ", ".join(map(_quoted, fields[:_MAX_FIELDS]))
     more = f" and {len(fields) - _MAX_FIELDS} more" if len(fields) > _MAX_FIELDS else ""

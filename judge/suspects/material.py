@@ -72,7 +72,7 @@ class Output:
         return "" if data is None else sha256(data).hexdigest()
 
     def is_copy_of(self, other: Output) -> bool:
-        """Returns whether it adds no evidence, because the program or the file is the same."""
+        """Returns whether this output repeats another one: same program or same file."""
         if self.program and self.program == other.program:
             return True
         return bool(self.digest) and self.digest == other.digest

@@ -1,4 +1,4 @@
-"""The judge's own tools for an episode: some run in the sandbox, others read its workbooks."""
+"""The judge's own tools for an episode: some run in the sandbox, others read workbooks from it."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class ValueReader:
         return int(text)
 
     def style(self, text: str) -> int:
-        """The index of a cell format that the workbook has."""
+        """Reads the index of a cell format, which the workbook has to contain."""
         number = self.index(text)
         if number >= self._formats:
             self._fail(f"the cell format {number}, but the workbook has only {self._formats}")

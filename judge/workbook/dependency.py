@@ -200,7 +200,7 @@ class SheetFormulas:
         ]
 
     def filled_in(self, reference: Reference) -> Iterator[Cell]:
-        """The formula cells that fill several cells, of which at least one is in a rectangle."""
+        """The formula cells that fill several cells, at least one of them in a rectangle."""
         for filled, cell in self.filling:
             if (
                 filled.min_row <= reference.max_row

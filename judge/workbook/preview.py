@@ -28,7 +28,7 @@ Value = str | int | float | bool | dt.datetime | dt.time | ErrorValue | None
 """The value that a cell shows; None if it is blank."""
 
 _EXACT = 10**15
-"""Limit up to which every whole number is a floating-point number that prints the same digits."""
+"""Up to this limit, every whole number can be stored as a float that prints the same digits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -416,8 +416,7 @@ def _bounds(window: Window) -> tuple[int, int, int, int]:
 
 
 _MAX_LOOKS = 20_000_000
-"""Largest number of pairs of a linked cell and a merged range that are checked, which takes a few
-seconds."""
+"""How many pairs of a linked cell and a merged range are checked, which takes a few seconds."""
 
 
 def linked_keys(

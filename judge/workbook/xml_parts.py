@@ -79,7 +79,7 @@ _DRAWING_NAMES = frozenset(
         *("srgbClr", "sysClr", "t", "tailEnd", "headEnd", "tint", "xfrm"),
     }
 )
-"""Elements of DrawingML that occur in drawings and charts, whose own elements have other names."""
+"""Elements of DrawingML that occur inside drawings and charts, which use other namespaces."""
 
 
 _MAX_NAMES = 10_000
@@ -362,7 +362,8 @@ def scan_part(
 _PATHS = frozenset(
     {"officeDocument", "worksheet", "chartsheet", "dialogsheet", "sharedStrings", "styles"}
 )
-"""Kinds of relationships that decide which cells there are; all programs must read them alike."""
+"""Kinds of relationships that decide which cells there are; all programs must read them the same
+way."""
 
 _PLAIN_PATH = re.compile(r"/?(?:(?:\.\./)?(?:\w[\w .()-]*/)*)\w[\w .()-]*")
 

@@ -90,7 +90,7 @@ def _published_value(document: Any, path: list[Any]) -> Any:
 
 
 def published_check_json(asked: Asked) -> float:
-    """Whether all expected keys meet their rules, and no unexpected key meets its rule."""
+    """Whether all expected keys match their rules, and no unexpected key matches its rule."""
     if asked.answer is None:
         return 0.0
     document = _document(asked.answer, Side.ANSWER)

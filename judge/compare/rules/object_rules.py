@@ -271,7 +271,7 @@ def zoom(judged: Judged, rule: Rule) -> Said | None:
 
 
 def data_validation(judged: Judged, rule: Rule) -> Said | None:
-    """Checks that the validations of a sheet match those that the rule lists, one to one."""
+    """Checks that the validations of a sheet and those that the rule lists match one to one."""
     target = judged.target(rule, "sheet_idx")
     validations = all_validations(target.book, target.tab)
     lacking, extra = left_over(validations, option_of(rule, "dv_props"))

@@ -63,7 +63,7 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """The properties of an object that never change: its role, who draws it, its interfaces."""
+    """The properties of an object that never change: its role, its toolkit, its interfaces."""
 
     role: str
     gtk: bool

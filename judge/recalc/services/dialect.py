@@ -42,7 +42,7 @@ def spelt_date(arguments: list[str]) -> str | None:
 
 
 def moved_date(name: str) -> Rewriting:
-    """A concatenated string where a date is expected; a date before the first is #NUM! to Excel."""
+    """EDATE and EOMONTH: concatenated text is a date; before Excel's first day comes #NUM!."""
 
     def rewrite(arguments: list[str]) -> str | None:
         if len(arguments) != 2:

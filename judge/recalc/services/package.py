@@ -29,7 +29,7 @@ Rewrite = Callable[[str, bool], str]
 """Rewrites a formula's text, given whether it is an array formula."""
 
 Slim = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
-"""Reduces the parts of a package."""
+"""Removes everything from a package that no value depends on."""
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ _OF_BOTH: Mapping[str, Callable[[Shown, tables.Sheet, tables.Sheet], dict[str, A
 _MAX_FINDINGS = 40
 _MAX_VALUE_LENGTH = 300
 _WHOLE = {"charts", "pivots", "looks", "elsewhere"}
-"""Kinds of parts that already show where the difference is."""
+"""Kinds of parts that show the whole difference, so that its description is left out."""
 _MERGED = {Subject.CHARTS.value, Subject.PIVOTS.value, Subject.FORMATS.value, Subject.FILTER.value}
 """Subjects that are shown once for all rules about the same sheets."""
 _ON_A_SHEET = {subject.value for subject in Subject} - {Subject.SHEETS.value}
@@ -213,7 +213,7 @@ def rules_of_case(
     """The rules of a case, for its page.
 
     Args:
-        record: the comparison as cases.jsonl has it; empty if nothing was compared.
+        record: the comparison as recorded in cases.jsonl; empty if nothing was compared.
         required: the task's requirements; empty if the suite is not available.
         files: gold, output and input.
         rules: how the run was judged.

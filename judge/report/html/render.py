@@ -133,7 +133,7 @@ EPISODE_KEYS = (
 """Keys of the page of an episode, in addition to those of every report."""
 
 _EFFECTS = ("rounds", "rows", "answer_cells", "workbook_bytes")
-"""Breakdowns whose parts have an order, so that a line through them has a meaning."""
+"""Breakdowns whose parts have an order, so that connecting them with a line makes sense."""
 
 
 @dataclass(frozen=True, slots=True)

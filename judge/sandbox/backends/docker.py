@@ -73,7 +73,7 @@ class Shape:
         return cls(limits.memory_bytes, layout.disk_bytes(limits), limits.processes, roots)
 
     def serves(self, needed: Shape) -> bool:
-        """Whether a container of this shape is enough for a run that needs ``needed``."""
+        """Whether a container of this shape can be used for a run that needs another shape."""
         return needed.roots <= self.roots and replace(needed, roots=self.roots) == self
 
 

@@ -384,7 +384,7 @@ def _open(jobs: int) -> SealedContainerSandbox:
 
 
 def _probe() -> list[BackendFinding]:
-    """Reports that this is a sealed container; reports nothing elsewhere."""
+    """Reports that the judge runs in a sealed container; otherwise, reports nothing."""
     enclosure = find_enclosure()
     if not enclosure.is_sealed:
         return []

@@ -136,7 +136,7 @@ _OWN_ONLY: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
     "sched_setscheduler": ((144, 119), _FIRST),
     "setpriority": ((141, 140), (_OFFSET_FIRST_ARGUMENT, _OFFSET_SECOND_ARGUMENT)),
 }
-"""Name -> numbers of the call, and arguments that must be 0, which means the calling process."""
+"""Name -> numbers of the call, and the arguments that have to be 0, meaning the calling process."""
 
 
 def refused_names() -> list[str]:

@@ -70,11 +70,12 @@ def _write(path: str, value: int) -> None:
 def find_container_group(bound_bytes: int | None) -> meters.GroupFiles | None:
     """The counters of the container in which this process runs, if they are visible.
 
-    Their folders are kept open, since the case's world lacks them.
+    The folders of the counters are kept open, because they are not mounted in a case's sandbox.
 
     Args:
-        bound_bytes: memory limit of the container's group. A group with another limit is not the
-            container's: rootless engines may not make a group, and show one of half the machine.
+        bound_bytes: memory limit of the container's group. A group with a different limit belongs
+            to something else: a rootless engine may not create groups, and its containers see a
+            group of the host.
     """
     if bound_bytes is None:
         return None

@@ -36,7 +36,7 @@ from judge.serve.store.database import Transaction
 from judge.serve.store.words import AccountState
 
 HttpError: Any = oauth2_client.httpx2.HTTPError
-"""Errors of the HTTP library, of which Authlib uses whichever is installed."""
+"""Errors of the HTTP library: Authlib uses whichever library is installed."""
 
 FLOW_S = 600
 _TIMEOUT_S = 10.0

@@ -300,7 +300,7 @@ def shown_version(
     """A version of a board that the viewer may see.
 
     Raises:
-        Problem: 404, there is no such version that they may see.
+        Problem: 404, the version does not exist, or the viewer may not see it.
     """
     author = viewer.authors(board["suite"])
     version = version_shown(connection, board, author=author, number=number)

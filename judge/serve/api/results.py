@@ -330,7 +330,7 @@ def own_row(
 def _news_of(
     server: Server, viewer: Viewer, table: sa.Table, of: str, after: int
 ) -> list[dict[str, Any]]:
-    """Events about an object and its first judging, but not later ones: they may be unapplied.
+    """Events about an object and its first judging; later judgings may not be applied yet.
 
     Raises:
         Problem: 404, the viewer does not see the object.

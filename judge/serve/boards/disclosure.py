@@ -1,4 +1,4 @@
-"""Records what a team has been shown in a phase: its ladder, and its answers to each case.
+"""Records what a team has seen in a phase: its ladder, and its answers to each case.
 
 Both are written in the transaction that ends a judging: otherwise, a crash could reveal more
 answers than the budget allows.

@@ -43,7 +43,7 @@ _MAX_CORRECTED = 1_000
 
 
 class NewDispute(BaseModel):
-    """A dispute to open: of a submission's verdict, or of a task of a public split."""
+    """A dispute to open: about a submission's verdict, or about a task of a public split."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -2,7 +2,7 @@
 
 The signature is that of Standard Webhooks (https://www.standardwebhooks.com). The owner of a
 webhook chooses where the server connects to. Therefore the host name is resolved only once, all of
-its addresses must be globally routable, and the connection is made to one of exactly these.
+its addresses must be globally routable, and the connection is made to one of these addresses.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ JITTER = 0.1
 """Largest random increase of a delay, as a share of it; it spreads retries out."""
 
 MAX_SECONDS = 10.0
-"""The longest time of one try in seconds, from resolving the name to the end of the answer."""
+"""Seconds that one attempt may take, from resolving the host name to the end of the response."""
 
 MAX_ANSWER_BYTES = 64 * 1024
 MAX_URL_LENGTH = 500
@@ -231,7 +231,7 @@ class Sender:
         resolve: returns the addresses of a host.
         connect: opens a connection to one of them.
         tls: the TLS context, with the trusted certificates.
-        max_seconds: how long one try takes at most.
+        max_seconds: seconds that one attempt may take.
     """
 
     hosts: Collection[str]

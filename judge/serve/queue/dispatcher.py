@@ -642,7 +642,7 @@ class Dispatcher:
 
 
 def _shows_times(work: Work) -> bool:
-    """Whether the exact time of a judging's end may be seen; only authors see rejudgings."""
+    """Whether the exact end time may be shown. It may for a rejudging, which only authors see."""
     if work.is_rejudging:
         return True
     level = split_level(work.suite, work.phase["split"])

@@ -32,9 +32,9 @@ from judge.suites.suite import Suite
 
 _ACTOR = Actor("rejudging")
 _OF_RUNS = ("limits", "sandbox")
-"""Parts of conditions on which the key of a run depends."""
+"""Conditions on which the key of a run depends."""
 _OF_COMPARISONS = ("profile", "style", "checker", "recalc")
-"""Parts of conditions, besides the suite, on which the key of a comparison depends."""
+"""Conditions, besides the suite, on which the key of a comparison depends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class BlankAsZero:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such zeros."""
+        """Yields one suspect for each case whose answer has zeros from blank cells."""
         if _ZERO.search(material.task.instruction):
             return
         for case in material.cases:

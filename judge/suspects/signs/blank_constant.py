@@ -39,7 +39,7 @@ class BlankConstant:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case whose answer depends, or may depend, on such a cell."""
+        """Yields one suspect for each case whose answer depends, or may depend, on these cells."""
         by_case = {case.number: contradictions(case) for case in material.cases}
         for case in material.cases:
             mine = by_case[case.number]

@@ -53,7 +53,7 @@ class CopiedRows:
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """Yields one suspect for each case with such rows."""
+        """Yields one suspect for each case whose answer repeats or alters copied rows."""
         deletes = _DELETES_ROWS.search(material.task.instruction) is not None
         for case in material.cases:
             if case.ranges != case.input_ranges:
@@ -81,7 +81,7 @@ class CopiedRows:
             Certainty.LIKELY,
             f"the gold's rows from {address_in(case.gold, cells[0])} repeat {counted(rows, 'row')} "
             "that the input already shows above them",
-            "a program that adds what is missing, or writes the whole answer again, has them once",
+            "a program that adds missing rows, or writes the whole answer again, has each row once",
             gold_evidence(case, cells),
         )
 

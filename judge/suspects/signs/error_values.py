@@ -93,7 +93,7 @@ class ErrorValues:
 
 
 def _is_shown_before(case: CaseMaterial, errors: Mapping[CellAddress, CellValue]) -> bool:
-    """Returns whether the input's own formulas show such errors in the answer's columns.
+    """Returns whether the input's own formulas already show errors in the answer's columns.
 
     Then the user knows about them, and a question about something else does not change them.
     """

@@ -1,4 +1,4 @@
-"""Finds rows that the question wants blank because a column is, and that the gold fills in."""
+"""Finds rows that the gold fills in although, by the question, a blank column leaves them blank."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judge.suspects.model import About, Certainty, Suspect
 from judge.workbook.address import cell_key, column_number
 
 SHARE = 0.8
-"""If more of the filled rows than this break the rule, the column is not the one that is meant."""
+"""If a larger share of the filled rows breaks the rule, the question means another column."""
 
 # "if column C (Sales $) is blank, the formula should return blank"
 _RULE = re.compile(

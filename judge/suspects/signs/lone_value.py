@@ -39,7 +39,7 @@ class LoneValue:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such values."""
+        """Yields one suspect for each case whose answer has values in otherwise blank rows."""
         lone_by_case = {case.number: list(_lone(case)) for case in material.cases}
         for case in material.cases:
             lone = lone_by_case[case.number]

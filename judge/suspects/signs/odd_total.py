@@ -43,7 +43,7 @@ class OddTotal:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such a cell."""
+        """Yields one suspect for each case in which a cell among totals is not a total."""
         for case in material.cases:
             odd = list(_odd(case))
             if odd:
@@ -160,7 +160,7 @@ def _sum(run: Sequence[float]) -> float:
 
 
 def _is_sum(value: float, run: Sequence[float]) -> bool:
-    """Returns whether a number is a sum, and not by chance: neither zero nor one of the terms."""
+    """Returns whether a number is a sum and not so by chance: neither zero nor one of the terms."""
     return sum(map(bool, run)) > 1 and value != 0 and _same(value, _sum(run))
 
 

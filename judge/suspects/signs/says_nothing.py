@@ -1,4 +1,4 @@
-"""Finds cases that any program passes, or that repeat another case."""
+"""Finds cases that any program passes, and cases that repeat another case."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Stale:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such cells."""
+        """Yields one suspect for each case whose gold has outdated stored values."""
         for case in material.cases:
             yield from self._case(material, case)
 

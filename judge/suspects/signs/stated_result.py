@@ -33,7 +33,7 @@ class StatedResult:
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """Yields one suspect for each case whose gold changes such a result."""
+        """Yields one suspect for each case whose gold changes a stated result."""
         stated = {
             float(match["number"].replace(",", ""))
             for match in _STATED.finditer(material.task.instruction)

@@ -36,7 +36,7 @@ class Wording:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case whose answer has such words."""
+        """Yields one suspect for each case whose answer writes the question's words differently."""
         question = material.task.instruction
         quoted = _quoted(question)
         if quoted:

@@ -187,7 +187,7 @@ class Sheet:
         )
 
     def cell(self, key: int) -> Cell:
-        """One stored cell that was read."""
+        """The stored cell with this key, which has to be among those that were read."""
         known_cell = self._with_formulas.get(key)
         if known_cell is not None:
             return known_cell

@@ -32,7 +32,7 @@ _SPACE = rb'(?: xml:space="preserve")?+'
 
 
 def attributes_once(group: bytes) -> bytes:
-    """A regular expression for the attributes of an element, each of which occurs at most once.
+    """A regular expression for the attributes of an element; each may occur at most once.
 
     Args:
         group: name of the group that holds the name of an attribute.
@@ -203,7 +203,8 @@ _MASTER = re.compile(
 )
 _MAINS = frozenset({MAIN.encode(), STRICT_MAIN.encode()})
 MAX_PASSED_BYTES = 16 << 20
-"""Largest worksheet, in inflated bytes, of which a reader of first rows also skips the others."""
+"""Largest worksheet, in inflated bytes, that is read to its end even if only the first rows are
+requested."""
 
 _MAX_HEAD_BYTES = 4 << 20
 _MAX_ROW_BYTES = 1 << 20

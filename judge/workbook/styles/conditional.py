@@ -1,8 +1,8 @@
 """Conditional formats as text: which rules apply to which cells, and whether two sets are the same.
 
-A range is cut into rectangles in each of which the same rules apply to every cell. Two rules that
-read the same in the first and in the last cell of a rectangle read the same in all of it, so that
-text is compared once per rectangle, however many cells it has. What rules show if their text
+A range is cut into rectangles so that the same rules apply to all cells of a rectangle. Two rules
+that read the same in the first and in the last cell of a rectangle read the same in all of it, so
+that text is compared once per rectangle, however many cells it has. What rules show if their text
 differs is determined by :mod:`judge.compare.cells.conditional_formats`.
 
 Conditions are also written as formulas that do not depend on their cell. Source: ECMA-376 part 1,
@@ -310,7 +310,8 @@ class Segment:
 
 
 _Piece = tuple[Window, int, int]
-"""A rectangle of a rule: where, of which side (0 is the gold), and the rule's place there."""
+"""A rectangle of a rule: its window, its side (0 is the gold), and the rule's index on that
+side."""
 
 
 def segments(
@@ -423,9 +424,9 @@ def reads_alike(name: str, segment: Segment) -> bool:
 
 
 def same_rules(name: str, segment: Segment) -> bool:
-    """Whether both sides set an attribute alike under the same conditions, in any order.
+    """Whether both sides have the same rules for an attribute, in any order.
 
-    This is used if it cannot be determined what the rules show.
+    This is used if the result of the rules cannot be determined.
     """
     first = [rule for rule in segment.gold if rule.sets(name)]
     second = [rule for rule in segment.output if rule.sets(name)]

@@ -97,7 +97,9 @@ def _standard(check: object, workspace: Workspace) -> Outcome:
         right, fault = _evaluated(written, document)
         return as_meant(_official(check, workspace), shown, fault, right=right)
     if name == "check-calc-pref":
-        return replace(not_judged("a preference of the desktop, in no finished file"), fault="O10")
+        return replace(
+            not_judged("a preference of the desktop, which no output file records"), fault="O10"
+        )
     decide = _MEANT.get(name)
     if decide is None:
         return _official(check, workspace)
@@ -248,7 +250,7 @@ class FormulaText(str):
 
 
 def _evaluated(check: Mapping[str, object], document: Document) -> tuple[bool, str]:
-    """Returns whether an expression holds as meant, and the fault behind a difference."""
+    """Returns what an expression should have returned, and the fault that explains a difference."""
     name, *words = _words(check)
     try:
         result = opencomputer.COMMANDS[name](document, [*words, *[""] * 4])

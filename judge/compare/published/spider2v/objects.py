@@ -444,7 +444,7 @@ def validation_property(element: Element, name: str) -> object:
 
 
 def validations_match(actual: Sequence[Element], expected: Sequence[Mapping[str, Any]]) -> bool:
-    """Checks that there are no fewer validations than entries, and that each fits some entry.
+    """Checks that there are at least as many validations as entries, and that each fits an entry.
 
     Raises:
         PublishedError: the published function raises.
