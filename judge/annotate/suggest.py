@@ -634,9 +634,7 @@ def _answer_of(task: Task, base: CaseData, maker: GoldMaker) -> GoldAnswer | Non
 
 
 def _differs_in_errors_alone(trial: Trial) -> bool:
-    """Whether a program differs only where the gold has an error, if all differences are
-    recorded.
-    """
+    """Whether all of a program's differences are recorded, and in each the gold has an error."""
     differences = trial.comparison.get("differences", [])
     counted = sum(trial.comparison.get("difference_counts", {}).values())
     return 0 < counted == len(differences) and all(

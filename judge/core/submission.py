@@ -89,7 +89,7 @@ class AnswerForm(enum.StrEnum):
 
     @property
     def unit(self) -> str:
-        """The name of the units that are compared one by one, in the plural."""
+        """The plural name of the units that are compared one by one."""
         return "cells" if self.is_file else "values"
 
     @property

@@ -29,7 +29,7 @@ MAX_FILE_BYTES = 1024 * MIB
 """Longest file that is read; all conversations of 100 samples of 912 tasks are far shorter."""
 
 MAX_DOCUMENT_BYTES = 64 * MIB
-"""Longest document, unless the reader sets another limit."""
+"""Longest document, unless the caller sets another limit."""
 
 MAX_DEPTH = 100
 """How deeply objects and arrays may be nested; Python's readers and writers fail near 900."""
@@ -365,7 +365,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\u
 
 
 def as_csv_text(text: str) -> str:
-    """Changes text so that a spreadsheet program reads it as text.
+    """Changes text so that a spreadsheet program never reads it as a formula.
 
     Text that the program would take for a formula gets a leading apostrophe, as OWASP advises.
     """

@@ -73,7 +73,7 @@ class HashedFolder:
         return digest
 
     def path(self, sha256: str, suffix: str) -> Path:
-        """Returns the path of a file, which need not exist yet.
+        """Returns the path of a file, whether or not it exists.
 
         Raises:
             StoreError: the argument is not a hash.

@@ -148,7 +148,7 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The limits that pictures must fit.
+    """The limits on pictures.
 
     Attributes:
         longest_side: longest side in pixels; None for no limit.

@@ -28,7 +28,7 @@ from judge.errors import SandboxError, UsageError
 from judge.live.gestures import BrowserEvents, Gesture, Gestures
 
 _IDLE_S = 2.0
-"""Seconds without an event after which a gesture is complete."""
+"""A gesture is complete after this many seconds without an event."""
 
 _HOLD_S = 0.05
 """Seconds between press and release of a button; LibreOffice's widgets miss shorter clicks."""

@@ -63,7 +63,7 @@ PLAIN = Dialect()
 
 
 class Engine(Protocol):
-    """A program that calculates workbooks. It runs isolated, since it reads solutions' files.
+    """A program that calculates workbooks. It runs in isolation, since it reads solutions' files.
 
     Safe to use from several threads; calls may wait for each other.
     """

@@ -88,7 +88,7 @@ def _equal(sought: Scalar, line: Sequence[Scalar]) -> int | None:
 
 
 def _is_plain(sought: Scalar, line: Sequence[Scalar]) -> bool:
-    """Whether values are all numbers or all text, in ascending order: there engines are right."""
+    """Whether values are all numbers or all text, in ascending order; engines get these right."""
     kinds = {_kind(value) for value in line}
     return kinds == {_kind(sought)} and kinds <= {0, 1} and _is_sorted(line, descending=False)
 

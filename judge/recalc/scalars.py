@@ -323,7 +323,7 @@ def compared(first: Scalar, second: Scalar, operator: str) -> bool:
 
 
 def _beside(value: Scalar, other: Scalar) -> Scalar:
-    """Returns a value; a blank one becomes the empty value of the other operand's type."""
+    """Returns a value; a blank becomes the empty value of the other operand's type."""
     if value is not None:
         return value
     return "" if isinstance(other, str) else False if isinstance(other, bool) else 0

@@ -192,7 +192,7 @@ def _without_paper(division: Division) -> Division:
 
 
 def aspect_divisions(tasks: Sequence[Sequence[str]]) -> tuple[Division, ...]:
-    """A division for each aspect that is judged in some tasks and not in others.
+    """One division for each aspect that is judged in some tasks but not in others.
 
     Args:
         tasks: the aspects of each task.

@@ -56,7 +56,7 @@ from judge.suspects.decisions import (
 from judge.tools.episodes import has_tool_episodes
 
 MAX_SHOWN_CASES = 100_000
-"""A report on more cases than this has no entries. Entries of this many take about a gigabyte."""
+"""A report on more cases than this has no entries; so many entries take about a gigabyte."""
 
 MAX_EXCLUSIONS = 10_000
 """Greatest number of unscored cases that the report of a large run names."""
@@ -79,7 +79,7 @@ _NO_RUN, _NO_COMPARISON = CaseRun(), CaseComparison()
 
 
 def is_large(store: RunDirectory) -> bool:
-    """Whether a run has more records than a report can show as cases.
+    """Whether a run has too many records to show each of them as a case.
 
     Raises:
         StoreError: cases.jsonl is too long, or something other than a file.
@@ -164,7 +164,7 @@ class LoadedSubmission:
 
 @dataclass(frozen=True, slots=True)
 class LoadedRun:
-    """A run as it is on disk.
+    """A run that was read from disk.
 
     Attributes:
         path: its results directory.

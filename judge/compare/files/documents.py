@@ -382,7 +382,7 @@ def _without_ends(pieces: Sequence[str]) -> str:
 
 
 def right_outputs(asked: Asked) -> Wrong | None:
-    """Returns the first difference in what the code cells show."""
+    """Returns the first difference in the outputs of the code cells."""
     if asked.answer is None:
         return MISSING
     gold, own = ([shown(cell) for cell in cells if cell.get("cell_type") == "code"]

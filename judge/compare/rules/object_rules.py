@@ -107,7 +107,7 @@ def all_validations(book: Book, tab: Tab) -> list[Element]:
 def left_over(
     actual: Sequence[Element], entries: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Mapping[str, Any]], list[Element]]:
-    """Matches validations and entries one to one; returns unmet entries and extra validations.
+    """Matches validations and entries one to one; returns the unmatched ones of both.
 
     Cells that no entry mentions may have other validations. But a rule without entries requires
     that there are no validations at all.

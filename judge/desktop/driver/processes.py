@@ -169,7 +169,7 @@ class Processes:
         return ended
 
     def _reap(self) -> None:
-        """Waits for ended orphans, for which no other process waits."""
+        """Reaps ended orphans, for which no other process waits."""
         ours = {part.process.pid for part in self.parts}
         for pid, parent in parents(ended=True).items():
             if parent == os.getpid() and pid not in ours:

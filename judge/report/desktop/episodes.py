@@ -18,7 +18,7 @@ ENDINGS = {
     "context-length": "context too long",
     "closed": "page closed",
 }
-"""How an episode ended: the key in its record -> the words for it."""
+"""How an episode ended: key in the record -> words for people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def show_values(
     rules: GridRules,
     bounds: GridBounds,
 ) -> dict[str, Any]:
-    """Two sheets as a block of a grid.
+    """Two sheets, shown as a block of a grid.
 
     Args:
         gold: the workbook with the right answer, and its sheet.

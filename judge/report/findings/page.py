@@ -32,7 +32,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 _POINTS, _FEW_POINTS = 200, 40
 _MANY_CELLS = 30_000
-"""If the grids of a page may have this many cells, its charts show all of their points."""
+"""If a page has room for this many cells in grids, its charts show all of their points."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def pack_all(
     *,
     on_page: OnPage = lambda _done, _total: None,
 ) -> list[str]:
-    """Packs all task pages into a number of bytes.
+    """Packs all task pages so that they fit into a number of bytes.
 
     The largest pages are made again with closer bounds until all of them fit.
 
@@ -92,7 +92,7 @@ def pack_all(
 
 
 def _too_large(packed: Sequence[str], limit: int) -> list[int]:
-    """The largest pages, just as many as have to shrink for all pages to fit."""
+    """The largest pages: as many as have to shrink so that all pages fit."""
     total = sum(map(len, packed))
     chosen = []
     for number in sorted(range(len(packed)), key=lambda number: -len(packed[number])):

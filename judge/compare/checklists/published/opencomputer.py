@@ -125,7 +125,7 @@ def _plain_value(document: Document, address: str, sheet: str | None) -> tuple[o
 
 
 def _cell_value(document: Document, words: list[str]) -> tuple[bool, str]:
-    """Returns whether a cell has the stated number or string, and the fault (O1, O3 or O7)."""
+    """Returns whether a cell has the stated number or string, and any fault (O1, O3 or O7)."""
     value, cell = _plain_value(document, words[0], words[2])
     expected = _number(words[1])
     if expected is None:

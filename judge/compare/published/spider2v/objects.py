@@ -303,7 +303,7 @@ def columns(book: Book, sheet: str, asked: Sequence[str]) -> dict[object, dict[s
 
 
 DEFAULT_WIDTH = 13.0
-"""The width that openpyxl gives a column that has none."""
+"""The width that openpyxl gives a column without one."""
 
 
 def column_property(attributes: Mapping[str, str], name: str) -> object:
