@@ -11,7 +11,7 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The judge that owns a container, as far as another judge can tell.
+    """The identity of the judge that owns a container, as visible to another judge.
 
     Attributes:
         host: the machine.

@@ -25,7 +25,7 @@ from judge.suites.suite import CERTIFIED_FOLDER, Suite, certified_files, data_fo
 
 
 class Grade(enum.StrEnum):
-    """How far a task's gold can be relied on."""
+    """How far a reader can rely on a task's gold."""
 
     SOUND = "sound"
     """The gold's values follow from the question and the input, and every right answer passes."""
@@ -132,7 +132,7 @@ class Certification:
         )
 
     def is_corrected(self, task_id: str) -> bool:
-        """Whether a task is faulty, but has a correction that makes it possible to judge it."""
+        """Whether a task is faulty, but can be judged after a correction."""
         return any(
             correction.field != "exclude" for correction in self._corrections_by_task[task_id]
         )

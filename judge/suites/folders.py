@@ -37,7 +37,7 @@ class Boundary:
         self._is_inside: dict[Path, bool] = {}
 
     def holds(self, path: Path) -> bool:
-        """Whether a path is in the suite after its links are followed; it need not exist.
+        """Whether a path is in the suite after links are followed, even if it does not exist.
 
         Args:
             path: any path; an absolute one outside :attr:`root`, or one that leaves it by ``..``

@@ -32,7 +32,7 @@ LAYOUTS = {
 
 
 class LayoutKind(ABC):
-    """How files are laid out in the folder of a run."""
+    """A way in which files can be laid out in the folder of a run."""
 
     @abstractmethod
     def fits(self, folder: Path, pattern: str | None) -> bool:
@@ -137,7 +137,7 @@ class Layout:
 
     @classmethod
     def of_record(cls, record: LayoutRecord | None) -> Layout:
-        """The layout of a run; by names, if an earlier version recorded none.
+        """The layout of a run; if an earlier version recorded none, the layout by names.
 
         Raises:
             SubmissionError: there is no such layout.

@@ -62,7 +62,7 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
         return sorted(self._numbers.get(task_id, ()))
 
     def of_sample(self, task_id: str, sample: int, case: int) -> Path | None:
-        """The output of a sample for a case; None if it left no output."""
+        """The output of a sample for a case; None if the sample left no output."""
         return self._samples.get((task_id, sample, case))
 
     def with_attempts(self, attempts: Iterable[tuple[str, int]]) -> FoundOutputs:

@@ -89,7 +89,7 @@ NOT_JUDGED = (
 """Why visualization tasks have no verdict."""
 
 _COLOUR, _FORMULAS = "Color", "Embedded"
-"""Words in an input's path that decide how a debugging task is compared."""
+"""Words in the path of an input that decide how a debugging task is compared."""
 
 _FIELDS = frozenset(
     {

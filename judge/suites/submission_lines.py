@@ -44,7 +44,7 @@ _LOOK_ALIKE: Mapping[str, tuple[str, ...]] = {
 """Field -> other names that people use for it, in lower-case letters; the most likely first."""
 
 _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcode")}
-"""Field -> names that can only mean this field, even if the record has the field, but empty."""
+"""Field -> names that can only mean this field, even if the record has it and it is empty."""
 
 _NEAR = 0.75
 _MAX_FIELDS = 12
@@ -59,7 +59,7 @@ class TakenKeys:
         self._lines: dict[str, SampleNumbers] = {}
 
     def line_of(self, key: tuple[str, int]) -> int | None:
-        """The number of the line with a key; None if no line has it."""
+        """The number of the line with a key; None if no line has the key."""
         samples = self._lines.get(key[0])
         return None if samples is None else samples.get(key[1])
 
@@ -279,7 +279,7 @@ def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path
 def _without_program(
     task_id: str, record: Mapping[str, object], suite: Suite, own: Collection[str]
 ) -> Submission:
-    """A submission without a program; fields other than ``own`` become its provenance."""
+    """A submission without a program; all fields but those in ``own`` become its provenance."""
     paths = suite.conventions.default_paths(suite.task(task_id).question)
     return Submission(
         task_id=task_id,

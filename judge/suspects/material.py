@@ -243,7 +243,7 @@ class CaseMaterial:
         return frozenset(map(CellAddress.of, changing))
 
     def is_given(self, address: CellAddress) -> bool:
-        """Returns whether a cell is data: it holds a constant from the same column of the input."""
+        """Returns whether a cell is data: a constant that the same column of the input has."""
         value = self.gold.value(address)
         if value is None or self.gold.formula(address) is not None:
             return False

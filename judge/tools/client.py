@@ -74,7 +74,7 @@ class ServerError(Exception):
 
 @contextlib.contextmanager
 def _within(late: str) -> Iterator[None]:
-    """Gives a timeout within the block the message ``late``."""
+    """Gives timeouts within the block the message ``late``."""
     try:
         yield
     except ServerError as error:

@@ -24,7 +24,7 @@ MARKER = "<<SWE_AGENT_SUBMISSION>>"
 """The text by which the published agent of SpreadsheetBench 2 recognizes a submission."""
 
 SLOW = frozenset({"recalc", "render"})
-"""Tools with a longer time limit."""
+"""Tools whose calls have a longer time limit."""
 
 MAX_ROWS, MAX_COLUMNS = 2_000, 100
 """Largest number of rows and columns of a range that is drawn."""

@@ -44,7 +44,7 @@ class FeatureKind(enum.StrEnum):
     FORMAT = "conditional_format"
     SPARKLINE = "sparkline"
     RICH_TEXT = "rich_text"
-    """Cells of which only a part is bold, coloured or in another font."""
+    """Cells in which only a part of the text is bold, coloured or in another font."""
     MERGE = "merged_cells"
     PROTECTION = "protection"
     """Sheets that are protected against changes."""
@@ -53,7 +53,7 @@ class FeatureKind(enum.StrEnum):
 
 
 MAX_PLACES = 1_000
-"""How many features with the same content have their places listed."""
+"""How many features with the same content are listed with their places."""
 
 
 @dataclass(slots=True)
@@ -430,7 +430,7 @@ _RULES = {
 
 _TERMS = ("type", "operator", "text", "timePeriod", "rank", "percent", "bottom", "aboveAverage")
 _MAX_EXACT = 200
-"""Up to this many rectangles of a rule, a cell that several of them cover counts once."""
+"""If a rule has at most this many rectangles, a cell that several of them cover counts once."""
 
 
 @dataclass(slots=True)

@@ -122,7 +122,7 @@ def _number(number: float) -> int | float:
 
 
 def _moment(span: dt.timedelta, *, date_1904: bool) -> Value:
-    """The date and time that an elapsed time would be as a date; None if there is none."""
+    """The date and time that have the same serial number as an elapsed time; None if none has."""
     serial = to_serial(span)
     if serial >= 0:
         with contextlib.suppress(OverflowError, ValueError):

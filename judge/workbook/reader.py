@@ -304,7 +304,7 @@ class Workbook:
         return [sheet.cell(key) for key in keys]
 
     def used_range(self, sheet: str) -> CellRange | None:
-        """The rectangle around all cells with a value or a formula, or filled by one; or None.
+        """The rectangle around all cells with content or filled by a formula; None without any.
 
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.
@@ -458,7 +458,7 @@ DATA_TABLE = "=TABLE()"
 """Used as the formula of a data table's cells, which have no formula text."""
 
 UNCOMPUTED_TABLE = "=TABLE(#REF!)"
-"""Used instead of :data:`DATA_TABLE` if no engine computes it, as when its inputs are not named."""
+"""Used instead of :data:`DATA_TABLE` if no engine computes the table, as without named inputs."""
 
 
 def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:

@@ -39,7 +39,7 @@ _MAIN_TYPES = frozenset(
     }
 )
 """Content types of workbooks. They are compared as they are written, like LibreOffice and openpyxl
-do. Neither reads an add-in, of which Excel shows no sheet."""
+do. Neither reads an add-in, whose sheets Excel does not show."""
 
 _ADD_IN_TYPE = "application/vnd.ms-excel.addin.macroEnabled.main+xml"
 _TYPES = {
@@ -80,7 +80,7 @@ _BINARY_ENDING = ".bin"
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """A sheet as the workbook lists it.
+    """A sheet in the workbook's list of sheets.
 
     Attributes:
         name: its real name.

@@ -86,7 +86,7 @@ _MAX_NAMES = 10_000
 
 
 class Names(dict[str, str]):
-    """Name as a parser has it -> its short name, which is made when the name first occurs.
+    """Name from the parser -> short name, which is made when the name first occurs.
 
     Args:
         own: prefixes that are left out of short names.
@@ -265,7 +265,7 @@ class PartParser:
         return names.attributes(attributes)
 
     def check_compatibility(self, attributes: Mapping[str, str]) -> None:
-        """Called with an element's attributes: refuses those that change how others are read.
+        """Called with an element's attributes: refuses attributes that change how others are read.
 
         Raises:
             WorkbookError: the part says that a known namespace may be ignored, or that an unknown

@@ -15,7 +15,7 @@ _NAME = "case"
 
 
 class CaseGroup:
-    """The group of one case; its folders are kept open, since the case's world lacks them.
+    """The group of one case; its folders are kept open, because a case's file system lacks them.
 
     Args:
         folders: controller -> folder in which the group is made.
@@ -48,12 +48,12 @@ class CaseGroup:
         ]
 
     def meter(self) -> meters.Meter:
-        """A meter of the group, which also works in the case's world."""
+        """A meter of the group, which also works in the namespaces of the case."""
         return meters.OwnGroupMeter(meters.GroupFiles(self._kept["memory"], self._kept["cpu"]))
 
 
 def remove(folders: dict[str, str]) -> None:
-    """Removes the group of an ended case."""
+    """Removes the group of a case that has ended."""
     for folder in set(folders.values()):
         with contextlib.suppress(FileNotFoundError):
             os.rmdir(f"{folder}/{_NAME}")

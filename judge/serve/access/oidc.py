@@ -156,7 +156,7 @@ def finish(
 
 
 def signed_in(transaction: Transaction, identity: Identity, account: str | None) -> str | None:
-    """Begins a session for an identity; makes its account if there is none.
+    """Begins a session for an identity; makes its account if it does not exist.
 
     Args:
         transaction: the transaction in which everything happens.

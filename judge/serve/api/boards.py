@@ -266,7 +266,7 @@ def stream_board(
         shown_version(connection, caller, row)
 
     def is_shown(viewer: Viewer, event: Mapping[str, Any]) -> bool:
-        """Whether an event is shown: events after the board's freeze are not."""
+        """Whether an event is shown; events after the board was frozen are not."""
         if event["kind"] != "board.changed":
             return True
         with server.database.reading() as connection:

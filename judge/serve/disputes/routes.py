@@ -75,7 +75,7 @@ class NewDecision(BaseModel):
     task_left_out: bool = False
 
     def opinion(self) -> Opinion:
-        """The opinion in the form of :mod:`judge.serve.disputes.review`."""
+        """The opinion, converted for :mod:`judge.serve.disputes.review`."""
         cells = {int(case): text for case, text in self.cells.items() if case.isdecimal()}
         typed = Typed(cells, self.position, self.style, tuple(self.left_out), self.task_left_out)
         return Opinion(self.finding, self.reason, self.evidence, typed)

@@ -30,7 +30,7 @@ from judge.errors import JudgeError, UsageError
 from judge.version import __version__
 
 DELAYS_S = (0, 5, 300, 1_800, 7_200, 18_000, 36_000, 86_400)
-"""Delay of each try in seconds after the one before; there are as many tries as delays."""
+"""Delay of each attempt after the previous one, in seconds; there are as many attempts."""
 
 JITTER = 0.1
 """Largest random increase of a delay, as a share of it; it spreads retries out."""
@@ -99,13 +99,13 @@ class Message:
 
 
 def new_secret() -> str:
-    """Makes a key for signatures, in the form of Standard Webhooks."""
+    """Makes a key for signatures, in the format of Standard Webhooks."""
     key = base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode("ascii")
     return f"{_SECRET_PREFIX}{key}"
 
 
 def delay_before(tries: int, jitter: Callable[[], float] = random.random) -> float | None:
-    """The delay until the next try.
+    """The delay until the next attempt.
 
     Args:
         tries: how many tries there were.
@@ -241,7 +241,7 @@ class Sender:
     max_seconds: float = MAX_SECONDS
 
     def send(self, message: Message, at: dt.datetime) -> Sent:
-        """Tries once; does not follow redirects, and keeps only the status of the answer.
+        """Makes one attempt; follows no redirects, and keeps only the status of the response.
 
         Args:
             message: the message to send.

@@ -46,7 +46,7 @@ _SEEDS = (CASES_FILE, SUBMISSIONS_FILE, "workbooks", "files")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The rows that a judging needs.
+    """The rows of the database that a judging needs.
 
     Attributes:
         submission: row of the submission.

@@ -202,7 +202,7 @@ class CaseFacts:
 
 
 def case_facts(suite: Suite) -> dict[CaseName, CaseFacts]:
-    """The facts of every case of a suite, with corrections applied."""
+    """The facts about every case of a suite, with corrections applied."""
     digests, rules = FileDigests(), GradingRules(get_profile("standard"))
     facts: dict[CaseName, CaseFacts] = {}
     for task in suite.tasks:

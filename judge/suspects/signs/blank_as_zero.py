@@ -57,7 +57,7 @@ class BlankAsZero:
 
 
 def zeros_of_blanks(case: CaseMaterial) -> list[CellAddress]:
-    """Finds the cells of the answer whose formula returns a blank cell, which shows as 0."""
+    """Finds answer cells whose formula returns a blank cell, which is shown as 0."""
     zeros = {
         address: formula.removeprefix("=")
         for address, formula in case.answer_formulas.items()

@@ -23,7 +23,7 @@ from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspe
 from judge.workbook.cell import CellValue
 
 MAX_RESTORED = 2_000
-"""At most this many cells of a gold are replaced by the input's; if there are more, none are."""
+"""At most this many cells of a gold are replaced by the input's; with more, no cell is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ CURLY = re.compile("[\u201c\u201d\u201e\u201f]")
 
 _ERROR_TEXT = re.compile(r"#(?:REF!|NAME\?|NULL!|DIV/0!|VALUE!|NUM!|N/A)")
 MAX_FOLLOWED = 500
-"""How many errors of an answer, and how many of a sheet, are examined at most."""
+"""Largest number of errors that are examined in an answer, and in a sheet."""
 
 
 class ErrorValues:

@@ -29,7 +29,7 @@ MIN_CASES = 2
 """How many cases of a task a run must answer and fail; a single one proves nothing."""
 
 MAX_SHARE = 1 / 3
-"""Share of the answer's cells that may differ in any failed case if the run is to know the rule."""
+"""A run seems to know the rule if at most this share of the cells differs in each failed case."""
 
 
 class FailedTask:

@@ -196,7 +196,7 @@ MAX_KEPT_SHARE = 0.2
 def kept_places(
     cases: Sequence[CaseMaterial],
 ) -> dict[int, dict[CellAddress, CaseMaterial]]:
-    """Finds answer cells with the value that another case's input, not their own, has there.
+    """Finds answer cells whose value is in another case's input there, but not in their own.
 
     Only columns in which answers otherwise keep the values of their inputs are examined: there, a
     right answer has the value of its own input.

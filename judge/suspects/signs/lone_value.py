@@ -23,7 +23,7 @@ SHARE = 0.75
 """Share of these rows in which a column must be filled to belong to the table."""
 
 FEW = 0.1
-"""Largest share of the rows that looks like a slip rather than a rule."""
+"""If a larger share of the rows is affected, it looks like a rule and not like a slip."""
 
 
 class LoneValue:

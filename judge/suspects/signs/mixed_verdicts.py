@@ -24,7 +24,7 @@ STRONG = 2 / 3
 """Share of its cases that a run must pass for its answer alone to count against a gold."""
 
 FAIR = 1 / 2
-"""The same share if the run also passes two other cases of the task."""
+"""This share is enough if the run also passes two other cases of the task."""
 
 
 class MixedVerdicts:
@@ -163,7 +163,7 @@ def differences_from(case: CaseMaterial, answer: Answer) -> list[CellAddress]:
 
 
 class Leaning(enum.Enum):
-    """What the values in which a gold and an answer differ say about the two."""
+    """What the differing values suggest about a gold and an answer."""
 
     GOLD = enum.auto()
     """The question has the gold's strings, or the difference is one that readers leave open."""

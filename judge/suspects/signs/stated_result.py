@@ -66,7 +66,7 @@ class StatedResult:
 
 
 def _changed_results(case: CaseMaterial, stated: set[float]) -> list[CellAddress]:
-    """Finds the cells of the answer whose stated value the gold changes to one not stated."""
+    """Finds answer cells in which the gold changes a stated value to one that is not stated."""
     if case.ranges != case.input_ranges:
         return []
     return [

@@ -56,7 +56,7 @@ class Volatile:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case whose answer changes by itself."""
+        """Yields one suspect for each case whose answer changes with the date."""
         instruction = material.task.instruction
         asks_for_day = _ASKS_FOR_DAY.search(instruction)
         if _STATES_THE_DAY.search(instruction):

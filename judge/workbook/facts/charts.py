@@ -267,7 +267,7 @@ def read_charts(package: Package, drawing: str) -> list[Chart]:
 
 
 def _size(chart: Chart) -> int:
-    """How many points and series a chart adds to the total when it is shown once more."""
+    """How many points and series a further occurrence of a chart adds to the total."""
     return sum(
         1
         + sum(

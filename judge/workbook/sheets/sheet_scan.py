@@ -452,7 +452,7 @@ class SheetScanner:
         plain: PlainRows,
         collector: CellCollector,
     ) -> None:
-        """Reads requested rows, the last of which has the number ``last``."""
+        """Reads requested rows; ``last`` is the number of the last one."""
         kept = plain.take(rows.decode(), collector.cells)
         if kept is None:
             parser = self._parser(collector)
@@ -515,7 +515,7 @@ def _check_plain(data: bytes) -> None:
 
 
 def _is_other(pending: bytes) -> bool:
-    """Whether bytes that are not plain rows cannot become plain rows, whatever bytes follow."""
+    """Whether these bytes cannot be the beginning of plain rows, whatever bytes follow."""
     return b"</row>" in pending or b"</sheetData" in pending or b"<!" in pending
 
 
