@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, first_row
-from judge.serve.store.ids import ID_PATTERN
+from judge.serve.store.tables import ID_PATTERN
 from judge.serve.store.words import (
     DisputeState,
     Level,
@@ -114,8 +114,7 @@ def _submission(viewer: Viewer) -> sa.ColumnElement[bool]:
 
 
 def _judging(viewer: Viewer) -> sa.ColumnElement[bool]:
-    """Judgings of visible submissions; only authors see those of a rejudging before it is
-    applied."""
+    """Judgings of visible submissions; only authors see those of an unapplied rejudging."""
     visible = sa.select(t.submission.c.id).where(_submission(viewer))
     current = sa.select(t.submission.c.current_judging)
     phases = sa.select(t.phase.c.id).where(_authored(viewer, t.phase.c.suite))
