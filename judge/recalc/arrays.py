@@ -327,7 +327,7 @@ def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 
 def _factors(evaluation: Evaluation, cells: Cells) -> Mapping[Place, float]:
-    """The numbers of an array by their position, without TRUE, FALSE and texts."""
+    """The numbers of an array by their position, without TRUE, FALSE and strings."""
     if {bool, str}.isdisjoint(map(type, cells.values.values())):
         return cast("Mapping[Place, float]", cells.values)
     evaluation.converted = True

@@ -679,7 +679,7 @@ def corrected_values(
 
 
 _DIGITS = "digits"
-"""Stands in for an engine's name if a cell's value was wrong only in its last digits."""
+"""Replaces an engine's name if a cell's value was wrong only in its last digits."""
 
 
 class _Corrections:

@@ -175,7 +175,7 @@ def mark_cursor(nodes: Sequence[Node]) -> None:
 
 
 def _name_box(nodes: Sequence[Node], document: Node) -> re.Match[str] | None:
-    """Returns the address in the name box of a document's window, if a text is one."""
+    """Returns the address in the name box of a document's window, if it shows one."""
     window = _frame_of(nodes, document)
     for node in nodes:
         match = _RANGE.fullmatch(node.text) if node.role == "text" else None
