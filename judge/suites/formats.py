@@ -1,7 +1,7 @@
 """The contract of a suite format, and the formats that exist.
 
-A format is one module with a :class:`SuiteFormat`, and one row of :data:`FORMATS`. It recognises the
-folders that are suites of its kind, reads them, and knows how their files are named.
+A format is one module with a :class:`SuiteFormat`, and one row of :data:`FORMATS`. It recognises
+the folders that are suites of its kind, reads them, and knows how their files are named.
 """
 
 from __future__ import annotations
