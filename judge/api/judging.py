@@ -5,7 +5,6 @@ All judging (scoring, rewards, comparing two workbooks) uses it.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import threading
@@ -346,6 +345,8 @@ class Judge(AsyncClosable):
 
         A cancelled call judges no further case; a running program ends in the background.
         """
+        import asyncio  # noqa: PLC0415 - who awaits this has imported it; others need not
+
         stop = threading.Event()
         self._turns.raise_if_closed()
         loop = asyncio.get_running_loop()

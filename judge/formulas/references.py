@@ -152,7 +152,7 @@ def with_form(formula: str) -> tuple[FormulaForm, Sequence[Reference]]:
     parts = _ROWS.split(formula)
     form = _form(tuple(parts[::2]))
     rows = parts[1::2]
-    if form.rectangles is None or any(len(row) > _ROW_DIGITS for row in rows):
+    if form.rectangles is None or max(map(len, rows), default=0) > _ROW_DIGITS:
         return form._replace(rows_only=False), tuple(_references(formula))
     references = []
     for at in form.rectangles:

@@ -13,12 +13,12 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from xml.sax.saxutils import escape
 
 from judge.errors import WorkbookError
 from judge.workbook.address import column_number
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.cell_values import write_string
+from judge.workbook.editing.parts import escape_text
 from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.package import Package
 from judge.workbook.workbook_parts import read_workbook_part
@@ -290,7 +290,7 @@ def _as_xml(value: CellValue, *, date_1904: bool) -> tuple[bytes, bytes | None]:
     if isinstance(value, ErrorValue):
         return b' t="e"', value.code.encode()
     if isinstance(value, str):
-        return b' t="str"', escape(write_string(NOT_XML.sub("", value))).encode()
+        return b' t="str"', escape_text(write_string(NOT_XML.sub("", value))).encode()
     if isinstance(value, (dt.datetime, dt.date, dt.time, dt.timedelta)):
         number = to_serial(value)
         if date_1904 and isinstance(value, (dt.datetime, dt.date)):
