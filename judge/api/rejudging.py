@@ -60,8 +60,7 @@ from judge.suites.corrections import (
     describe_corrections,
 )
 from judge.suites.folders import read_answer
-from judge.suites.layouts import outputs_in
-from judge.suites.outputs import FoundOutputs
+from judge.suites.layouts import FoundOutputs, outputs_in
 from judge.suites.submissions import load_submissions
 from judge.suspects.decisions import keep_suspicions
 

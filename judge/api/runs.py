@@ -17,8 +17,7 @@ from judge.report.audit_sheet import CasePaths, MarkedSheet, already_there, audi
 from judge.report.build import method_of
 from judge.report.load import LoadedRun, load_run
 from judge.report.pairing import RunComparison, compare_loaded
-from judge.suites.layouts import outputs_in
-from judge.suites.outputs import FoundOutputs
+from judge.suites.layouts import FoundOutputs, outputs_in
 
 AUDITS_FILE = "audits.jsonl"
 SHEET_NAME = "audit.xlsx"

@@ -73,7 +73,7 @@ from judge.suites.suite import certified_files, locate_suite, whole_source
 from judge.version import __version__
 
 if TYPE_CHECKING:
-    from judge.suites.outputs import FoundOutputs
+    from judge.suites.layouts import FoundOutputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,7 @@ from judge.inference.run_records import InferenceRecords
 from judge.suites.file_pattern import folder_and_pattern
 from judge.suites.folders import regular_files
 from judge.suites.formats import is_output_name
-from judge.suites.layouts import PATTERN, Layout, outputs_in, trajectories_in
-from judge.suites.outputs import FoundOutputs
+from judge.suites.layouts import PATTERN, FoundOutputs, Layout, outputs_in, trajectories_in
 from judge.suites.suite import Suite
 from judge.tools.episodes import (
     SETTING,

@@ -243,7 +243,7 @@ def _wait(value: Any) -> WaitFor:
 
 
 def _say(value: Any) -> Say:
-    if value not in {Signal.DONE, Signal.FAIL}:
+    if value not in (Signal.DONE, Signal.FAIL):  # a list has no hash
         raise ValueError(f"'say' must be {Signal.DONE} or {Signal.FAIL}, not {written(value)}")
     return Say(Signal(value))
 

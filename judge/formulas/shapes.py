@@ -75,6 +75,7 @@ class Call(NamedTuple):
 _DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 
 
+@functools.lru_cache(maxsize=16_384)
 def calls(formula: str, *, is_array: bool = False, intersects: bool = False) -> tuple[Call, ...]:
     """The calls of a formula; never empty.
 

@@ -68,6 +68,7 @@ class FormulaTraits:
 _DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 
 
+@functools.lru_cache(maxsize=16_384)
 def traits(formula: str) -> FormulaTraits:
     """Derives the traits of a formula's text.
 

@@ -23,8 +23,8 @@ from typing import Any
 from judge.core.conversation import Content, Part, Picture, pictures_in
 from judge.errors import SandboxError, StoreError, SuiteError
 from judge.files.documents import MIB, read_regular
-from judge.files.hashed import HashedFolder, read_hashed
 from judge.files.media import PICTURE_SUFFIXES, image_size, image_type
+from judge.files.writing import HashedFolder, read_hashed
 from judge.sandbox.bundle import program_text
 from judge.sandbox.contract import Sandbox, ServiceChannel
 

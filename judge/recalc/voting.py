@@ -322,7 +322,7 @@ def pattern(votes: Votes, instead: CellValue) -> Hashable:
         instead: what the formula gives instead of an error.
     """
     given = list(votes.values())
-    if instead is None and len(given) > 1 and all(_is_identical(given[0], vote) for vote in given):
+    if instead is None and len(given) > 1 and all(is_identical(given[0], vote) for vote in given):
         return tuple(votes), kind(given[0])
     kinds = tuple(map(kind, given))
     alike = tuple(same_value(first, second) for first, second in combinations(given, 2))
@@ -334,7 +334,7 @@ def pattern(votes: Votes, instead: CellValue) -> Hashable:
     )
 
 
-def _is_identical(first: CellValue, second: CellValue) -> bool:
+def is_identical(first: CellValue, second: CellValue) -> bool:
     """Whether two values are equal to the last digit; then they are of one kind."""
     return type(first) is type(second) and first == second
 

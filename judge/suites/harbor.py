@@ -25,8 +25,7 @@ from judge.errors import JudgeError, SubmissionError
 from judge.files.documents import read_json
 from judge.suites.file_pattern import FilePattern
 from judge.suites.folders import is_folder, is_regular, regular_files
-from judge.suites.layouts import LayoutKind
-from judge.suites.outputs import FoundOutputs, raise_unknown
+from judge.suites.layouts import FoundOutputs, LayoutKind, raise_unknown
 from judge.suites.submissions import submission_of_program
 from judge.suites.suite import Suite
 

@@ -20,8 +20,7 @@ from judge.files.documents import MIB, read_text
 from judge.files.json_lines import LinesAt, read_placed_lines
 from judge.replies.extract import recorded_program
 from judge.suites.formats import SuiteFormat
-from judge.suites.solution_paths import solution_paths
-from judge.suites.submission_lines import LineError, LineReader, lacks
+from judge.suites.submission_lines import LineError, LineReader, lacks, solution_paths
 from judge.suites.suite import Suite
 
 _MAX_SHOWN = 20

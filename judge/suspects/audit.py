@@ -39,8 +39,7 @@ from judge.suspects.model import (
     SignRun,
     Suspect,
 )
-from judge.suspects.signs.failed_task import SIGN as FAILED_TASK
-from judge.suspects.signs.mixed_verdicts import SIGN as MIXED_VERDICTS
+from judge.suspects.signs.verdicts import FAILED_TASK, MIXED_VERDICTS
 from judge.workbook.address import cell_key, parse_cell
 
 MAX_SUMMARY = 300

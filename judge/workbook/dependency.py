@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from judge.errors import WorkbookError
-from judge.formulas.references import Reference, read_formula, readable
+from judge.formulas.references import Reference, readable, with_form
 from judge.formulas.shapes import Call, calls
 from judge.formulas.traits import FormulaTraits, traits
 from judge.workbook.address import WHOLE_SHEET, Window, folded, parse_window
@@ -397,7 +397,8 @@ class _Follower:
         if cell.formula is None or ref in self._reached:
             return None
         self._reached.add(ref)
-        traits, named = read_formula(cell.formula)
+        form, named = with_form(cell.formula)
+        traits = form.traits
         self._index.work_left -= STEPS_OF_FORMULA + STEPS_OF_REFERENCE * len(named)
         self._index.work_left -= len(cell.formula) // CHARACTERS_OF_STEP
         self._sum.add(cell, traits)
@@ -408,8 +409,11 @@ class _Follower:
         anywhere = traits.opaque or traits.unbounded
         reads = () if traits.opaque else readable(cell.formula, traits, named)
         below = itertools.chain.from_iterable(self._search.unseen(read, sheet) for read in reads)
+        # The calls of a formula are those of its form, which all cells of a column share.
         called = calls(
-            cell.formula, is_array=fills, intersects=traits.array_sensitive and not fills
+            form.text or cell.formula,
+            is_array=fills,
+            intersects=traits.array_sensitive and not fills,
         )
         return Followed(ref, traits, reads, anywhere, fills, called), below
 

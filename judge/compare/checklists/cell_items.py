@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.compare.cells.value import Agree, comparator
-from judge.compare.checklists.items import Item, Outcome, Reading, fails, holds
-from judge.compare.checklists.kind import (
+from judge.compare.checklists.items import (
     AMOUNT,
     AREA,
     AREAS,
@@ -22,7 +21,12 @@ from judge.compare.checklists.kind import (
     TRUTH,
     VALUE,
     VALUES,
+    Item,
     ItemKind,
+    Outcome,
+    Reading,
+    fails,
+    holds,
     needed,
     one_of,
 )

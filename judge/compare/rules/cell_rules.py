@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from judge.compare.published.spider2v.looks import name_of
-from judge.compare.rules.book import Rule, option_of
+from judge.compare.rules.book import Rule, option_of, text_of, values_agree
 from judge.compare.rules.judged import MAX_CELLS, NOT_CALCULATED, Judged, Said, Target
 from judge.compare.rules.looks import WholeLooks
 from judge.compare.rules.methods import (
@@ -24,7 +24,6 @@ from judge.compare.rules.methods import (
     window_of,
 )
 from judge.compare.rules.published_error import PublishedError, Side
-from judge.compare.rules.values import text_of, values_agree
 from judge.compare.rules.words import method_in_words, property_in_words
 from judge.core.finding import differing_cell
 from judge.core.records.cases import DifferingCellRecord

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from judge.compare.cells.computing import Compute
-from judge.compare.rules.book import Book, Rule, option_of, sheet_named
+from judge.compare.rules.book import Book, Grid, Grids, Rule, option_of, sheet_named
 from judge.compare.rules.published_error import PublishedError, Side
-from judge.compare.rules.values import Grid, Grids
 from judge.core.records.cases import DifferingCellRecord
 from judge.core.submission import Origin
 from judge.workbook.workbook_parts import Tab

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from judge.compare.rules.values import text_of
+from judge.compare.rules.book import text_of
 from judge.errors import WorkbookError
 from judge.workbook.cell import CellValue, ErrorValue
 from judge.workbook.facts.charts import Axis, Chart, Plot, Series, Source, Title

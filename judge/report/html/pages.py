@@ -36,8 +36,7 @@ from judge.report.html.pictures import PAGE_PICTURES_BYTES, PictureShelf, shown_
 from judge.report.html.tool_pages import tool_episode_page
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.suites.folders import read_answer
-from judge.suites.layouts import outputs_in
-from judge.suites.outputs import FoundOutputs
+from judge.suites.layouts import FoundOutputs, outputs_in
 from judge.tools.episodes import has_tool_episodes
 
 KINDS = {

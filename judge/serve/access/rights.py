@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, first_row
-from judge.serve.store.ids import ID_PATTERN
+from judge.serve.store.tables import ID_PATTERN
 from judge.serve.store.words import (
     DisputeState,
     Level,

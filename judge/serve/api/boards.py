@@ -13,7 +13,7 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse
 
-from judge.authoring.codabench import EVALUATION_FRAMEWORK
+from judge.authoring.platforms import EVALUATION_FRAMEWORK
 from judge.files.yaml_documents import dump_yaml
 from judge.report.build import DEFAULT_METHOD
 from judge.report.paired import compare_pair

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from judge.errors import StoreError
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, Transaction, all_rows
-from judge.serve.store.ids import new_id
+from judge.serve.store.tables import new_id
 from judge.serve.store.words import JudgingState, Lane
 
 INTERACTIVE_CASES = 30

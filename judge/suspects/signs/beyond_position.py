@@ -19,7 +19,12 @@ from judge.workbook.cell import CellRange
 
 
 class BeyondPosition:
-    """See :mod:`judge.suspects.signs.beyond_position`."""
+    """Finds cells that the gold fills but the answer position does not include.
+
+    A gold fills a block of cells, and the answer position covers only part of it: a first row, a
+    last row or a column is never compared. A program that does not fill those cells is still
+    accepted.
+    """
 
     name = "beyond-position"
     title = "the gold continues beyond the answer position"
@@ -149,4 +154,4 @@ def _is_filled(case: CaseMaterial, address: CellAddress, inside: CellAddress) ->
     return shift_formula(other, 0, address.column - inside.column) == formula
 
 
-SIGN = BeyondPosition()
+BEYOND_POSITION = BeyondPosition()

@@ -12,7 +12,7 @@ from judge.suspects.books import CellAddress, agree, same_constant
 from judge.suspects.contract import address_in, and_more, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, Suspect
-from judge.suspects.signs.error_values import is_error
+from judge.suspects.signs.stored_values import is_error
 from judge.workbook.cell import CellValue
 from judge.workbook.number_formats import to_serial
 
@@ -31,7 +31,7 @@ MIN_COMPUTED = 3
 
 
 class ContradictedExample:
-    """See :mod:`judge.suspects.signs.contradicted_example`."""
+    """Finds examples of the answer in the input that the gold contradicts."""
 
     name = "contradicted-example"
     title = "the input shows an example of the answer, and the gold has another value there"
@@ -310,4 +310,4 @@ def _noise(first: CellValue, second: CellValue) -> bool:
     return str(first).split() == str(second).split()
 
 
-SIGN = ContradictedExample()
+CONTRADICTED_EXAMPLE = ContradictedExample()

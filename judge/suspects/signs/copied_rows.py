@@ -38,7 +38,7 @@ Row = Mapping[int, CellValue]
 
 
 class CopiedRows:
-    """See :mod:`judge.suspects.signs.copied_rows`."""
+    """Finds rows that an answer copies twice, or alters although rows are only deleted."""
 
     name = "copied-rows"
     title = "the answer repeats rows that the input already shows, or alters rows that stay"
@@ -185,4 +185,4 @@ def _origin(row: Row, held: Mapping[tuple[int, str], set[int]]) -> int | None:
     return None if len(best) > 1 and best[1][1] == best[0][1] else best[0][0]
 
 
-SIGN = CopiedRows()
+COPIED_ROWS = CopiedRows()

@@ -45,7 +45,12 @@ class _Traced:
 
 
 class Leftover:
-    """See :mod:`judge.suspects.signs.leftover`."""
+    """Finds copied values in an answer that are not in this case's input.
+
+    Many questions move values: they look up names, filter rows or sort. In such an answer, every
+    value also occurs in the input. A value that does not is left over from another case, or was
+    changed in only one of the two files.
+    """
 
     name = "leftover"
     title = "the answer copies values from the input, but has one that this input does not have"
@@ -379,4 +384,4 @@ def _rows_apart(case: CaseMaterial, copied: set[Column]) -> _Rows:
     return _Rows(len(several), tuple(sorted(differing)))
 
 
-SIGN = Leftover()
+LEFTOVER = Leftover()

@@ -28,7 +28,7 @@ LOOKUPS = frozenset(
 
 
 class MovingRange:
-    """See :mod:`judge.suspects.signs.ranges`."""
+    """Finds ranges in a gold's formulas that move with the row, or end before the data do."""
 
     name = "range"
     title = "a range of the answer's formulas moves with the row, or ends before the data"
@@ -206,4 +206,4 @@ def goes_on(book: Book, sheet: str, reference: Reference, row: int) -> bool:
     return isinstance(values[key], str) == isinstance(values[above], str)
 
 
-SIGN = MovingRange()
+RANGES = MovingRange()

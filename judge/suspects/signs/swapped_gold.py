@@ -36,7 +36,7 @@ class _Table:
 
 
 class SwappedGold:
-    """See :mod:`judge.suspects.signs.swapped_gold`."""
+    """Finds golds whose rows come from another case's input."""
 
     name = "swapped-gold"
     title = "the rows of the gold are those of another case's input"
@@ -120,4 +120,4 @@ def _rows(book: Book, sheet: str, area: CellRange) -> dict[int, Row]:
     }
 
 
-SIGN = SwappedGold()
+SWAPPED_GOLD = SwappedGold()

@@ -82,21 +82,20 @@ class RawFormula:
         return formula
 
     def _parse(self) -> None:
-        markup = self._markup
-        if markup:
-            self._markup = ""
-            if markup.startswith("<f>"):
-                self._text = unescape(markup[3 : markup.index("</f>")])
-                return
-            match = _FORMULA.match(markup)
-            assert match is not None
-            self._attributes = dict(ATTRIBUTE.findall(match[1]))
-            self._text = unescape(match[2] or "")
+        markup, self._markup = self._markup, ""
+        if markup.startswith("<f>"):
+            self._text = unescape(markup[3 : markup.index("</f>")])
+            return
+        match = _FORMULA.match(markup)
+        assert match is not None
+        self._attributes = dict(ATTRIBUTE.findall(match[1]))
+        self._text = unescape(match[2] or "")
 
     @property
     def text(self) -> str:
         """The formula without its leading ``=``; empty if it refers to a shared one."""
-        self._parse()
+        if self._markup:
+            self._parse()
         return self._text
 
     @property
@@ -104,19 +103,22 @@ class RawFormula:
         """``normal``, ``shared``, ``array`` or ``dataTable``."""
         if self._markup.startswith("<f>"):
             return "normal"
-        self._parse()
+        if self._markup:
+            self._parse()
         return self._attributes.get("t", "normal")
 
     @property
     def reference(self) -> str | None:
         """The range to which a shared or array formula applies, on its first cell."""
-        self._parse()
+        if self._markup:
+            self._parse()
         return self._attributes.get("ref")
 
     @property
     def shared(self) -> str | None:
         """Index of the shared formula."""
-        self._parse()
+        if self._markup:
+            self._parse()
         return self._attributes.get("si")
 
     @property
@@ -128,7 +130,8 @@ class RawFormula:
         and a column to the left of it. In a table with one input, LibreOffice computes only two
         columns, or two rows.
         """
-        self._parse()
+        if self._markup:
+            self._parse()
         attributes = self._attributes
         window = parse_window(self.reference or "")
         if window is None or min(window.first) == 1:

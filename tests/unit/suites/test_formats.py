@@ -25,8 +25,8 @@ from judge.suites.formats import (
 )
 from judge.suites.own_format import FORMAT as OWN
 from judge.suites.own_format import OwnFormat
-from judge.suites.solution_paths import solution_paths
 from judge.suites.spreadsheetbench import FORMAT as SPREADSHEETBENCH
+from judge.suites.submission_lines import solution_paths
 
 
 class Empty(OwnFormat):
