@@ -3,8 +3,9 @@
     PYTHONPATH=CLONE python benchmarks/pipeline_turn.py TURN.json
 
 Prints, as JSON, the seconds that grading took, including opening sandbox and engines; the processor
-seconds of the containers (null if one could not be counted); and the record of each case. It is a
-separate program so that an old clone can be measured as well.
+seconds of the containers (null if one could not be counted), of the judge's process, and of
+bubblewrap's wardens and services; and the record of each case. It is a separate program so that an
+old clone can be measured as well.
 """
 
 from __future__ import annotations
@@ -16,16 +17,20 @@ import time
 from pathlib import Path
 
 # Found by the script's folder, since a package of this name on the path is the clone's.
-from processor_time import ContainerTime  # type: ignore[import-not-found, unused-ignore]
+from processor_time import (  # type: ignore[import-not-found, unused-ignore]
+    ContainerTime,
+    LentTime,
+)
 
 from judge import api
-from judge.sandbox.backends import docker
+from judge.sandbox.backends import cgroups, docker
 
 
 def main() -> None:
     """Grades the tasks of the turn."""
     turn = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     containers = ContainerTime.watching(docker.Container)
+    lent = LentTime.watching(cgroups.GroupTree, cgroups.LentGroup)
     with tempfile.TemporaryDirectory() as folder:
         options = api.ScoreOptions(
             dataset=turn["suite"],
@@ -54,6 +59,11 @@ def main() -> None:
         "judge": api.__file__,
         "seconds": seconds,
         "containers_s": None if containers.missed else containers.seconds,
+        "rooms_s": {
+            "judge": time.process_time(),
+            "wardens": lent.wardens,
+            "services": lent.services,
+        },
         "cases": cases,
     }
     print(json.dumps(figures))

@@ -121,6 +121,49 @@ class ContainerTime:
         self.seconds += used or 0.0
 
 
+@dataclass
+class LentTime:
+    """Measures the processor time of bubblewrap's processes, just before each group is removed.
+
+    Attributes:
+        wardens: seconds of the wardens, including the programs that they ran.
+        services: seconds of the engines' services.
+    """
+
+    wardens: float = 0.0
+    services: float = 0.0
+
+    @classmethod
+    def watching(cls, tree: Any, lent: Any) -> LentTime:
+        """Reads every control group that is lent from now on.
+
+        Args:
+            tree: the class of trees of :mod:`judge.sandbox.backends.cgroups`.
+            lent: the class of groups there.
+        """
+        counted = cls()
+        lend, remove = tree.lend, lent.remove
+        services: set[int] = set()
+
+        def noting(itself: Any, **bounds: int) -> Any:
+            group = lend(itself, **bounds)
+            if bounds:  # a warden bounds each of its cases itself
+                services.add(id(group))
+            return group
+
+        def read_first(itself: Any) -> None:
+            used = _read(itself.folders["cpu"]) or 0.0
+            if id(itself) in services:
+                services.discard(id(itself))
+                counted.services += used
+            else:
+                counted.wardens += used
+            remove(itself)
+
+        tree.lend, lent.remove = noting, read_first
+        return counted
+
+
 def _made() -> Path | None:
     for parent, file in ((FIRST, "cpuacct.usage"), (SECOND, "cpu.stat")):
         folder = parent / f"judge-benchmark-{os.getpid()}"
