@@ -1,4 +1,4 @@
-"""``judge serve admin``: accounts, suites, phases, boards, keys, backups, the log, outvoted golds."""
+"""``judge serve admin``: accounts, suites, phases, boards, keys, backups and the audit log."""
 
 from __future__ import annotations
 
