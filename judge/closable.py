@@ -27,7 +27,7 @@ class Closable(ABC):
 
 
 class AsyncClosable(Closable):
-    """Supports ``async with`` as well, which calls ``close`` in another thread."""
+    """Also supports ``async with``, which calls ``close`` in another thread."""
 
     async def aclose(self) -> None:
         """Closes the object without blocking the event loop."""

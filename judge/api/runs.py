@@ -47,8 +47,8 @@ def make_audit(
 ) -> Audit:
     """Draws submissions at random and writes a sheet for a person to mark their verdicts.
 
-    The sample is recorded in audits.jsonl of the run, so the marks keep their verdicts even if the
-    run is judged again meanwhile.
+    The sample is recorded in the run's audits.jsonl, with its verdicts, so that the marks remain
+    valid even if the run is judged again in the meantime.
 
     Args:
         run: the results directory.

@@ -1,8 +1,8 @@
 """Imports trajectories of agents, as a new run or with finished workbooks; exports ATIF.
 
 Episodes of tools are written as ATIF documents, which :mod:`judge.tools.trajectories` reads back.
-Reading a document back gives the same turns: facts for which ATIF has no field go into ``extra``.
-Source: harbor 0.25.0, ``harbor/models/trajectories`` (ATIF-v1.8).
+Reading a document back gives the same turns, because facts for which ATIF has no field go into
+``extra``. Source: harbor 0.25.0, ``harbor/models/trajectories`` (ATIF-v1.8).
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class SuiteDraft:
         )
 
     def task(self, task_id: str) -> DraftTask:
-        """One task.
+        """Returns one task.
 
         Raises:
             UsageError: the suite has no such task.

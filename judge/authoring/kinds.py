@@ -1,7 +1,7 @@
 """The kinds of tasks that can be written, and the review states that all tasks go through.
 
 A kind is one module with a ``KIND``, and one line in ``KINDS``. Kinds with the same definition
-file can be mixed in one suite. A kind knows which fields an author fills in, how the suite's
+file can be mixed in one suite. A kind defines which fields an author fills in, how the suite's
 definition records a task, and how the suite is exported. Everything else (the log, states, reviews)
 is common to all kinds.
 
@@ -146,7 +146,7 @@ KINDS = {
 """Name of a kind -> the module that defines it as ``KIND``."""
 
 PROPOSED = "proposed"
-"""Given in place of an items file, to have items proposed from the gold and the instruction."""
+"""Stands for an items file if items are to be proposed from the gold and the instruction."""
 
 Record = dict[str, Any]
 """A task's record in the definition of its suite."""

@@ -259,7 +259,7 @@ def apply_rules(post: Post) -> dict[str, Judgement]:
 
 
 def propose(judgements: Mapping[str, Judgement]) -> Proposal:
-    """Drops a post if any filter says no, and keeps it if all say yes; otherwise it is unsure."""
+    """Drops a post if any filter says no, keeps it if all say yes, and is unsure otherwise."""
     answers = {judgement.answer for judgement in judgements.values()}
     if Answer.NO in answers:
         return Proposal.DROP
@@ -308,7 +308,7 @@ def _spreadsheets_only(text: str) -> Judgement:
         return Judgement(Answer.UNSURE, _around(text, hint))
     words = {match[0].lower() for match in _SPREADSHEET_WORDS.finditer(text)}
     if len(words) < _ENOUGH_WORDS:
-        return Judgement(Answer.UNSURE, "few words about spreadsheets in it")
+        return Judgement(Answer.UNSURE, "it has few words about spreadsheets")
     return Judgement(Answer.YES, ", ".join(sorted(words)[:4]))
 
 
@@ -383,7 +383,7 @@ class TriageState:
         self._store.close()
 
     def triage(self, posts: Iterable[Post]) -> list[TriagedPost]:
-        """Every post with the answers of the rules and of earlier chat models, and its decision."""
+        """Returns each post with its decision and the answers from the rules and earlier models."""
         answered = {str(record["id"]): record for record in self._read(JUDGEMENTS_FILE)}
         decided = {str(record["id"]): record for record in self._read(DECISIONS_FILE)}
         triaged = []

@@ -50,7 +50,7 @@ class DifferenceLocation:
 
 
 class Subject(enum.StrEnum):
-    """The aspect of a workbook that differs, if pages can show it from the workbooks."""
+    """The aspect of a workbook that differs, if pages can read and show it."""
 
     SHEETS = "sheets"
     CELLS = "cells"

@@ -306,7 +306,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 _LOOKS = 20
-"""How many times at most the tree is read until an element appears."""
+"""How many times the tree is read, at most, until an element appears."""
 
 _BETWEEN_S = 0.25
 

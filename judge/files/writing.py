@@ -291,7 +291,7 @@ class HashedFolder:
 
     Args:
         folder: the folder; it is made with the first file.
-        what: the name for such a file in messages.
+        what: what messages call such a file.
         most_bytes: a longer file is not read.
     """
 
@@ -323,7 +323,7 @@ class HashedFolder:
         return digest
 
     def path(self, sha256: str, suffix: str) -> Path:
-        """Returns the path of a file, which need not exist yet.
+        """Returns the path of a file, whether or not it exists.
 
         Raises:
             StoreError: the argument is not a hash.

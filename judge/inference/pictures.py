@@ -148,7 +148,7 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The limits that pictures must fit.
+    """The limits on pictures.
 
     Attributes:
         longest_side: longest side in pixels; None for no limit.
@@ -163,7 +163,7 @@ class Fit:
     types: frozenset[str] = frozenset(PICTURE_SUFFIXES)
 
     def leaves(self, picture: Picture) -> bool:
-        """Whether it is certain, without decoding it, that a picture stays unchanged."""
+        """Whether a picture is sure to stay unchanged, as far as its undecoded data shows."""
         is_unbounded = self.longest_side is None and self.most_bytes is None
         return is_unbounded and not self.stitch and picture.media_type in self.types
 

@@ -33,7 +33,7 @@ from judge.report.html.page import Assets, render_page
 from judge.web.local_page import INLINE_POLICY, LocalPage, object_of
 
 _IDLE_S = 2.0
-"""Seconds without an event after which a gesture is complete."""
+"""A gesture is complete after this many seconds without an event."""
 
 _HOLD_S = 0.05
 """Seconds between press and release of a button; LibreOffice's widgets miss shorter clicks."""

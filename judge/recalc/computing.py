@@ -150,7 +150,7 @@ _ROW_NUMBER = re.compile(r"(?<=[A-Za-z$])[0-9]+")
 
 
 _EVERYTHING = Window(1, 1, 1 << 21, 1 << 15)
-"""Used range of a sheet that cannot be read: none of its cells counts as blank."""
+"""Used range for a sheet that cannot be read, so that none of its cells counts as blank."""
 
 
 class BlankCells:

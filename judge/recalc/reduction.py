@@ -38,11 +38,10 @@ from judge.workbook.editing.parts import escape_text
 from judge.workbook.reader import Workbook
 
 WORTH_FORMULAS = 100
-"""How many superfluous formulas there must be before leaving them out saves time."""
+"""Number of superfluous formulas from which leaving them out saves time."""
 
 WORTH_BYTES = 200_000
-"""How large, in bytes, a sheet that no remaining formula names must be before emptying it saves
-time."""
+"""Size, in bytes, of a sheet that no remaining formula names, from which emptying it saves time."""
 
 _SHEET_DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b[^<>]*(?<!/)>")
 
@@ -251,7 +250,7 @@ def bounded_columns(formula: str, last_row: LastRow) -> str:
 
 
 def _used_columns(words: Iterable[Token], last_row: LastRow) -> list[tuple[Token, int]]:
-    """The whole columns of which only the used rows count, each with its last used row."""
+    """The whole columns whose blank rows do not count, each with its last used row."""
     used: list[tuple[Token, int]] = []
     calls = [_OpenCall("")]
     name = ""

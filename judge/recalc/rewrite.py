@@ -34,7 +34,7 @@ _VALUE = re.compile(rb"<(?P<prefix>\w+:)?(?P<tag>v|is)\b" + _QUOTED + rb"?(?P<en
 _FORMULA = re.compile(rb"<(?:\w+:)?f\b")
 
 COPIED_BYTES, COPIED_PARTS = 64 * 1024 * 1024, 10_000
-"""A package with more unpacked bytes or more parts is not copied if that would only save time."""
+"""A package with more unpacked bytes or parts is not copied merely to save time."""
 
 
 class _Keep:
@@ -106,7 +106,7 @@ _ANY_CELL = re.compile(
     rb"""(?:<f>[^<]*+</f>|<f t="(?:array|dataTable)"(?:[^<>/"]|"[^<>"]*+")*+(?:/>|>[^<]*+</f>))"""
     rb"""(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
 )
-"""A cell with its own formula, or with one that fills other cells as well."""
+"""A cell with a formula of its own, or with a formula that also fills other cells."""
 
 
 def without_formulas(xml: bytes, kept: AbstractSet[bytes], *, filling: bool = False) -> bytes:

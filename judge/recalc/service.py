@@ -192,7 +192,7 @@ def compute_request(
 
 
 _CRASHED = re.compile(r"(?:the engine|LibreOffice) crashed\b")
-"""How the services begin their answer if the process of an engine ended."""
+"""The beginning of a service's answer if the process of an engine ended."""
 
 
 def read_answer(

@@ -224,7 +224,7 @@ _Number = float | int | None
 
 
 def _ended(case: CaseEntry, name: str) -> _Number:
-    """One measurement of an episode that ended."""
+    """One measurement of a finished episode."""
     episode = case.episode
     number: _Number = None if episode is None or not episode.ended else getattr(episode, name)
     return number

@@ -41,7 +41,7 @@ def pins(name: str = "solutions") -> dict[str, str]:
 
 
 def python_digest() -> str:
-    """Names the root of this particular interpreter; its build is a part of the version."""
+    """Names the root of this particular interpreter; the version includes its build."""
     return _digest(sys.version)
 
 

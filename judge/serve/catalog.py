@@ -47,7 +47,7 @@ _KEPT = 4
 
 @dataclass(frozen=True, slots=True)
 class NewSuite:
-    """A suite to add, or to give a new revision.
+    """A suite to be added, or a new revision of one.
 
     Attributes:
         name: used in addresses: small letters, digits, and ``. _ -``.

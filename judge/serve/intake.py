@@ -527,7 +527,7 @@ def _last_revision(server: Server, name: str) -> dict[str, Any] | None:
 def _hidden_of(
     server: Server, before: dict[str, Any] | None, root: Path, named: Collection[str] | None
 ) -> tuple[str, ...]:
-    """The hidden tasks of a new revision: the named ones, or those of the revision before.
+    """The hidden tasks of a new revision: those named, or those of the previous revision.
 
     Raises:
         Problem: 422, a suite with a hidden split has a new task, and no hidden tasks are named.

@@ -51,8 +51,7 @@ CHORES = (
     "judge.serve.operations.upkeep:send_webhooks",
     "judge.serve.operations.upkeep:sweep_hourly",
 )
-"""Functions that the serving process calls within a second after a change, and otherwise from time
-to time."""
+"""Functions that the serving process calls within a second of a change, and regularly otherwise."""
 
 _CHORE_S = 1.0
 _CHORE_ANYWAY_S = 5.0
@@ -66,7 +65,7 @@ _OPERATOR = "operator"
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open server; if the operator was created just now, also the code of a link to sign in."""
+    """An open server; if its operator was just created, also the code of a sign-in link."""
 
     server: Server
     code: str | None

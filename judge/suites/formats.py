@@ -50,7 +50,7 @@ class Row(NamedTuple):
         return suite_format
 
     def may_be_in(self, root: Path) -> bool:
-        """Whether a folder has a marker; False if the folder cannot be listed."""
+        """Whether a folder has a certain entry; False if the folder cannot be listed."""
         try:
             return any(_is_there(root, marker) for marker in self.markers or (self.definition,))
         except OSError:
@@ -195,7 +195,7 @@ class SuiteFormat(ABC):
         """
 
     def alias_of(self, record: Mapping[str, object]) -> str | None:  # noqa: ARG002
-        """The name that an answer record without an id uses for its task, or None."""
+        """The name by which an answer record without an id identifies its task, or None."""
         return None
 
     def output_of(

@@ -31,7 +31,7 @@ LAYOUTS = {
 
 
 class LayoutKind(ABC):
-    """How files are laid out in the folder of a run."""
+    """A way in which files can be laid out in the folder of a run."""
 
     @abstractmethod
     def fits(self, folder: Path, pattern: str | None) -> bool:
@@ -136,7 +136,7 @@ class Layout:
 
     @classmethod
     def of_record(cls, record: LayoutRecord | None) -> Layout:
-        """The layout of a run; by names, if an earlier version recorded none.
+        """The layout of a run; if an earlier version recorded none, the layout by names.
 
         Raises:
             SubmissionError: there is no such layout.
@@ -275,7 +275,7 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
         return sorted(self._numbers.get(task_id, ()))
 
     def of_sample(self, task_id: str, sample: int, case: int) -> Path | None:
-        """The output of a sample for a case; None if it left no output."""
+        """The output of a sample for a case; None if the sample left no output."""
         return self._samples.get((task_id, sample, case))
 
     def with_attempts(self, attempts: Iterable[tuple[str, int]]) -> FoundOutputs:
@@ -392,7 +392,7 @@ def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
 
 
 class ByNames(LayoutKind):
-    """The layout whose outputs have the names that the suite's format prescribes."""
+    """The layout in which outputs have the names that the suite's format prescribes."""
 
     def fits(self, folder: Path, pattern: str | None) -> bool:
         """Whether no pattern was given."""

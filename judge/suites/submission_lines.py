@@ -138,7 +138,7 @@ _LOOK_ALIKE: Mapping[str, tuple[str, ...]] = {
 """Field -> other names that people use for it, in lower-case letters; the most likely first."""
 
 _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcode")}
-"""Field -> names that can only mean this field, even if the record has the field, but empty."""
+"""Field -> names that can only mean this field, even if the record has it and it is empty."""
 
 _NEAR = 0.75
 _MAX_FIELDS = 12
@@ -147,13 +147,13 @@ _VERDICTS = frozenset(verdict.value for verdict in Verdict)
 
 
 class TakenKeys:
-    """Remembers the line of a file that has each (task id, sample)."""
+    """Remembers on which line of a file each (task id, sample) occurs."""
 
     def __init__(self) -> None:
         self._lines: dict[str, SampleNumbers] = {}
 
     def line_of(self, key: tuple[str, int]) -> int | None:
-        """The number of the line with a key; None if no line has it."""
+        """The number of the line with a key; None if no line has the key."""
         samples = self._lines.get(key[0])
         return None if samples is None else samples.get(key[1])
 
@@ -253,7 +253,7 @@ def lacks(name: str) -> str:
 
 
 def lacking(name: str, record: Mapping[str, object]) -> str:
-    """The message for a missing field: names the line's fields, and one that is likely meant."""
+    """The message for a missing field: names the line's fields and the one that may be misspelt."""
     fields = sorted(record, key=lambda field: field != "id")
     shown = ", ".join(map(_quoted, fields[:_MAX_FIELDS]))
     more = f" and {len(fields) - _MAX_FIELDS} more" if len(fields) > _MAX_FIELDS else ""
@@ -373,7 +373,7 @@ def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path
 def _without_program(
     task_id: str, record: Mapping[str, object], suite: Suite, own: Collection[str]
 ) -> Submission:
-    """A submission without a program; fields other than ``own`` become its provenance."""
+    """A submission without a program; all fields but those in ``own`` become its provenance."""
     paths = suite.conventions.default_paths(suite.task(task_id).question)
     return Submission(
         task_id=task_id,

@@ -1,4 +1,4 @@
-"""Audits a suite: searches every task for every sign, and compares suspects with answers of runs.
+"""Audits a suite: searches every task for every sign, and compares suspects with runs' answers.
 
 A program only gets the input. If its output has the value that a sign expects, the sign is
 confirmed. If it has the gold's value, that value follows from the input after all.

@@ -39,7 +39,7 @@ class Sign(Protocol):
 
     @property
     def blind_spots(self) -> tuple[str, ...]:
-        """Faults that it cannot see, and cases that mislead it, one line each."""
+        """Faults that the sign cannot see, and cases that mislead it, one line each."""
         ...
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
@@ -144,7 +144,7 @@ def address_in(book: Book, address: CellAddress) -> str:
 
 
 def and_more(number: int) -> str:
-    """Says how many there are besides the one that was named; empty if there are no others."""
+    """Says how many others there are besides the named one; empty if there are no others."""
     return f" (and {number - 1:,} more)" if number > 1 else ""
 
 

@@ -357,7 +357,7 @@ def _formulas(workbook: Workbook, sheet: str, values: Mapping[int, object]) -> d
 
 
 def _chart_props(facts: SheetFacts) -> tuple[str, ...]:
-    """For charts that are new in the gold, the properties to compare besides their data."""
+    """The properties, besides the data, that are compared of charts that are new in the gold."""
     props = ["type"]
     if any(chart.title is not None and chart.title.text for chart in facts.charts):
         props.append("title")

@@ -28,7 +28,7 @@ _COMMON = ("id", "kind", "group", "points", "penalty", "words", "file", "gates")
 
 
 class Reading(enum.StrEnum):
-    """A reading: the interpretation that an item is judged by."""
+    """A reading: the interpretation by which an item is judged."""
 
     OFFICIAL = "official"
     """The reading of the suite's published code, including its faults."""

@@ -30,7 +30,7 @@ from judge.workbook.workbook_parts import Tab
 
 @dataclass(eq=False)
 class Book:
-    """A workbook, with the parts of it that were read.
+    """A workbook, with its parts as far as they were read.
 
     Attributes:
         workbook: the workbook.

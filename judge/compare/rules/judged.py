@@ -1,4 +1,4 @@
-"""The two workbooks on which rules are checked, and the difference that a failed rule reports."""
+"""The two workbooks that rules compare, and the difference that a failed rule reports."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Judged:
         return Target(ref.book, tab)
 
     def pair(self, rule: Rule) -> tuple[Target, Target]:
-        """Returns the sheets that a rule compares: the gold's (or a second one), then the answer's.
+        """Returns the sheets that a rule compares: the gold's, or a second one; then the answer's.
 
         Raises:
             PublishedError: the rule or the gold is at fault, such as a rule that cannot fail.

@@ -107,7 +107,7 @@ def all_validations(book: Book, tab: Tab) -> list[Element]:
 def left_over(
     actual: Sequence[Element], entries: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Mapping[str, Any]], list[Element]]:
-    """Matches validations and entries one to one; returns unmet entries and extra validations.
+    """Matches validations and entries one to one; returns the unmatched ones of both.
 
     Cells that no entry mentions may have other validations. But a rule without entries requires
     that there are no validations at all.
@@ -273,7 +273,7 @@ def zoom(judged: Judged, rule: Rule) -> RuleDifference | None:
 
 
 def data_validation(judged: Judged, rule: Rule) -> RuleDifference | None:
-    """Checks that the validations of a sheet match those that the rule lists, one to one."""
+    """Checks that the validations of a sheet and those that the rule lists match one to one."""
     target = judged.target(rule, "sheet_idx")
     validations = all_validations(target.book, target.tab)
     lacking, extra = left_over(validations, option_of(rule, "dv_props"))

@@ -135,7 +135,7 @@ class Office:
         self.free_at_start = self.temporary.free_bytes()
 
     def still_starting(self, command: list[str], deadline: float, error: Exception) -> None:
-        """Restarts soffice if it asks for that; gives up if it ended or hangs."""
+        """Restarts soffice if it asks for a restart; gives up if it ended or hangs."""
         assert self.process is not None
         ended = self.process.poll()
         if ended == RESTART_EXIT_CODE:
@@ -170,7 +170,7 @@ class Office:
             self.process.kill()
 
     def stop(self) -> None:
-        """Ends soffice, forgets the bridge, and removes all that it wrote."""
+        """Ends soffice, forgets the bridge, and removes everything that soffice wrote."""
         self.kill()
         if self.process is not None:
             self.process.wait()

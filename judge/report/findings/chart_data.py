@@ -264,7 +264,7 @@ def _number(value: CellValue) -> float | None:
 
 
 def _read(workbook: Workbook, source: Source | None) -> tuple[CellValue, ...]:
-    """The values of the cells of a source; the chart's own copy if the cells have none."""
+    """The values of a source's cells; if the cells have no values, those stored in the chart."""
     if source is None:
         return ()
     try:

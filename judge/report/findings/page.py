@@ -57,7 +57,7 @@ def show_values(
     rules: GridRules,
     bounds: GridBounds,
 ) -> dict[str, Any]:
-    """Two sheets as a block of a grid.
+    """Two sheets, shown as a block of a grid.
 
     Args:
         gold: the workbook with the right answer, and its sheet.
@@ -241,7 +241,7 @@ def _how(cell: DifferingCellRecord) -> str:
 
 _POINTS, _FEW_POINTS = 200, 40
 _MANY_CELLS = 30_000
-"""If the grids of a page may have this many cells, its charts show all of their points."""
+"""If a page has room for this many cells in grids, its charts show all of their points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +391,7 @@ _OF_BOTH: Mapping[str, Callable[[Shown, tables.Sheet, tables.Sheet], dict[str, A
 _MAX_FINDINGS = 40
 _MAX_VALUE_LENGTH = 300
 _WHOLE = {"charts", "pivots", "looks", "elsewhere"}
-"""Kinds of parts that already show where the difference is."""
+"""Kinds of parts that show the whole difference, so that its description is left out."""
 _MERGED = {Subject.CHARTS.value, Subject.PIVOTS.value, Subject.FORMATS.value, Subject.FILTER.value}
 """Subjects that are shown once for all rules about the same sheets."""
 _ON_A_SHEET = {subject.value for subject in Subject} - {Subject.SHEETS.value}
@@ -422,7 +422,7 @@ def rules_of_case(
     """The rules of a case, for its page.
 
     Args:
-        record: the comparison as cases.jsonl has it; empty if nothing was compared.
+        record: the comparison as recorded in cases.jsonl; empty if nothing was compared.
         required: the task's requirements; empty if the suite is not available.
         files: gold, output and input.
         rules: how the run was judged.

@@ -248,7 +248,7 @@ _TOOL_CHARS_PER_CELL = 24
 
 _MAX_COMPARED = 30
 _MAX_WORKBOOK_BYTES = 4 * 2**20
-"""Limits on comparing the workbooks of an episode in turn: their number, and the size of one."""
+"""Limits on the comparison of an episode's successive workbooks: their number, and their size."""
 
 _END_WORDS = {
     "submitted": "submitted: the agent called submit",

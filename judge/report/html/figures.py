@@ -107,7 +107,7 @@ def shown_as(value: float, style: str) -> Shown:
 
 
 def _digits(value: float, significant: int) -> int:
-    """How many digits after the decimal point give a number of significant digits."""
+    """The decimals that a number needs to show some number of significant digits."""
     if not value:
         return 0
     return max(0, min(12, significant - 1 - math.floor(math.log10(abs(value)))))

@@ -396,7 +396,7 @@ class DockerSandbox:
             self._reap()
 
     def take(self, shape: Shape | None = None) -> WarmContainer:
-        """Takes a prepared container of the required shape.
+        """Takes a prepared container of the required shape from the pool.
 
         Raises:
             SandboxError: none is available.

@@ -39,7 +39,7 @@ LINK_MINUTES = 30
 
 
 class Later(FunctionElement[str]):
-    """The database's time in UTC after some more seconds, in the form of ``Now``."""
+    """The database's time in UTC, some seconds from now, in the format of ``Now``."""
 
     type = sa.String(20)
     inherit_cache = True

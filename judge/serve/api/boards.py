@@ -266,7 +266,7 @@ def stream_board(
         shown_version(connection, caller, row)
 
     def is_shown(viewer: Viewer, event: Mapping[str, Any]) -> bool:
-        """Whether an event is shown: events after the board's freeze are not."""
+        """Whether an event is shown; events after the board was frozen are not."""
         if event["kind"] != "board.changed":
             return True
         with server.database.reading() as connection:
@@ -300,7 +300,7 @@ def shown_version(
     """A version of a board that the viewer may see.
 
     Raises:
-        Problem: 404, there is no such version that they may see.
+        Problem: 404, the version does not exist, or the viewer may not see it.
     """
     author = viewer.authors(board["suite"])
     version = version_shown(connection, board, author=author, number=number)

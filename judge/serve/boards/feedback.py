@@ -34,7 +34,7 @@ STEP = 0.005
 """Step of the scores that are shown: half a point."""
 
 MIN_GAIN = 0.01
-"""A new score is shown only if it is at least this much above the account's best shown score."""
+"""A new score is shown only if it exceeds the account's best shown score by at least this much."""
 
 MAX_STEPS = 100
 """How many times the shown score of an account can change in a phase."""
@@ -138,7 +138,7 @@ def shown_verdicts(
     verdicts: Mapping[tuple[str, int, int], Verdict],
     places: Mapping[tuple[str, int, int], int | None],
 ) -> dict[tuple[str, int, int], Verdict]:
-    """The verdicts that may be shown: an accepted answer beyond the budget is shown as wrong.
+    """The verdicts that may be shown; an accepted answer beyond the budget is shown as wrong.
 
     Args:
         verdicts: (task, sample, case) -> verdict.
@@ -216,7 +216,7 @@ def gold_bits() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Guessable:
-    """How many golds can be guessed, as far as the answer of each task's first case shows.
+    """How many golds can be guessed, judging by the answer of each task's first case.
 
     Attributes:
         one_cell: number of answers that are one cell.

@@ -110,7 +110,7 @@ class Entry:
 
 
 def suite_part(setting: Setting) -> dict[str, Any]:
-    """The suite of a board as its documents describe it: name, revision, digest, corrections."""
+    """The suite in a board's documents: name, revision, digest, corrections."""
     return {
         "name": setting.suite["name"],
         "revision": setting.revision["number"],
@@ -227,7 +227,7 @@ def _chosen_of(
     rows: Iterable[dict[str, Any]],
     scores: Mapping[str, float],
 ) -> list[dict[str, Any]]:
-    """One submission of each account, selected by the board's rule."""
+    """One submission of each account, chosen by the board's rule."""
     rule: str = setting.board["rule"]
     chosen: dict[str, dict[str, Any]] = {}
     choices = {

@@ -415,7 +415,7 @@ class DisputeKind(enum.StrEnum):
     QUESTION = "question"
     """The question can be read in more than one way."""
     RULE = "rule"
-    """The comparison counts what the question does not ask for."""
+    """The comparison counts something that the question does not ask for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ WAITING, DELIVERED, GIVEN_UP = "waiting", "delivered", "given-up"
 _ACTOR = Actor("webhooks")
 _EVENTS_AT_ONCE = 500
 _LEASE_S = 120
-"""Seconds after which a delivery is tried again if its process was killed; longer than any try."""
+"""Seconds until a delivery is tried again if its process was killed; longer than any attempt."""
 
 
 @dataclass(frozen=True, slots=True)

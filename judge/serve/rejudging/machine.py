@@ -392,7 +392,7 @@ def retry_failed(transaction: Transaction, rejudging: str) -> int:
 def make_ready(
     transaction: Transaction, rejudging: str, diff: Mapping[str, Any], members: int
 ) -> bool:
-    """Makes a rejudging ready and stores its diff, unless something changed since it was computed.
+    """Makes a rejudging ready and stores its diff, unless something has changed since.
 
     Args:
         transaction: the transaction.
@@ -441,7 +441,7 @@ NewVersion = Callable[[Transaction, Mapping[str, Any], str], object]
 def apply(
     transaction: Transaction, rejudging: str, applying: Applying, new_version: NewVersion
 ) -> int:
-    """Makes the judgings of a rejudging the current ones; everything changes, or nothing.
+    """Makes the judgings of a rejudging the current ones, either all or none.
 
     Returns:
         0 if it is applied; otherwise the number of submissions made meanwhile: these are judged

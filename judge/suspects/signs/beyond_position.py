@@ -37,7 +37,7 @@ class BeyondPosition:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such cells."""
+        """Yields one suspect for each case whose gold fills cells outside the answer position."""
         for case in material.cases:
             yield from self._case(material, case)
 

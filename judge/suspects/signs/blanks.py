@@ -33,7 +33,7 @@ class BlankAsZero:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such zeros."""
+        """Yields one suspect for each case whose answer has zeros from blank cells."""
         if _ZERO.search(material.task.instruction):
             return
         for case in material.cases:
@@ -58,7 +58,7 @@ class BlankAsZero:
 
 
 def zeros_of_blanks(case: CaseMaterial) -> list[CellAddress]:
-    """Finds the cells of the answer whose formula returns a blank cell, which shows as 0."""
+    """Finds answer cells whose formula returns a blank cell, which is shown as 0."""
     zeros = {
         address: formula.removeprefix("=")
         for address, formula in case.answer_formulas.items()
@@ -86,7 +86,7 @@ BLANK_AS_ZERO = BlankAsZero()
 
 
 SHARE = 0.8
-"""If more of the filled rows than this break the rule, the column is not the one that is meant."""
+"""If more of the filled rows than this break the rule, the question means another column."""
 
 # "if column C (Sales $) is blank, the formula should return blank"
 _RULE = re.compile(
@@ -97,7 +97,7 @@ _RULE = re.compile(
 
 
 class FilledBlank:
-    """Finds rows that the question wants blank because a column is, and that the gold fills in."""
+    """Finds rows that the gold fills in although the question wants them to stay blank."""
 
     name = "filled-blank"
     title = "the question wants rows without a value to stay blank, and the gold fills them in"

@@ -138,7 +138,7 @@ class ChangedRule:
 
 
 def _other_than_first(first: CaseMaterial, case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
-    """Finds the cells that lack the first case's formula; yields them with that formula."""
+    """Yields the cells that lack the first case's formula, each with this formula."""
     moved = _moved_columns(first, case)
     for address, formula in first.answer_formulas.items():
         own = case.gold.formula(address)

@@ -38,7 +38,7 @@ class OddFormula:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such cells, if the formula's value differs."""
+        """Yields one suspect for each case with values that differ from their column's formula."""
         for case in material.cases:
             yield from self._case(material, case)
 

@@ -200,7 +200,7 @@ def _compared(case: CaseMaterial, first: CaseMaterial) -> tuple[int, list[CellAd
 
 
 def _spaced(case: CaseMaterial) -> list[tuple[CellAddress, CellAddress]]:
-    """Finds strings of an answer column that another column of the input has with fewer spaces.
+    """Finds strings in an answer column that another input column has with fewer spaces.
 
     A column that only prepares the answer has the spaces too: a neat one shows the result.
     """

@@ -17,7 +17,7 @@ from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspe
 from judge.workbook.cell import CellValue
 
 MAX_RESTORED = 2_000
-"""At most this many cells of a gold are replaced by the input's; if there are more, none are."""
+"""At most this many cells of a gold are replaced by the input's; with more, no cell is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +357,7 @@ class BlankConstant:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case whose answer depends, or may depend, on such a cell."""
+        """Yields one suspect for each case whose answer may depend on one of these cells."""
         by_case = {case.number: contradictions(case) for case in material.cases}
         for case in material.cases:
             mine = by_case[case.number]

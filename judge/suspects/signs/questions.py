@@ -40,7 +40,7 @@ class Wording:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case whose answer has such words."""
+        """Yields one suspect for each case whose answer writes the question's words differently."""
         question = material.task.instruction
         quoted = _quoted(question)
         if quoted:
@@ -135,7 +135,7 @@ class StatedResult:
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """Yields one suspect for each case whose gold changes such a result."""
+        """Yields one suspect for each case whose gold changes a stated result."""
         stated = {
             float(match["number"].replace(",", ""))
             for match in _STATED.finditer(material.task.instruction)
@@ -168,7 +168,7 @@ class StatedResult:
 
 
 def _changed_results(case: CaseMaterial, stated: set[float]) -> list[CellAddress]:
-    """Finds the cells of the answer whose stated value the gold changes to one not stated."""
+    """Finds answer cells in which the gold changes a stated value to one that is not stated."""
     if case.ranges != case.input_ranges:
         return []
     return [

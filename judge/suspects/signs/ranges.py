@@ -43,7 +43,7 @@ class MovingRange:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such ranges, if they change the answer."""
+        """Yields one suspect for each case whose answer is changed by a wrong range."""
         for case in material.cases:
             yield from self._case(material, case)
 
@@ -180,7 +180,7 @@ def _last_row(case: CaseMaterial, sheet: str, reference: Reference, runs: Mappin
 
 
 def _runs(book: Book, sheet: str, column: int) -> Mapping[int, int]:
-    """Maps each row of a column to the last row of its run of cells of the same type."""
+    """Maps each row of a column to the last of the adjacent rows that have the same cell type."""
     values, formulas = book.values(sheet), book.formulas(sheet)
     sorts = {
         key >> COLUMN_BITS: (key in formulas, isinstance(value, str))

@@ -1,4 +1,4 @@
-"""Finds cases that any program passes, or that repeat another case."""
+"""Finds cases that any program passes, and cases that repeat another case."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_COMPARED = 200_000
 
 
 class SaysNothing:
-    """Finds cases that any program passes, or that repeat another case."""
+    """Finds cases that any program passes, and cases that repeat another case."""
 
     name = "says-nothing"
     title = "the case cannot tell a right answer from the untouched input"

@@ -44,7 +44,7 @@ class OddTotal:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such a cell."""
+        """Yields one suspect for each case in which a cell among totals is not a total."""
         for case in material.cases:
             odd = list(_odd(case))
             if odd:
@@ -161,7 +161,7 @@ def _sum(run: Sequence[float]) -> float:
 
 
 def _is_sum(value: float, run: Sequence[float]) -> bool:
-    """Returns whether a number is a sum, and not by chance: neither zero nor one of the terms."""
+    """Returns whether a number is a sum and not so by chance: neither zero nor one of the terms."""
     return sum(map(bool, run)) > 1 and value != 0 and _same(value, _sum(run))
 
 
@@ -194,7 +194,7 @@ SHARE_OF_ROWS = 0.75
 """Share of these rows in which a column must be filled to belong to the table."""
 
 FEW = 0.1
-"""Largest share of the rows that looks like a slip rather than a rule."""
+"""If a larger share of the rows is affected, it looks like a rule and not like a slip."""
 
 
 class LoneValue:
@@ -214,7 +214,7 @@ class LoneValue:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such values."""
+        """Yields one suspect for each case whose answer has values in otherwise blank rows."""
         lone_by_case = {case.number: list(_lone(case)) for case in material.cases}
         for case in material.cases:
             lone = lone_by_case[case.number]

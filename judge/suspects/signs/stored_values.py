@@ -39,7 +39,7 @@ class Stale:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such cells."""
+        """Yields one suspect for each case whose gold has outdated stored values."""
         for case in material.cases:
             yield from self._case(material, case)
 
@@ -137,7 +137,7 @@ class Volatile:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case whose answer changes by itself."""
+        """Yields one suspect for each case whose answer changes with the date."""
         instruction = material.task.instruction
         asks_for_day = _ASKS_FOR_DAY.search(instruction)
         if _STATES_THE_DAY.search(instruction):
@@ -272,7 +272,7 @@ CURLY = re.compile("[\u201c\u201d\u201e\u201f]")
 
 _ERROR_TEXT = re.compile(r"#(?:REF!|NAME\?|NULL!|DIV/0!|VALUE!|NUM!|N/A)")
 MAX_FOLLOWED = 500
-"""How many errors of an answer, and how many of a sheet, are examined at most."""
+"""Largest number of errors that are examined in an answer, and in a sheet."""
 
 
 class ErrorValues:
@@ -344,7 +344,7 @@ class ErrorValues:
 
 
 def _is_shown_before(case: CaseMaterial, errors: Mapping[CellAddress, CellValue]) -> bool:
-    """Returns whether the input's own formulas show such errors in the answer's columns.
+    """Returns whether the input's own formulas already show errors in the answer's columns.
 
     Then the user knows about them, and a question about something else does not change them.
     """

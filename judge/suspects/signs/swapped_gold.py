@@ -48,7 +48,7 @@ class SwappedGold:
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """Yields one suspect for each case whose rows are in the input of another case instead."""
+        """Yields one suspect for each case whose rows are only in the input of another case."""
         tables = [table for case in material.cases if (table := _table(case)) is not None]
         for own in tables:
             missing_rows = own.gold - own.input_rows

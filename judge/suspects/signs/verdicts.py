@@ -20,7 +20,7 @@ STRONG = 2 / 3
 """Share of its cases that a run must pass for its answer alone to count against a gold."""
 
 FAIR = 1 / 2
-"""The same share if the run also passes two other cases of the task."""
+"""This share is enough if the run also passes two other cases of the task."""
 
 
 class MixedVerdicts:
@@ -164,7 +164,7 @@ def differences_from(case: CaseMaterial, answer: Answer) -> list[CellAddress]:
 
 
 class Leaning(enum.Enum):
-    """What the values in which a gold and an answer differ say about the two."""
+    """What the differing values suggest about a gold and an answer."""
 
     GOLD = enum.auto()
     """The question has the gold's strings, or the difference is one that readers leave open."""
@@ -183,8 +183,8 @@ def leaning_of(
     """Decides whether the differing values of a gold and an answer favour one of them.
 
     The question may have the strings of one of them: the exact letter case decides; if it has both
-    or neither, any letter case does. Otherwise the gold stands if every difference is one of
-    rounding, or of how to say that there is no answer.
+    or neither, any letter case does. Otherwise the gold stands if all differences are due to
+    rounding, or to different ways of saying that there is no answer.
     """
     pairs = [(case.answer.get(cell), answer.get(cell)) for cell in cells]
     texts = {(_text(gold), _text(own)) for gold, own in pairs}
@@ -245,7 +245,7 @@ MIN_CASES = 2
 """How many cases of a task a run must answer and fail; a single one proves nothing."""
 
 MAX_SHARE = 1 / 3
-"""Share of the answer's cells that may differ in any failed case if the run is to know the rule."""
+"""A run seems to know the rule if at most this share of the cells differs in each failed case."""
 
 
 class FailedTask:

@@ -161,7 +161,7 @@ class Sheet:
         return sorted(_within(self._cells.formulas, window))
 
     def raw_formula(self, key: int) -> RawFormula | None:
-        """The formula of a cell that was read, as the file has it."""
+        """The formula of a cell that was read, as it is in the file."""
         return self._cells.formulas.get(key)
 
     @property
@@ -206,7 +206,7 @@ class Sheet:
         )
 
     def cell(self, key: int) -> Cell:
-        """One stored cell that was read."""
+        """The stored cell with this key, which has to be among those that were read."""
         known_cell = self._with_formulas.get(key)
         if known_cell is not None:
             return known_cell
@@ -269,7 +269,7 @@ class Sheet:
         return f"={self._shared_formulas.written_out(key, raw.shared)}"
 
     def _read_all_formulas(self) -> Formulas:
-        """Every formula of the worksheet that others may share, wherever it is."""
+        """Every formula of the worksheet that other cells may share, inside the window or not."""
         with self._package.blamed():
             masters = find_masters(self._package, self.part)
             if masters is not None:

@@ -42,7 +42,7 @@ _SPACE = rb'(?: xml:space="preserve")?+'
 
 
 def attributes_once(group: bytes) -> bytes:
-    """A regular expression for the attributes of an element, each of which occurs at most once.
+    """A regular expression for the attributes of an element; each may occur at most once.
 
     Args:
         group: name of the group that holds the name of an attribute.
@@ -213,7 +213,8 @@ _MASTER = re.compile(
 )
 _MAINS = frozenset({MAIN.encode(), STRICT_MAIN.encode()})
 MAX_PASSED_BYTES = 16 << 20
-"""Largest worksheet, in inflated bytes, of which a reader of first rows also skips the others."""
+"""Largest worksheet, in inflated bytes, that is read to its end even if only the first rows are
+requested."""
 
 MAX_KEPT_BYTES = 4 << 20
 """Largest worksheet, in inflated bytes, that is kept for another pass (:class:`KeptPart`)."""
@@ -513,7 +514,7 @@ class SheetScanner:
         plain: PlainRows,
         collector: CellCollector,
     ) -> None:
-        """Reads requested rows, the last of which has the number ``last``."""
+        """Reads requested rows; ``last`` is the number of the last one."""
         kept = plain.take(rows.decode(), collector.cells)
         if kept is None:
             parser = self._parser(collector)
@@ -580,7 +581,7 @@ def _check_plain(data: bytes) -> None:
 
 
 def _is_other(pending: bytes) -> bool:
-    """Whether bytes that are not plain rows cannot become plain rows, whatever bytes follow."""
+    """Whether these bytes cannot be the beginning of plain rows, whatever bytes follow."""
     return b"</row>" in pending or b"</sheetData" in pending or b"<!" in pending
 
 

@@ -71,7 +71,7 @@ def _path(arguments: Arguments, name: str = "") -> str:
 # -- as it is meant --------------------------------------------------------------------------------
 
 Meant = tuple[bool, str]
-"""The result of a check as it is meant, and the fault behind a difference."""
+"""What a check should have returned, and the fault that explains a difference."""
 
 
 def _standard(check: object, workspace: Workspace) -> Outcome:

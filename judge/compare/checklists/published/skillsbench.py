@@ -159,7 +159,7 @@ _COMPUTED: Mapping[str, str] = {
 def meant_outcome(
     task: str, name: str, attempt: Computed, workspace: Workspace
 ) -> tuple[TestOutcome, str]:
-    """Returns the result of a test as it is meant, and the fault behind a difference."""
+    """Returns what a test should have returned, and the fault that explains a difference."""
     override = _overrides(workspace).get(task, {}).get(name)
     if override is not None:
         body, fault = override
