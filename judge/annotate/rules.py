@@ -1,17 +1,18 @@
-"""Checks the cases of a task against the rules of the annotation manual.
+"""Checks the cases of a task against the rules of the annotation manual, also as part of an audit.
 
 Source: SpreadsheetBench, annotation manual of test case generation and data formatting manual.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from judge.annotate.answers import GoldAnswer, answer_of, changed_cells
 from judge.annotate.casebook import CaseData
-from judge.annotate.edits import address
+from judge.annotate.edit import set_cells
+from judge.annotate.edits import Formula, SetCell, address
 from judge.compare.cells.answer_range import Plan, check, prepare, wanted_conditions
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.options import position_of
@@ -23,6 +24,9 @@ from judge.core.task import Task
 from judge.errors import PositionError, WorkbookError
 from judge.recalc.computing import answer_conditions
 from judge.recalc.policy import Recalculator
+from judge.suspects.contract import suspect
+from judge.suspects.material import TaskMaterial
+from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.address import (
     COLUMN_BITS,
     COLUMN_MASK,
@@ -385,3 +389,77 @@ def _recorded(
                 f"{len(unnamed)} changed cells of the input are not in its record, the first is "
                 f"{unnamed[0]}",
             )
+
+
+RULES_OF_OTHER_SIGNS = frozenset(
+    {"readable", "first-change", "answers-differ", "near-a1", "recorded"}
+)
+"""Rules that another sign covers, or that do not concern golds."""
+
+
+def edited(
+    data: bytes, constants: Mapping[CellRef, CellValue], formulas: Mapping[CellRef, str]
+) -> bytes:
+    """A copy of a workbook with new constants and formulas in some cells.
+
+    See :class:`judge.suspects.material.EditCells`.
+
+    Raises:
+        WorkbookError: a cell cannot be set.
+    """
+    return set_cells(
+        data,
+        [
+            *(SetCell(ref, value) for ref, value in constants.items()),
+            *(SetCell(ref, Formula(text)) for ref, text in formulas.items()),
+        ],
+    )
+
+
+class ManualRules:
+    """Suspects from the rules of the manual (:mod:`judge.annotate.rules`)."""
+
+    name = "manual-rule"
+    title = "the case breaks a rule of the annotation manual"
+    about = About.CASE
+    blind_spots = (
+        (
+            "the rules are about how cases are made; a case that keeps to them all can have a "
+            "wrong gold, and most that break one do not"
+        ),
+    )
+
+    def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
+        """Yields a suspect for each case that breaks rules which no other sign covers."""
+        violations = check_cases(
+            material.task,
+            [
+                CaseData(case.number, case.input.workbook.data, case.gold.workbook.data)
+                for case in material.cases
+            ],
+            recalculator=material.tools.recalculator,
+        )
+        by_case: dict[int, list[BrokenRule]] = {}
+        for rule in violations:
+            covered = rule.rule in RULES_OF_OTHER_SIGNS or (
+                rule.rule == "second-change" and rule.message.startswith("no cell")
+            )
+            if not covered:
+                by_case.setdefault(rule.case, []).append(rule)
+        for case, broken in by_case.items():
+            first = broken[0]
+            yield suspect(
+                material,
+                case,
+                self,
+                Certainty.POSSIBLE,
+                first.message,
+                f"the manual requires that {RULES[first.rule]}",
+                [
+                    Evidence(EvidenceFile.GOLD, note=f"{rule.rule}: {rule.message}")
+                    for rule in broken
+                ],
+            )
+
+
+SIGN = ManualRules()

@@ -119,7 +119,7 @@ def suspects(
         SubmissionError: a folder has no outputs.
         SandboxError: formulas have to be computed, and there is no sandbox.
     """
-    from judge.annotate.suspicion import SIGN, edited  # noqa: PLC0415  it loads the page's editor
+    from judge.annotate.rules import SIGN, edited  # noqa: PLC0415  it loads the page's editor
 
     check_at_least("limit", limit, 1)
     options = with_changes(None, changes)

@@ -15,7 +15,6 @@ _AUTHORING = "judge.cli.dataset_authoring"
 _CHECKLISTS = "judge.cli.dataset"
 _ANNOTATE = "judge.cli.annotate"
 _ADMIN = "judge.cli.serve_admin"
-_OPERATIONS = "judge.cli.serve_operations"
 
 
 @click.group(
@@ -183,7 +182,7 @@ def account() -> None:
             "list": (_ADMIN, "suite_list", "List the suites."),
             "name": (_ADMIN, "suite_name", "Name ACCOUNT as an author or a reviewer of SUITE."),
             "set": (
-                _OPERATIONS,
+                _ADMIN,
                 "suite_set",
                 "Set how many reviewers have to agree before a gold of suite NAME is corrected.",
             ),
@@ -236,17 +235,17 @@ def board() -> None:
     rows={
         "Commands": {
             "list": (
-                _OPERATIONS,
+                _ADMIN,
                 "keys_list",
                 "List the public keys, with the times that they are valid.",
             ),
             "revoke": (
-                _OPERATIONS,
+                _ADMIN,
                 "keys_revoke",
                 "Declare KEY untrusted from a given time on.",
             ),
             "rotate": (
-                _OPERATIONS,
+                _ADMIN,
                 "keys_rotate",
                 "Sign with a new key from now on; the earlier ones stay listed.",
             ),
@@ -267,7 +266,7 @@ _GROUPS = __name__
         "Commands": {
             "account": (_GROUPS, "account", "Accounts: people, teams and services."),
             "backup": (
-                _OPERATIONS,
+                _ADMIN,
                 "backup",
                 (
                     "Write a backup to FILE while the server runs: database, bodies, suites, "
@@ -290,7 +289,7 @@ _GROUPS = __name__
                 "Show how much each feedback level can give away of a suite's splits.",
             ),
             "link": (_ADMIN, "link", "Print a link that signs ACCOUNT in once, within 30 minutes."),
-            "log": (_OPERATIONS, "log", "Print the audit log: who did what, from where."),
+            "log": (_ADMIN, "log", "Print the audit log: who did what, from where."),
             "maintenance": (
                 _ADMIN,
                 "maintenance",
@@ -300,7 +299,7 @@ _GROUPS = __name__
                 ),
             ),
             "migrate": (
-                _OPERATIONS,
+                _ADMIN,
                 "migrate",
                 "Bring the database to the schema of this version, or one step back.",
             ),
@@ -310,7 +309,7 @@ _GROUPS = __name__
                 "Let people sign in at the OpenID Connect provider ISSUER; `off` ends it.",
             ),
             "outvoted": (
-                _OPERATIONS,
+                _ADMIN,
                 "outvoted",
                 (
                     "Open disputes over golds of SUITE that several accounts' submissions outvote; "
@@ -324,19 +323,19 @@ _GROUPS = __name__
                 "List signs that submissions to SUITE are used to find out its golds.",
             ),
             "restore": (
-                _OPERATIONS,
+                _ADMIN,
                 "restore",
                 "Make a new data folder from the backup FILE, and check it.",
             ),
             "suite": (_GROUPS, "suite", "Suites and their revisions."),
             "sweep": (
-                _OPERATIONS,
+                _ADMIN,
                 "sweep",
                 "Remove files that no row of the database names and that are older than a day.",
             ),
             "token": (_ADMIN, "token", "Make a token for ACCOUNT, and print it; it is not stored."),
             "webhooks": (
-                _OPERATIONS,
+                _ADMIN,
                 "webhooks",
                 "Allow hosts for webhooks, and list them; at first, no host is allowed.",
             ),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from judge.annotate.suspicion import edited
+from judge.annotate.rules import edited
 from judge.core.submission import Origin
 from judge.core.task import CheckerSpec, Task, TestCase
 from judge.recalc.contract import PLAIN, Dialect, EngineResult

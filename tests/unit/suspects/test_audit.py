@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from judge.annotate.suspicion import edited
+from judge.annotate.rules import edited
 from judge.api.verifying import outputs_of, suspects
 from judge.cli.verify import verify
 from judge.core.task import CheckerSpec, Gold, InputFile, Task

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from openpyxl.styles import Font
 
-from judge.annotate.suspicion import SIGN as MANUAL
+from judge.annotate.rules import SIGN as MANUAL
 from judge.suspects.contract import Sign
 from judge.suspects.model import Certainty
 from judge.suspects.signs.beyond_position import BEYOND_POSITION
