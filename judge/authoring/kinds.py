@@ -1,6 +1,6 @@
 """The kinds of tasks that can be written, and the review states that all tasks go through.
 
-A kind is one module with a ``KIND``, and one line in ``_HOMES``. Kinds with the same definition
+A kind is one module with a ``KIND``, and one line in ``KINDS``. Kinds with the same definition
 file can be mixed in one suite. A kind defines which fields an author fills in, how the suite's
 definition records a task, and how the suite is exported. Everything else (the log, states, reviews)
 is common to all kinds.
@@ -137,7 +137,7 @@ def content_digest(
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_HOMES = {
+KINDS = {
     "workbook": "judge.authoring.workbook_kind",
     "typed": "judge.authoring.typed_kind",
     "checklist": "judge.authoring.checklist_kind",
@@ -298,7 +298,7 @@ class DraftKind(abc.ABC):
 
 def kind_names() -> tuple[str, ...]:
     """Names of all kinds, the default first."""
-    return tuple(_HOMES)
+    return tuple(KINDS)
 
 
 def kind_named(name: str) -> DraftKind:
@@ -307,11 +307,11 @@ def kind_named(name: str) -> DraftKind:
     Raises:
         UsageError: there is no such kind.
     """
-    if name not in _HOMES:
+    if name not in KINDS:
         raise UsageError(
             f"there is no kind of suite {name!r}", hint=f"Kinds: {', '.join(kind_names())}."
         )
-    kind: DraftKind = importlib.import_module(_HOMES[name]).KIND
+    kind: DraftKind = importlib.import_module(KINDS[name]).KIND
     return kind
 
 
@@ -326,7 +326,7 @@ def kind_of_folder(root: Path, options: Mapping[str, Any] | None = None) -> Draf
     Raises:
         SuiteError: it is not a suite that can be written to.
     """
-    kinds = [kind_named(name) for name in _HOMES]
+    kinds = [kind_named(name) for name in KINDS]
     here = [kind for kind in kinds if (root / kind.definition).is_file()]
     marked = [row for row in here if any(name in row.marks for name in options or ())]
     if here:

@@ -35,7 +35,7 @@ class MissingSheetError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RuleDifference:
     """The difference that makes a rule fail.
 
     Attributes:

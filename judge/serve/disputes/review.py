@@ -112,6 +112,8 @@ def group_of(connection: sa.Connection, dispute: str) -> Group:
         )
         .order_by(t.dispute.c.id),
     )
+    if not any(undecided["id"] == dispute for undecided in rows):
+        raise Problem("conflict", "The dispute has just been decided or withdrawn.")
     suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == row["suite"]))
     assert suite is not None, "a foreign key guarantees it"
     return Group(rows[0]["suspect"] or rows[0]["id"], suite, rows)
