@@ -27,7 +27,7 @@ class _Collector:
         """While judging, lets the collector run as rarely as the command line does.
 
         A program that uses the library gets its own thresholds back after the last judging; they
-        stay as they are if they are higher, or if it has switched the collector off.
+        are not changed if they are higher, or if the program has switched the collector off.
         """
         with self._lock:
             self._judging += 1

@@ -108,9 +108,9 @@ class Idea:
         disputed: why correct solutions may differ here, even if all sources agree; or empty.
         twins: other inputs; at least one of them has the same answer as this idea. If no source
             gives the answer, a program's answer to the idea is compared with its answers to them.
-        relation: what it means if a program's answer matches that of none of the twins.
-        premise: a change that should not change the answer. A program that no longer gives the gold
-            of the base case after it is not tested with this idea.
+        relation: what follows if a program's answer differs from its answers to all twins.
+        premise: a change that should not change the answer. This idea is not tested on programs
+            whose answer does change.
         word: the word that this idea puts in place of ``plain``; a twin may have another word
             there. Answers are compared after these words were replaced by ``plain``.
         plain: the word of the base case.

@@ -286,7 +286,7 @@ class Suggester(Closable):
     def examine(
         self, ideas: Sequence[Idea], *, is_over: Callable[[], bool] = lambda: False
     ) -> Iterator[Suggestion]:
-        """Examines ideas in their order, except that some are tried together.
+        """Examines ideas in order; some of them are tried together.
 
         Args:
             ideas: the ideas.

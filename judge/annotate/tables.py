@@ -197,7 +197,7 @@ def _is_text(cell: Cell) -> bool:
 
 
 def _kind(cells: Mapping[int, Cell]) -> Kind:
-    """The kind of most constants; without constants, formulas or blank."""
+    """The kind of most constants; in a column without constants, formulas or blank cells."""
     constants = Counter(
         kind_of_value(cell.value) for cell in cells.values() if cell.formula is None
     )

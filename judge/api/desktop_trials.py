@@ -167,7 +167,7 @@ class Trial:
             return list(store.read_records(SUBMISSIONS_FILE))
 
     def _free_sample(self) -> int:
-        """The number of the task's first sample without this case."""
+        """The number of the task's first sample that has no episode on this case."""
         sample = 0
         for record in self._records():
             if str(record.get("id")) != self.task.id:

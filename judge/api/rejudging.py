@@ -151,9 +151,9 @@ class Rejudgement:
 
     Attributes:
         path: the results directory.
-        rules: the profile, style and recalculation that it was judged with now.
+        rules: the profile, style and recalculation of the new judgement.
         cases: every recorded case, before and after.
-        before: the report before.
+        before: the report before the new judgement.
         after: the report under the other rules.
         applied: whether records and report were written.
         suite: where the golds came from.

@@ -113,10 +113,10 @@ _DIMENSION = re.compile(rb"<(?:\w+:)?dimension\b[^<>]*/>")
 
 
 def _without_dimension(xml: bytes) -> bytes:
-    """A sheet without the range that it claims to use; other parts stay as they are.
+    """Removes the range that a sheet claims to use; other parts are not changed.
 
-    formualizer makes room for every cell of that range, which costs it 0.2 s if the range goes to
-    the last column. No value depends on it.
+    formualizer reserves space for every cell of that range, which takes 0.2 s if the range extends
+    to the last column. No value depends on the range.
     """
     start = _SHEET_DATA.search(xml)
     if start is None:

@@ -105,7 +105,7 @@ MAX_NAMED = 20
 
 
 def _of_figures(name: str) -> Any:
-    """A tally or its lines; the module is imported only for runs that have the two figures."""
+    """A tally, or its lines; their module is imported only for runs that have the two figures."""
     return resolve_name(f"judge.report.two_figures:{name}")
 
 
@@ -132,7 +132,7 @@ class ScopeTally:
         self.dynamic: DynamicTally | None = None
 
     def add(self, result: CaseResult) -> None:
-        """Counts a case; changes by hand are already applied to its verdict."""
+        """Counts a case, whose verdict already includes manual changes."""
         accepted = result.verdict is Verdict.AC
         if (damage := result.comparison.get("collateral")) is not None:
             self.collateral = self.collateral or _of_figures("CollateralTally")()
@@ -316,7 +316,7 @@ class ChartsTally:
             self._sums[result.task_id] = cases + 1, total + share
 
     def report(self) -> ChartsReport | None:
-        """The mean share over all cases, and that of each task; None if no case has one."""
+        """The mean share over all cases, and that of each task; None if no case has a share."""
         if not self._sums:
             return None
         cases = sum(count for count, _ in self._sums.values())

@@ -73,7 +73,7 @@ class Builder(ABC):
         """
 
     def build_server(self, root: ServiceRoot, report: Report) -> str:
-        """Makes the root of an MCP server from its folder, which exists; returns the root or image.
+        """Makes the root of an MCP server from its existing folder; returns the root or image.
 
         Raises:
             SandboxError: a step failed.

@@ -354,7 +354,7 @@ class McpClient:
 
         Raises:
             ServerError: there is no result. After a cancelled call, ``kind`` is ``timeout`` if the
-                server still answers, and ``died`` if it does not and has to be ended.
+                server still answers, and ``died`` if it does not answer and is stopped.
         """
         deadline = self.clock() + limit_s
         number = self._send_request(

@@ -58,7 +58,7 @@ _UNREAD_FLAGS = 0x20 | 0x40 | 0x8000
 
 _FLAGS_OF_BOTH = _ENCRYPTED_FLAG | _DESCRIPTOR_FLAG | _UTF8_FLAG | _MASKED_FLAG | _UNREAD_FLAGS
 _NEWEST_VERSION = 63
-"""Version of the format that the newest features need, times ten; Python reads nothing newer."""
+"""Newest version of the zip format that is read, times ten; Python reads no newer one."""
 _DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
 _READ_AS_TEXT = (".xml", ".rels", ".vml")
 _PLAIN_NAME = re.compile(r"(?:\w[\w.-]*+/)*+\w[\w.-]*+")

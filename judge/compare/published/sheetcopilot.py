@@ -261,7 +261,7 @@ class OfficialJudge:
 
 
 def pane_of(owner: BoardBook, tab: Tab) -> tuple[float, float]:
-    """Returns the numbers of rows above and of columns left of the split of a sheet."""
+    """Returns how many rows are above the split of a sheet, and how many columns left of it."""
     pane = view_of(owner.book.facts.tree(tab)).pane
     return (0, 0) if pane is None else (pane.rows, pane.columns)
 

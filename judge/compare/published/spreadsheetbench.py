@@ -71,7 +71,7 @@ def official_parts(
     """Returns the cells that the script compares.
 
     Args:
-        position: the answer position as the suite has it.
+        position: the answer position as written in the suite.
         gold_tabs: all sheets of the gold in workbook order, chart sheets included.
         output_tabs: all sheets of the output, likewise.
 
@@ -223,7 +223,7 @@ def check_officially(
     """Compares two workbooks as the published script does.
 
     Args:
-        position: the answer position as the suite has it.
+        position: the answer position as written in the suite.
         gold: the gold workbook.
         output: the output workbook.
         gold_computed: computed values of the gold, which replace those in the file.

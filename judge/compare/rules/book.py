@@ -117,7 +117,7 @@ def option_of(rule: Rule, name: str) -> Any:
     """Returns an option that a rule must have.
 
     Raises:
-        PublishedError: the rule does not have it.
+        PublishedError: the rule lacks the option.
     """
     if name not in rule:
         raise PublishedError("KeyError", repr(name), Side.RULES)

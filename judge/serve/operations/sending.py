@@ -124,7 +124,7 @@ def signed_headers(message: Message, at: dt.datetime) -> dict[str, str]:
 
     Args:
         message: the message to send.
-        at: the time of this try, in UTC.
+        at: the time of this attempt, in UTC.
     """
     signatures = [Webhook(key).sign(message.id, at, message.body) for key in message.secrets]
     return {

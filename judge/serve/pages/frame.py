@@ -297,7 +297,7 @@ def static(name: str, server: ThisServer) -> Response:
 
 @router.get("/problems/{name}")
 def problem(request: Request, page_viewer: PageViewer, name: str) -> Response:
-    """The page of a kind of problem."""
+    """The page that explains a kind of problem."""
     kind = KINDS.get(name)
     if kind is None:
         raise not_found()

@@ -89,7 +89,7 @@ MAINTENANCE = "maintenance"
 """Name of the setting with the notice shown during maintenance; its value is null otherwise."""
 
 END_TICK_S = 30.0
-"""Below the feedback level ``verdicts``, ends are recorded at whole multiples of these seconds."""
+"""Below the feedback level ``verdicts``, end times are rounded to this many seconds."""
 
 _POLL_S = 0.1
 _POLL_ANYWAY_S = 1.0

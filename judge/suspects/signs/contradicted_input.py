@@ -416,7 +416,7 @@ BLANK_CONSTANT = BlankConstant()
 
 
 class FrozenInput:
-    """Finds formulas of the input that the gold replaced with constants, and the answer depends on.
+    """Finds formulas in the input that the answer depends on and the gold replaced with constants.
 
     A program gets the formula and its value. If the gold has a different constant there, it answers
     the question for data that no program has.

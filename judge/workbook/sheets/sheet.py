@@ -150,7 +150,7 @@ class Sheet:
         return _within(self._cells.styles, window)
 
     def covered(self, window: Window) -> set[int]:
-        """Keys of the stored cells of a window that a merged range hides: all but its first."""
+        """Keys of stored cells in a window that a merged range hides; it shows only its first."""
         self.load([window], blanks=True)
         with self._package.blamed():
             return {key for _, key in _covered_keys(self._cells, self._package.budget.limits.cells)}

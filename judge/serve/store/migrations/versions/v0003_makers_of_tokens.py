@@ -20,6 +20,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Removes the column; tokens that were made with tokens then stay valid independently."""
+    """Removes the column; tokens made with other tokens then stay valid without those."""
     op.drop_index(_INDEX, token.name)
     op.drop_column(token.name, "maker")
