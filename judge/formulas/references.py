@@ -140,7 +140,7 @@ class FormulaForm(NamedTuple):
 _TOO_LONG = FormulaForm("", NEVER_READ, None)
 
 _ROWS = re.compile(r"(?<=[A-Za-z$])(\d++)(?![\w.(!])")
-"""What may be a row number, outside names of sheets."""
+"""Text that may be a row number, outside names of sheets."""
 
 _ROW_DIGITS = 7
 
@@ -246,7 +246,7 @@ _PARTS_OF_RANGES = frozenset(("INDEX", "XLOOKUP", "TAKE", "DROP", "TRIMRANGE"))
 def readable(
     formula: str, formula_traits: FormulaTraits, named: Sequence[Reference]
 ) -> Sequence[Reference]:
-    """The rectangles that hold everything that a formula can read.
+    """The rectangles that contain everything that a formula can read.
 
     If a function extends a range, they may hold more than the formula reads. What a formula reads
     that is ``unbounded`` or ``opaque`` is unknown.
@@ -298,7 +298,7 @@ def _grown(reference: Reference, high: int, wide: int, *, inside: bool) -> Refer
 
 
 def _boxes(named: Sequence[Reference]) -> list[Reference]:
-    """For each sheet, the smallest rectangle around all rectangles that are named."""
+    """For each sheet, the smallest rectangle around all named rectangles."""
     return [
         Reference(
             sheet,

@@ -73,7 +73,7 @@ def _of_operation(evaluation: Evaluation, node: Operation) -> Cells:
 
 
 def _reads_range(node: Node) -> bool:
-    """Whether some operand of an operation, or of its operands, is a range."""
+    """Whether any operand of an operation, at any depth, is a range."""
     if isinstance(node, Operation):
         return any(map(_reads_range, node.operands))
     return _is_range(node)
@@ -142,7 +142,7 @@ def _offset(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 
 def all_of(evaluation: Evaluation, node: Node) -> Cells:
-    """The values of an argument that is an array even outside array formulas."""
+    """The values of an argument that is evaluated as an array even if the formula is not one."""
     with evaluation.spreading():
         return array_of(evaluation, node)
 
@@ -293,7 +293,7 @@ def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
 
 
 def typed_number(evaluation: Evaluation, node: Node, value: Scalar) -> Scalar:
-    """A single value that is not a reference, as a number; an error stays an error.
+    """Converts a single value that is not a reference to a number; errors are returned as errors.
 
     Raises:
         UnsureError: the value is computed text, which counts in some formulas only.
@@ -327,7 +327,7 @@ def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 
 def _factors(evaluation: Evaluation, cells: Cells) -> Mapping[Place, float]:
-    """The numbers of an array by their position, without TRUE, FALSE and texts."""
+    """The numbers of an array by their position, without TRUE, FALSE and strings."""
     if {bool, str}.isdisjoint(map(type, cells.values.values())):
         return cast("Mapping[Place, float]", cells.values)
     evaluation.converted = True
@@ -460,7 +460,7 @@ def _map(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 
 def _accumulated(evaluation: Evaluation, arguments: Sequence[Node]) -> tuple[Cells, list[Cells]]:
-    """The array of REDUCE or SCAN, and the accumulated result up to each of its values."""
+    """The array of REDUCE or SCAN, and the accumulated result after each of its values."""
     if len(arguments) != 3 or isinstance(arguments[0], Missing):
         raise UnsureError
     cells, call = all_of(evaluation, arguments[1]), _lambda(arguments[2], 2)

@@ -73,9 +73,9 @@ class EngineResult:
     Attributes:
         values: cell of the requested ranges -> the engine's value, if it has one. Dates are serial
             numbers: they become dates only where the cell's number format is known.
-        failed: cell that it could not compute -> why. A cell of the requested ranges that is in
-            neither mapping has no value.
-        seconds: processor time that it took, without the start of the engine.
+        failed: cell that the engine could not compute -> why. A cell of the requested ranges that
+            is in neither mapping has no value.
+        seconds: processor time of the calculation, without starting the engine.
     """
 
     values: Mapping[CellRef, CellValue]
@@ -107,7 +107,7 @@ PLAIN = Dialect()
 
 
 class Engine(Protocol):
-    """A program that calculates workbooks. It runs isolated, since it reads solutions' files.
+    """A program that calculates workbooks. It runs in isolation, since it reads solutions' files.
 
     Safe to use from several threads; calls may wait for each other.
     """

@@ -61,7 +61,7 @@ MAX_KEPT = 1_000_000
 array."""
 
 DEEPEST = 40
-"""Longest chain of formulas in which each is computed here from the next."""
+"""Longest chain of formulas, each computed here from the next one."""
 
 _CONVERTING = ADD_IN | frozenset(
     """
@@ -72,7 +72,8 @@ _CONVERTING = ADD_IN | frozenset(
     TEXTBEFORE TEXTAFTER BAHTTEXT ENCODEURL
     """.split()  # noqa: SIM905 - a list of ten lines says no more
 )
-"""Formulas without ``&`` that call none of these are only examined after the engines were asked."""
+"""Formulas without ``&`` and without these functions are examined only after the engines'
+answers."""
 
 
 SUBTOTALS = frozenset(("SUBTOTAL", "AGGREGATE"))
@@ -296,7 +297,7 @@ class OwnValues:
     def _of_array(
         self, ref: CellRef, cell: Cell, node: Node, evaluation: Evaluation
     ) -> tuple[Scalar, bool]:
-        """One value of an array formula, which is computed once for all cells that it fills."""
+        """One value of an array formula, whose values are all computed in one go."""
         first = CellRef(ref.sheet, cell.row, cell.column)
         if first not in self._arrays:
             self._arrays[first] = None
@@ -507,7 +508,7 @@ class _Values:
 
 
 def _between(rows: Sequence[int], first: int, last: int) -> Sequence[int]:
-    """The rows from ``first`` to ``last``, both included, out of sorted rows."""
+    """Those of the sorted rows that are from ``first`` to ``last``, both included."""
     return rows[bisect.bisect_left(rows, first) : bisect.bisect_right(rows, last)]
 
 
@@ -534,7 +535,7 @@ def subtotals_by_column(
 
 
 def hidden_rows(workbook: Workbook, sheet: str) -> tuple[Sequence[int], AbstractSet[int], bool]:
-    """The hidden rows of a sheet, sorted, those that lie within a filter, and whether one is set.
+    """The sorted hidden rows of a sheet, those within a filter, and whether a filter is set.
 
     Raises:
         UnsureError: the file does not say which rows are hidden, or by what.
@@ -579,7 +580,7 @@ def plain_scalar(value: CellValue) -> Scalar:
 def followed_values(
     contents: Contents, cells: Mapping[CellRef, Cell], walk: Walk | None
 ) -> tuple[dict[CellRef, CellValue], bool]:
-    """Computes here, without any engine, some requested cells and cells that these depend on.
+    """Computes, without any engine, some requested cells and the cells that they depend on.
 
     Args:
         contents: the workbook.
@@ -611,7 +612,7 @@ def own_values(
     *,
     suspects: Callable[[CellRef], bool] = lambda _: False,
 ) -> dict[CellRef, CellValue]:
-    """Computes here all the cells whose values depend on a conversion.
+    """Computes all cells whose values depend on a conversion, without any engine.
 
     Args:
         contents: the workbook.
@@ -678,7 +679,7 @@ def corrected_values(
 
 
 _DIGITS = "digits"
-"""Used like the name of an engine, for cells whose value was wrong only in its last digits."""
+"""Replaces an engine's name if a cell's value was wrong only in its last digits."""
 
 
 class _Corrections:

@@ -18,7 +18,7 @@ import judge.sandbox
 import judge.workbook
 from judge.core.submission import Origin
 from judge.errors import RecalcError, WorkbookError
-from judge.files.hashed import digest_of_modules
+from judge.files.writing import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.references import references

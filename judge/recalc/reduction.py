@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape
 
 from judge.errors import WorkbookError
 from judge.formulas.functions import PREFIX
@@ -35,14 +34,14 @@ from judge.workbook.address import (
 )
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Dependencies, FormulaIndex, Reach
+from judge.workbook.editing.parts import escape_text
 from judge.workbook.reader import Workbook
 
 WORTH_FORMULAS = 100
-"""How many superfluous formulas there must be before leaving them out saves time."""
+"""Number of superfluous formulas from which leaving them out saves time."""
 
 WORTH_BYTES = 200_000
-"""How large, in bytes, a sheet that no remaining formula names must be before emptying it saves
-time."""
+"""Size, in bytes, of a sheet that no remaining formula names, from which emptying it saves time."""
 
 _SHEET_DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b[^<>]*(?<!/)>")
 
@@ -211,7 +210,7 @@ def with_bounded_columns(sheet_xml: bytes, last_row: LastRow) -> bytes:
     def bounded(match: re.Match[bytes]) -> bytes:
         text = html.unescape(match["text"].decode("utf-8", "surrogateescape"))
         new = bounded_columns(text, last_row)
-        return match[0] if new == text else escape(new).encode("utf-8", "surrogateescape")
+        return match[0] if new == text else escape_text(new).encode("utf-8", "surrogateescape")
 
     return _WITH_COLUMNS.sub(bounded, sheet_xml)
 
@@ -256,7 +255,7 @@ def bounded_columns(formula: str, last_row: LastRow) -> str:
 
 
 def _used_columns(words: Iterable[Token], last_row: LastRow) -> list[tuple[Token, int]]:
-    """The whole columns of which only the used rows count, each with its last used row."""
+    """The whole columns whose blank rows do not count, each with its last used row."""
     used: list[tuple[Token, int]] = []
     calls = [_OpenCall("")]
     name = ""

@@ -33,8 +33,8 @@ service, which reports how they end; so if the service itself ends, it was ended
 
 WAITED_FOR_S = 0.5
 """How many seconds a request waits for a running copy of a service before another one is started.
-Starting one costs as much as a dozen usual requests: half a second of processor time for
-LibreOffice, and a seventh of that for the quick engines."""
+Starting one costs as much as a dozen usual requests: a quarter of a second of processor time for
+LibreOffice, and half of that for the quick engines."""
 
 
 class ServicePool:
@@ -192,7 +192,7 @@ def compute_request(
 
 
 _CRASHED = re.compile(r"(?:the engine|LibreOffice) crashed\b")
-"""How the services begin their answer if the process of an engine ended."""
+"""The beginning of a service's answer if the process of an engine ended."""
 
 
 def read_answer(

@@ -217,7 +217,7 @@ def _is_plain(formula: FormulaTraits) -> bool:
 
 
 def _misnames(step: Followed, index: FormulaIndex) -> bool:
-    """Whether a formula writes the name of a sheet with non-ASCII letters in a different case."""
+    """Whether a formula writes a sheet's name with non-ASCII letters in a different case."""
     return any(
         read.sheet is not None
         and not read.sheet.isascii()

@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from xml.sax.saxutils import escape
 
 from judge.errors import WorkbookError
 from judge.formulas.lexer import Kind, is_too_long, tokens
 from judge.workbook.address import Window, cell_name, folded, parse_window
 from judge.workbook.cell import Cell
+from judge.workbook.editing.parts import escape_text
 from judge.workbook.reader import Workbook
 from judge.workbook.xml_parts import linked_parts, scan_part, whole_number
 
@@ -167,7 +167,7 @@ class Tables:
             new = self.written_out(text, sheet, int(match["row"]))
             if new == text:
                 return match[0]
-            return match["start"] + escape(new).encode("utf-8", "surrogateescape")
+            return match["start"] + escape_text(new).encode("utf-8", "surrogateescape")
 
         return _FORMULA.sub(changed, xml) if b"[" in xml and self.by_name else xml
 

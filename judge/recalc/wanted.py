@@ -1,4 +1,4 @@
-"""Finds the cells of some ranges that hold formulas, or are filled by one."""
+"""Finds the cells of some ranges that hold formulas or are filled by formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits a suite: searches every task for every sign, and compares suspects with answers of runs.
+"""Audits a suite: searches every task for every sign, and compares suspects with runs' answers.
 
 A program only gets the input. If its output has the value that a sign expects, the sign is
 confirmed. If it has the gold's value, that value follows from the input after all.
@@ -39,8 +39,7 @@ from judge.suspects.model import (
     SignRun,
     Suspect,
 )
-from judge.suspects.signs.failed_task import SIGN as FAILED_TASK
-from judge.suspects.signs.mixed_verdicts import SIGN as MIXED_VERDICTS
+from judge.suspects.signs.verdicts import FAILED_TASK, MIXED_VERDICTS
 from judge.workbook.address import cell_key, parse_cell
 
 MAX_SUMMARY = 300

@@ -29,7 +29,7 @@ half a microsecond. The workbooks of the published suites need at most a sixth o
 STEPS_OF_FORMULA = 20
 STEPS_OF_REFERENCE = 3
 CHARACTERS_OF_STEP = 8
-"""What reading a formula costs, in steps: a fixed amount, an amount for each reference, and its
+"""The cost of reading a formula, in steps: a fixed amount, an amount for each reference, and its
 characters. Each column that is searched costs a step, and so does each cell that is found there."""
 
 
@@ -47,7 +47,7 @@ class Reach:
 
 
 class Followed(NamedTuple):
-    """A formula cell that was followed.
+    """A formula cell whose references were followed.
 
     Attributes:
         ref: the cell.
@@ -82,7 +82,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What some formula cells depend on, including these cells themselves.
+    """The dependencies of some formula cells, including these cells themselves.
 
     Attributes:
         functions: every function that is called.
@@ -200,7 +200,7 @@ class SheetFormulas:
         ]
 
     def filled_in(self, reference: Reference) -> Iterator[Cell]:
-        """The formula cells that fill several cells, of which at least one is in a rectangle."""
+        """The formula cells that fill several cells, at least one of them in a rectangle."""
         for filled, cell in self.filling:
             if (
                 filled.min_row <= reference.max_row
@@ -349,7 +349,7 @@ class Search:
 
 
 def first_unseen(seen: dict[int, int], index: int) -> int:
-    """The first unseen index at or after the given one; paths are compressed on the way."""
+    """The first index at or after the given one that was not seen; compresses paths on the way."""
     end = index
     while end in seen:
         end = seen[end]

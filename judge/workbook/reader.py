@@ -287,7 +287,7 @@ class Workbook:
         return [sheet.cell(key) for key in keys]
 
     def used_range(self, sheet: str) -> CellRange | None:
-        """The rectangle around all cells with a value or a formula, or filled by one; or None.
+        """The rectangle around all cells with content or filled by a formula; None without any.
 
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.
@@ -399,8 +399,7 @@ def _bounds(window: Window) -> tuple[int, int, int, int]:
 
 
 _MAX_LOOKS = 20_000_000
-"""Largest number of pairs of a linked cell and a merged range that are checked, which takes a few
-seconds."""
+"""How many pairs of a linked cell and a merged range are checked, which takes a few seconds."""
 
 
 def linked_keys(

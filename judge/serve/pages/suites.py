@@ -141,7 +141,7 @@ def suite_page(
 def probing_page(
     request: Request, suite: SuiteName, server: ThisServer, viewer: SignedIn
 ) -> Response:
-    """Signs that somebody submits in order to learn golds; only for authors of the suite."""
+    """A page for authors of the suite: signs that somebody submits answers only to learn golds."""
     with server.database.reading() as connection:
         row = find(connection, viewer, t.suite, suite)
         require_suite_role(viewer, SuiteRole.AUTHOR, row["id"])

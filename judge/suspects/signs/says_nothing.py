@@ -1,4 +1,4 @@
-"""Finds cases that any program passes, or that repeat another case."""
+"""Finds cases that any program passes, and cases that repeat another case."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_COMPARED = 200_000
 
 
 class SaysNothing:
-    """See :mod:`judge.suspects.signs.says_nothing`."""
+    """Finds cases that any program passes, and cases that repeat another case."""
 
     name = "says-nothing"
     title = "the case cannot tell a right answer from the untouched input"
@@ -245,4 +245,4 @@ def _where(case: CaseMaterial) -> str:
     return f", on the hidden sheet '{hidden[0]}'" if hidden else ""
 
 
-SIGN = SaysNothing()
+SAYS_NOTHING = SaysNothing()

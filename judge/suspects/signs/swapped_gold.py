@@ -36,7 +36,7 @@ class _Table:
 
 
 class SwappedGold:
-    """See :mod:`judge.suspects.signs.swapped_gold`."""
+    """Finds golds whose rows come from another case's input."""
 
     name = "swapped-gold"
     title = "the rows of the gold are those of another case's input"
@@ -48,7 +48,7 @@ class SwappedGold:
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """Yields one suspect for each case whose rows are in the input of another case instead."""
+        """Yields one suspect for each case whose rows are only in the input of another case."""
         tables = [table for case in material.cases if (table := _table(case)) is not None]
         for own in tables:
             missing_rows = own.gold - own.input_rows
@@ -120,4 +120,4 @@ def _rows(book: Book, sheet: str, area: CellRange) -> dict[int, Row]:
     }
 
 
-SIGN = SwappedGold()
+SWAPPED_GOLD = SwappedGold()

@@ -55,7 +55,7 @@ def unescape(text: str) -> str:
 
 
 class RawFormula:
-    """A formula as the file has it.
+    """A formula as it is in the file.
 
     Args:
         text: the formula without its leading ``=``; empty if it refers to a shared one.
@@ -101,6 +101,8 @@ class RawFormula:
     @property
     def kind(self) -> str:
         """``normal``, ``shared``, ``array`` or ``dataTable``."""
+        if self._markup.startswith("<f>"):
+            return "normal"
         if self._markup:
             self._parse()
         return self._attributes.get("t", "normal")
@@ -121,7 +123,7 @@ class RawFormula:
 
     @property
     def computed_window(self) -> Window | None:
-        """The part of a data table that LibreOffice computes; None if it computes none of it.
+        """The part of a data table that LibreOffice computes; None if it computes nothing of it.
 
         The table must name the cells that its inputs replace: if such a cell was deleted, Excel
         shows ``#REF!``, but LibreOffice shows the stored value. There must be a row above the table

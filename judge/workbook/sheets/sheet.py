@@ -27,7 +27,7 @@ from judge.workbook.sheets.shared_formulas import (
 )
 from judge.workbook.sheets.shared_strings import SharedStrings
 from judge.workbook.sheets.sheet_cells import SheetCells
-from judge.workbook.sheets.sheet_scan import scan_sheet
+from judge.workbook.sheets.sheet_scan import KeptPart, scan_sheet
 from judge.workbook.sheets.sheet_tail import SheetTail
 
 _Value = TypeVar("_Value")
@@ -72,6 +72,7 @@ class Sheet:
         self._loaded_blanks: list[Window] = []
         self._cells = SheetCells()
         self.hidden_values: dict[int, CellValue] = {}
+        self._kept: KeptPart | None = KeptPart()
         self._shared_formulas = SharedFormulas(self._read_all_formulas, package.budget.take_formula)
         self._written: dict[int, str] = {}
         self._with_formulas: dict[int, Cell] = {}
@@ -103,7 +104,10 @@ class Sheet:
             self._formats,
             date_1904=self._date_1904,
             blanks=blanks,
+            kept=self._kept,
         )
+        if _is_covered(WHOLE_SHEET, windows):
+            self._kept = None  # at most one more pass follows, for the looks of blank cells
         if read.strings:
             strings = self._strings.load(read.strings.values())
             # Every cell counts, however many cells share its string.
@@ -157,7 +161,7 @@ class Sheet:
         return sorted(_within(self._cells.formulas, window))
 
     def raw_formula(self, key: int) -> RawFormula | None:
-        """The formula of a cell that was read, as the file has it."""
+        """The formula of a cell that was read, as it is in the file."""
         return self._cells.formulas.get(key)
 
     @property
@@ -202,7 +206,7 @@ class Sheet:
         )
 
     def cell(self, key: int) -> Cell:
-        """One stored cell that was read."""
+        """The stored cell with this key, which has to be among those that were read."""
         known_cell = self._with_formulas.get(key)
         if known_cell is not None:
             return known_cell
@@ -265,7 +269,7 @@ class Sheet:
         return f"={self._shared_formulas.written_out(key, raw.shared)}"
 
     def _read_all_formulas(self) -> Formulas:
-        """Every formula of the worksheet that others may share, wherever it is."""
+        """Every formula of the worksheet that other cells may share, inside the window or not."""
         with self._package.blamed():
             masters = find_masters(self._package, self.part)
             if masters is not None:
