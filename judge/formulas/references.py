@@ -154,14 +154,14 @@ def with_form(formula: str) -> tuple[FormulaForm, Sequence[Reference]]:
     rows = parts[1::2]
     if form.rectangles is None or max(map(len, rows), default=0) > _ROW_DIGITS:
         return form._replace(rows_only=False), tuple(_references(formula))
+    numbers = [*map(int, rows)]
     references = []
-    for at in form.rectangles:
-        first, last = at.first, at.last
-        low = int(rows[first]) if at.moves else first
-        high = int(rows[last]) if at.moves else last
+    for sheet, left, right, first, last, moves in form.rectangles:
+        low, high = (numbers[first], numbers[last]) if moves else (first, last)
         if low > high:
             low, high = high, low
-        references.append(Reference(at.sheet, low, at.min_column, high, at.max_column))
+        # Without a call of the class, since this is done for every reference of a workbook.
+        references.append(tuple.__new__(Reference, (sheet, low, left, high, right)))
     return form, references
 
 

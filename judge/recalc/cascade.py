@@ -12,7 +12,6 @@ cell and its precedents. Lack of time can only remove a value, never change it: 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
@@ -163,6 +162,7 @@ class _Inquiry:
         self._choices: dict[Hashable, Choice | None] = {}
         self._staying: dict[Hashable, bool] = {}
         self._kinds: dict[Hashable, int] = {}
+        self._calls: dict[int, tuple[Call, ...]] = {}
         self._insteads: dict[int, CellValue] = {}
         self._has_tables = DATA_TABLE in question.formulas.values()
         self._undisputed: set[CellRef] = set()
@@ -504,7 +504,10 @@ class _Inquiry:
         first = given[0]
         if type(first) not in _PLAIN_TYPES:
             return False
-        return all(map(is_identical, given[1:], itertools.repeat(first)))
+        for other in given:  # noqa: SIM110 - a generator takes three times as long
+            if type(other) is not type(first) or other != first:
+                return False
+        return True
 
     def _decide_alike(
         self, cell: CellRef, names: tuple[str, ...], value: CellValue
@@ -522,7 +525,9 @@ class _Inquiry:
                 return Choice(value, decided.engines, None, decided.why)
             return decided
         decided = self._decide(cell)
-        if not isinstance(decided, Choice) or (decided.against is None and decided.value is value):
+        if not isinstance(decided, Choice) or (
+            decided.against is None and is_identical(decided.value, value)
+        ):
             self._unanimous[key] = decided
         return decided
 
@@ -532,8 +537,11 @@ class _Inquiry:
         if number is None:
             formula, support = self._question.formulas[cell], self._support
             instead = fallback(formula)
+            called = self._called(cell)
+            # Cells of a column share the object, which is compared faster than its contents.
+            self._calls[id(called)] = called
             fixed = (
-                self._called(cell),
+                id(called),
                 instead,
                 bool(support.valueless(cell)),
                 formula == DATA_TABLE,

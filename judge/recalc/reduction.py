@@ -188,6 +188,9 @@ def with_sheets(
     return _packed(contents | new)
 
 
+_COLUMNS_AS_ARGUMENT = re.compile(rb":\$?[A-Za-z]{1,3}[,)]")
+"""A part of what the next pattern finds, which begins with a fixed character: much faster."""
+
 _WITH_COLUMNS = re.compile(rb"(?<=>)(?P<text>[^<]*?[A-Za-z]:\$?[A-Za-z]{1,3}[,)][^<]*+)(?=</f>)")
 
 
@@ -201,6 +204,8 @@ def with_bounded_columns(sheet_xml: bytes, last_row: LastRow) -> bytes:
         sheet_xml: the sheet of a slimmed package.
         last_row: finds the last used row of the sheet that a reference names.
     """
+    if _COLUMNS_AS_ARGUMENT.search(sheet_xml) is None:
+        return sheet_xml
 
     def bounded(match: re.Match[bytes]) -> bytes:
         text = html.unescape(match["text"].decode("utf-8", "surrogateescape"))

@@ -169,7 +169,7 @@ class Tables:
                 return match[0]
             return match["start"] + escape_text(new).encode("utf-8", "surrogateescape")
 
-        return _FORMULA.sub(changed, xml) if self.by_name else xml
+        return _FORMULA.sub(changed, xml) if b"[" in xml and self.by_name else xml
 
 
 def _area(table: Table, brackets: str, row: int) -> Window | None:

@@ -349,6 +349,8 @@ def kind(vote: CellValue) -> Hashable:
     if isinstance(vote, (int, float)):
         if vote > 2 or vote < -2:
             return _PLAIN_NUMBER
+        if type(vote) is int:
+            return "number", vote == 0, vote == 1, vote == 0, vote == 1
         return "number", vote == 0, vote == 1, same_value(vote, 0), same_value(vote, 1)
     if isinstance(vote, str) and not vote.startswith(_NEW):
         return "text"

@@ -310,17 +310,25 @@ class Search:
         self.sheets: set[str] = set()
         """Every sheet that was searched."""
 
-    def unseen(self, reference: Reference, home: str) -> Iterator[tuple[str, Cell]]:
+    def unseen(self, reference: Reference, home: str) -> Iterable[tuple[str, Cell]]:
         """The formula cells of a rectangle that were not returned before, with their sheet."""
         name = home if reference.sheet is None else self._index.named(reference.sheet)
         if name is None:
-            return
+            return ()
         self.sheets.add(name)
-        if reference.min_row != reference.max_row or reference.min_column != reference.max_column:
-            if (name, reference) in self._rectangles:
-                return
-            self._rectangles.add((name, reference))
+        _, top, left, bottom, right = reference
         formulas = self._index.sheet(name)
+        if top != bottom or left != right:
+            if (name, reference) in self._rectangles:
+                return ()
+            self._rectangles.add((name, reference))
+        elif left not in formulas.cells and not formulas.filling:
+            return ()  # most references are to single cells that hold constants
+        return self._unseen_in(name, formulas, reference)
+
+    def _unseen_in(
+        self, name: str, formulas: SheetFormulas, reference: Reference
+    ) -> Iterator[tuple[str, Cell]]:
         for column in formulas.between(reference.min_column, reference.max_column):
             self._index.work_left -= 1
             rows, cells = formulas.cells[column]
@@ -403,7 +411,9 @@ class _Follower:
         self._index.work_left -= len(cell.formula) // CHARACTERS_OF_STEP
         self._sum.add(cell, traits)
         self._opaque = self._opaque or traits.opaque
-        self._sum.named_cells += sum(reference.size for reference in named)
+        self._sum.named_cells += sum(
+            [(bottom - top + 1) * (right - left + 1) for _, top, left, bottom, right in named]
+        )
         # A data table has no formula text.
         fills = cell.array_range is not None or cell.formula in ("", "=")
         anywhere = traits.opaque or traits.unbounded

@@ -308,3 +308,13 @@ def test_formulas_of_a_sheet_are_written_as_xml_again() -> None:
     assert with_bounded_columns(before, used_rows) == after
     text = b"<c r='A1' t='inlineStr'><is><t>COUNTA(A:A)</t></is></c>"
     assert with_bounded_columns(text, used_rows) == text
+
+
+def test_a_sheet_does_not_claim_a_range_to_the_quick_engines() -> None:
+    head = b'<worksheet><dimension ref="A1:XFD9"/>'
+    rows = b'<sheetData><row r="1"><c r="A1"><v>1</v></c></row></sheetData></worksheet>'
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", head + rows)
+    with zipfile.ZipFile(io.BytesIO(slimmed(stream.getvalue()))) as archive:
+        assert archive.read("xl/worksheets/sheet1.xml") == b"<worksheet>" + rows
