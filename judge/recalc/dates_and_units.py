@@ -271,12 +271,8 @@ def _odd_first(*, of_yield: bool) -> Function:
         def price(return_: float) -> float:
             growth, paid = 1 + return_ / frequency, 100 * rate / frequency
             later = math.fsum(paid / growth ** (number + left) for number in range(1, coupons))
-            return (
-                redemption / growth ** (coupons - 1 + left)
-                + paid * share / growth**left
-                + later
-                - paid * accrued
-            )
+            total = redemption / growth ** (coupons - 1 + left) + paid * share / growth**left
+            return float(total + later - paid * accrued)
 
         evaluation.converted = True
         return _solved(price, given) if of_yield else price(given)
