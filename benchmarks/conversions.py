@@ -33,7 +33,7 @@ from judge.formulas.tree import tree
 from judge.recalc.conversions import UnsureError
 from judge.recalc.criteria import Cells, Scalar
 from judge.recalc.explaining import address
-from judge.recalc.own import FUNCTIONS, own_values, plain_scalar
+from judge.recalc.own import FUNCTIONS, Contents, own_values, plain_scalar
 from judge.recalc.scalars import Evaluation
 from judge.workbook.address import parse_cell
 from judge.workbook.cell import CellRef, ErrorValue
@@ -171,7 +171,7 @@ def check_workbooks(paths: Sequence[Path]) -> int:
                 if cell.has_cached_value
             }
             values = own_values(
-                workbook, index, stored, {ref: cell.value for ref, cell in stored.items()}
+                Contents(workbook, index), stored, {ref: cell.value for ref, cell in stored.items()}
             )
         except WorkbookError as error:
             print(f"{path}: {error.message}")

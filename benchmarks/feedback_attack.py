@@ -22,12 +22,13 @@ from judge.serve.boards.feedback import (
     MIN_GAIN,
     STEP,
     Rung,
+    count_guessable,
     gold_bits,
     ladder_bits,
     rounded,
+    whole_numbers,
     within_budget,
 )
-from judge.serve.boards.guesses import count_guessable, whole_numbers
 from judge.suites import load_suite
 
 INPUT_BITS = 32

@@ -28,7 +28,7 @@ from typing import Any
 
 import judge
 from judge.api import ScoreOptions, score, verify
-from judge.authoring.harbor import HarborImages, export_harbor
+from judge.authoring.platforms import HarborImages, export_harbor
 from judge.core.verdict import Verdict
 from judge.grading.store import RunDirectory
 from judge.sandbox.backends.verifier import build_verifier_image

@@ -3,6 +3,7 @@ which share of the faulty golds of randomly drawn tasks it lists.
 
     judge verify SUITE --audit --out suspects.json
     python -m benchmarks.readings suspects.json
+    python -m benchmarks.readings suspects.json --answered-by docs/readings/programs.jsonl
 
 The readings are in ``docs/readings``; its README says how tasks and suspects were drawn.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -137,12 +139,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("suspects", type=Path, help="what `judge verify --audit --out` wrote")
     parser.add_argument("--readings", type=Path, default=READINGS)
+    parser.add_argument(
+        "--answered-by",
+        type=Path,
+        metavar="SOLUTIONS.jsonl",
+        help="only the random tasks that these solutions answer, of all tables together",
+    )
     arguments = parser.parse_args()
+    suspects = read_suspects(arguments.suspects).suspects
+    paths = sorted(arguments.readings.glob("random-tasks-*.tsv"))
+    if arguments.answered_by is not None:
+        with arguments.answered_by.open(encoding="utf-8") as lines:
+            answered = {json.loads(line)["id"] for line in lines}
+        read = [row for path in paths for row in rows(path) if row["task"] in answered]
+        print_recall(read, suspects)
+        print_random_precision(read, suspects)
+        return
     for name in ("suspects-drawn.tsv", "suspects-all-other.tsv"):
         print(f"\n{name}\n")
         print_precision(rows(arguments.readings / name))
-    suspects = read_suspects(arguments.suspects).suspects
-    for path in sorted(arguments.readings.glob("random-tasks-*.tsv")):
+    for path in paths:
         print(f"\n{path.name}")
         print_recall(rows(path), suspects)
         print_random_precision(rows(path), suspects)

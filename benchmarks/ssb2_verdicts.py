@@ -81,7 +81,7 @@ class Row:
             ask_official=False,
         )
 
-    def is_given_again(self) -> bool:
+    def is_reproduced(self) -> bool:
         """Returns whether everything recorded is reproduced: verdicts, counts, shares, crashes."""
         ruled = self.compare("ssb2-official", accept=GROUPS)
         assert ruled.shares is not None
@@ -313,7 +313,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"judge score: {len(rows) - len(others):,} of {len(rows):,} rows are reproduced")
         print(*others, sep="\n", end="\n" if others else "")
         return
-    reproduced = sum(row.is_given_again() for row in rows)
+    reproduced = sum(row.is_reproduced() for row in rows)
     print(f"ssb2-official: {reproduced:,} of {len(rows):,} rows are reproduced")
     values = list(recorded_values(options.data))
     agreeing = sum(values_agree(gold, output) is expected for gold, output, expected in values)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from judge.authoring.posts import QUESTIONS, Answer, Post, apply_rules, propose
+from judge.authoring.triage import QUESTIONS, Answer, Post, apply_rules, propose
 from judge.suites import load_suite
 
 

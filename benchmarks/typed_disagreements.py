@@ -112,7 +112,7 @@ class Compared:
     standard: Finding
 
     @property
-    def is_given_again(self) -> bool:
+    def is_reproduced(self) -> bool:
         """Whether ``official`` gives the recorded verdict, and a note if the script crashed."""
         notes = self.official.record.get("notes", [])
         noted = any("published script ends with" in note for note in notes)
@@ -224,7 +224,7 @@ def report(recorded: list[Compared], own: list[Compared]) -> str:
     differing = [entry for entry in recorded if entry.reason != ""]
     accepts = sum(entry.standard.agrees for entry in differing)
     levels = Counter(entry.row["level"] for entry in recorded)
-    reproduced = sum(entry.is_given_again for entry in recorded)
+    reproduced = sum(entry.is_reproduced for entry in recorded)
     introduction = (
         f"Of {len(recorded):,} recorded verdicts ({levels['value']:,} on values, "
         f"{levels['reply']:,} on replies), `official` reproduces {reproduced:,}. "
@@ -281,7 +281,7 @@ def main() -> int:
         sys.stdout.write(page)
     else:
         arguments.out.write_text(page, encoding="utf-8")
-    changed = [entry for entry in recorded if not entry.is_given_again]
+    changed = [entry for entry in recorded if not entry.is_reproduced]
     unknown = [entry for entry in [*recorded, *own] if entry.reason is None]
     for entry in [*changed, *unknown][:20]:
         sys.stderr.write(f"{entry.row}\n  {entry.official.cause}\n  {entry.standard.cause}\n")

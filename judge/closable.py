@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
@@ -28,10 +27,12 @@ class Closable(ABC):
 
 
 class AsyncClosable(Closable):
-    """Supports ``async with`` as well, which calls ``close`` in another thread."""
+    """Also supports ``async with``, which calls ``close`` in another thread."""
 
     async def aclose(self) -> None:
         """Closes the object without blocking the event loop."""
+        import asyncio  # noqa: PLC0415 - who awaits this has imported it; others need not
+
         await asyncio.to_thread(self.close)
 
     async def __aenter__(self) -> Self:

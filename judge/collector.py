@@ -8,16 +8,14 @@ import threading
 from collections.abc import Iterator
 
 RARE_COLLECTIONS = (50_000, 20, 20)
-"""Thresholds for :func:`gc.set_threshold`.
-
-A workbook consists of many objects without reference cycles, so that the garbage collector finds
-nothing: with Python's default thresholds, it takes a tenth of a run's processor time
-(`benchmarks/pipeline.py`).
+"""Thresholds for :func:`gc.set_threshold`. A workbook consists of many objects without reference
+cycles, in which the garbage collector finds nothing to free: with Python's default thresholds, it
+takes a tenth of a run's processor time (`benchmarks/pipeline.py`).
 """
 
 
 class _Collector:
-    """The garbage collector of this process, for all that judges in it."""
+    """The garbage collector of this process, for everything that judges in this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

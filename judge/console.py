@@ -36,6 +36,11 @@ def visible(text: str) -> str:
     )
 
 
+def counted(number: int, noun: str) -> str:
+    """Formats a number with its noun: ``1 cell``, ``3 cells``, ``12,000 cells``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def _shown(character: str) -> str:
     if character.isprintable() or character == "\t" or category(character) == "Zs":
         return character

@@ -83,7 +83,7 @@ class SubmissionError(JudgeError):
 
 
 class SandboxError(JudgeError):
-    """No sandbox is available, or the one in use was lost."""
+    """No sandbox is available, or the sandbox in use was lost."""
 
     exit_code = 5
 

@@ -124,6 +124,19 @@ def figures(record_property: Callable[[str, object], None]) -> Figures:
     return lambda line: record_property("figures", line)
 
 
+def _let_examples_take_their_time() -> None:
+    """Switches off what makes Hypothesis fail a test on a busy machine.
+
+    By default, one example must not take more than 0.2 s, and a few must be made in a second.
+    """
+    from hypothesis import HealthCheck, settings  # noqa: PLC0415  only where tests are collected
+
+    settings.register_profile(
+        "busy", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("busy")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Keeps the garbage collector from visiting what stays to the end: modules and all tests.
@@ -131,6 +144,7 @@ def pytest_collection() -> Generator[None, object, object]:
     It would look through all of them again and again while they are made. Afterwards it looks as
     rarely as in the command line: workbooks are many objects without cycles.
     """
+    _let_examples_take_their_time()
     gc.disable()
     try:
         return (yield)

@@ -287,7 +287,7 @@ _ProgramKey = tuple[str | None, str, str]
 class ProgramRuns(Closable):
     """Runs programs on workbooks in the background, with one sandbox session for each program.
 
-    Runs are done one after the other, in the order that they were started in.
+    Runs are done one after the other, in the order in which they were started.
 
     Args:
         sandbox: runs the programs.

@@ -464,7 +464,7 @@ class Archive:
         ]
 
     def history(self, task_id: str | None = None) -> list[dict[str, Any]]:
-        """Records of every save and of every undoing of a save, in order, for one task or all."""
+        """Records of all saves and undone saves, in order, for one task or for all."""
         return [
             record
             for record in self._read()
@@ -496,7 +496,7 @@ class Archive:
         return data
 
     def keep(self, data: bytes) -> str:
-        """Keeps a workbook, and returns its hash."""
+        """Stores a workbook, and returns its hash."""
         sha256 = digest(data)
         path = self._version_path(sha256)
         if not path.exists():

@@ -108,7 +108,7 @@ class Material:
         return frozenset(value for value in self.constants.values() if isinstance(value, str))
 
     def _holds_another(self, text: str) -> bool:
-        """Whether a key contains other keys; renaming it would leave those with their names."""
+        """Whether a key contains other keys, which would keep their names if it was renamed."""
         if len(_SEPARATOR.split(text)) > 1:
             return True
         return any(
@@ -692,7 +692,7 @@ _ROUNDED = re.compile(r"round|whole number|integer|decimal|digit|bracket|band|be
 
 
 def amounts_in_other_units(material: Material, rng: random.Random) -> Iterator[Idea]:
-    """Multiplies all amounts by 1.25; the answer has to scale, or stay, as with a factor of 10."""
+    """Multiplies all amounts by 1.25; the answer has to scale, or not, as with a factor of 10."""
     del rng
     question = material.instruction.casefold()
     if material.subject.limits or _ROUNDED.search(question):

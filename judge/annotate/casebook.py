@@ -63,7 +63,7 @@ class Casebook(Archive):
 
     Raises:
         UsageError: the suite is not a folder but, for example, an archive.
-        SuiteError: the suite is broken, or there is none.
+        SuiteError: the suite is broken or does not exist.
     """
 
     def __init__(self, source: Path | str, *, ids: Collection[str] = ()) -> None:
@@ -256,7 +256,7 @@ class Casebook(Archive):
     def save(
         self, draft: Draft, input_data: bytes, gold_data: bytes, facts: Mapping[str, Any]
     ) -> SavedCase:
-        """Saves a draft as a case; when this returns, it is on the disk, with its record.
+        """Saves a draft as a case; the case and its record are on the disk when this returns.
 
         Args:
             draft: the draft, which is removed.

@@ -1,4 +1,4 @@
-"""Mutators that change cells on which an answer depends to what programs for one input forget.
+"""Mutators that set inputs of an answer to values that programs written for one input miss.
 
 Each mutator changes one or two cells of a group of constants
 (:class:`judge.annotate.support.Group`), so that no other change hides its effect on the answer.
@@ -23,7 +23,7 @@ _NUMBER_RUN = re.compile(r"\d+(?:\.\d+)?")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 Change = tuple[str, int, CellContent]
-"""A title for people, the row, and the new content of its cell."""
+"""A change: its title for people, the row, and the new content of the cell."""
 
 
 def reordered_text(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
@@ -53,7 +53,7 @@ def _swapped(pattern: re.Pattern[str], text: str) -> str:
 
 
 def text_shapes(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Gives a string a longer or shorter number, a decimal, no number, a word more or less."""
+    """Changes a string: a longer or shorter number, a decimal, no number, a word more or less."""
     del subject
     rows = [row for row in _texts(group) if len(_text(group, row)) > 2]
     with_numbers = [row for row in rows if _NUMBER_RUN.search(_text(group, row))]
@@ -229,7 +229,7 @@ def _partners(group: Group, subject: Subject) -> list[Group]:
 
 
 def _minority(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Puts a value of the rarer kind into one more row: text among dates, a number among text.
+    """Puts a value of the rarer kind into one more row, such as text among dates.
 
     In a column of only numbers or dates, the value is "n/a".
     """
@@ -331,11 +331,11 @@ def _other_value(group: Group, subject: Subject, rng: random.Random) -> Iterator
 
 
 MAX_FEW = 5
-"""A column with more numbers than this is a list to search; a shorter one, values to look up."""
+"""A column with more numbers is a list to search; a shorter column holds values to look up."""
 
 
 def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
-    """Sets numbers to a limit, such as one that the question names, and to just above and below."""
+    """Sets numbers to a limit, such as one that the question names, and just above and below it."""
     numbers = [float(value) for value in group.values() if _is_number(value)]  # type: ignore[arg-type]
     if group.kind is not Kind.NUMBER or not numbers:
         return
@@ -439,7 +439,7 @@ CORNERS: dict[str, GroupMutator] = {
     "unknown-label": _unknown_label,
     "key-as-text": _key_as_text,
 }
-"""Mutators of a group of constants by name; those that reveal most come first."""
+"""Mutators of a group of constants, by name; the most revealing ones come first."""
 
 CORNER_NAMES = (*CORNERS, "swapped-pair", "blank-numbers-of-a-row")
 """The names of these mutators, and of those that change several groups."""

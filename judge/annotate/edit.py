@@ -117,7 +117,7 @@ def refresh(
 def _unmoved(
     before: Workbook, now: Mapping[CellRef, CellValue], recalculator: Recalculator
 ) -> frozenset[CellRef]:
-    """Formula cells with a stored value whose computed value is the same as before the change."""
+    """Formula cells with a stored value, whose computed value is the same as before the change."""
     # Computes all formulas, not only the stale ones: the next edit of the same workbook needs them
     # again, and finds them in the cache.
     formulas = _formulas(before)

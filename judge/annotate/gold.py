@@ -262,7 +262,7 @@ class GoldMaker:
         return self._sandbox
 
     def formulas_say_nothing(self, task: Task, base: CaseData) -> str:
-        """Why the gold's formulas are not a source for other inputs; empty if they are."""
+        """Why the gold's formulas cannot compute golds for other inputs; empty if they can."""
         return self._formulas_checked.problem(task, base)
 
     def answer_in(self, task: Task, gold: bytes, output: bytes) -> bytes | None:
@@ -361,7 +361,7 @@ class GoldMaker:
     def _with_golds(
         self, task: Task, carried: bytes, sources: Sequence[GoldSource]
     ) -> tuple[list[GoldSource], dict[int, bytes]]:
-        """The sources, with a reason if they give no answer; and index of a source -> its gold."""
+        """All sources, with reasons for missing answers; and index of a source -> its gold."""
         distinct: list[GoldSource] = []
         golds: dict[int, bytes] = {}
         for number, source in enumerate(sources):
@@ -394,7 +394,7 @@ class GoldMaker:
     # -- the base gold with the edits -------------------------------------------------------------
 
     def _carry(self, base: CaseData, edits: Sequence[Edit]) -> tuple[bytes, list[str]]:
-        """The base gold with the edits of cells that it has in common with the input; and notes."""
+        """Applies edits to the cells that base gold and input share; also returns notes."""
         before = StoredCells(base.input_workbook)
         gold = StoredCells(base.gold_workbook)
         kept: list[Edit] = []
@@ -421,7 +421,7 @@ class GoldMaker:
     # -- sources ----------------------------------------------------------------------------------
 
     def _problem_of_formulas(self, task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
-        """Why the gold's formulas are not a source after some edits; empty if they are."""
+        """Why the gold's formulas cannot compute the gold after some edits; empty if they can."""
         try:
             return formulas_problem(task, base, edits) or self._formulas_checked.untrue(task, base)
         except (WorkbookError, PositionError) as error:
@@ -461,7 +461,7 @@ class GoldMaker:
         ]
 
     def _gold_of(self, task: Task, carried: bytes, source: GoldSource) -> tuple[bytes | None, str]:
-        """The gold workbook that a source gives, or why there is none."""
+        """The gold workbook that a source gives, or why the source gives none."""
         assert source.data is not None
         if source.name in OWN_SOURCES:
             return source.data, ""

@@ -1,7 +1,7 @@
 """The sources of a gold: their answers, their independence from each other, and their vote.
 
 A program that writes the gold's own formula into the workbook only repeats the gold: it is right
-or wrong wherever the formula is. All such sources together count as one.
+exactly where the formula is right. All such sources together count as one.
 """
 
 from __future__ import annotations

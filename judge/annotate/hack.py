@@ -1,4 +1,4 @@
-"""Checks whether a workbook that is meant to break accepted solutions is a valid case, and does."""
+"""Checks whether a workbook is a valid case and breaks accepted solutions, as it is meant to."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def foreign_problem(annotator: Annotator, task_id: str, base: CaseData, workbook
 
 
 def solutions_file(path: Path) -> Path:
-    """The file of solutions at a path: the path itself, or the file in a run's directory.
+    """The path of a file of solutions: the given path, or the file in a run's directory.
 
     Raises:
         SubmissionError: a directory holds no solutions.
@@ -242,7 +242,7 @@ def _refusal(
 
 
 def save_hack(annotator: Annotator, task_id: str, author: str, hack: Hack) -> SavedCase:
-    """Saves an admitted workbook as a case of its task.
+    """Saves an accepted workbook as a case of its task.
 
     Raises:
         ConflictError: somebody else saved the case in the meantime.
@@ -260,7 +260,7 @@ def save_hack(annotator: Annotator, task_id: str, author: str, hack: Hack) -> Sa
 
 
 def edits_between(before: bytes, after: bytes) -> list[Edit]:
-    """The cells to set to turn one workbook into the other; other differences are ignored.
+    """The edits that give one workbook the cells of another; other differences are ignored.
 
     Raises:
         WorkbookError: a workbook cannot be read.

@@ -115,7 +115,7 @@ def prompt_for(
 
 
 def read_ideas(reply: str, task: Task, base: CaseData) -> tuple[list[Idea], list[str]]:
-    """The ideas in a reply; invalid proposals are reported, and never an error.
+    """The ideas in a reply; invalid proposals are reported, and raise no error.
 
     A proposal changes cells of the input by their addresses. It is invalid if it changes the answer
     or names a sheet that does not exist.

@@ -74,7 +74,7 @@ def repeated_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def looked_up_edges(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Sets keys in one table to the first, the last and a missing key of the lookup table."""
+    """Sets keys in a table to the first and last key of the lookup table, and to a missing one."""
     count = 0
     for table in subject.tables:
         for column in table.inputs(Kind.TEXT, Kind.NUMBER):
@@ -238,7 +238,7 @@ CONTESTED = frozenset(
     | {"renamed-sheet", "no-row", "date-system", "key-as-text", "empty-key", "unknown-label"}
     | {"minority-kinds", "blank-numbers-of-a-row", "swapped-pair", "text-key"}
 )
-"""Mutators that may make correct solutions differ, so that agreeing sources prove nothing."""
+"""Mutators after which correct solutions may differ, so that agreeing sources prove nothing."""
 
 
 def _disputed(idea: Idea, subject: Subject) -> str:
@@ -425,7 +425,7 @@ def _numbers(change: Callable[[float], float], title: str, count: int = 2) -> Mu
 
 
 def _fractions(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
-    """Puts decimals into some rows and the last one, where programs seek the end of the data."""
+    """Puts decimals into some rows and the last one, which programs use to find the data's end."""
     edits: list[Edit] = []
     for column in table.inputs(Kind.NUMBER):
         rows = [

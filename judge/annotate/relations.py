@@ -172,7 +172,7 @@ def moved_row(table: Table, source: int, target: int, *, in_place: bool) -> list
 def _words_in_other_case(
     subject: Subject, taken: Collection[str], rng: random.Random
 ) -> Iterator[Idea]:
-    """Changes the letter case of one of several equal words: the same word, or a different one.
+    """Changes the letter case of one of several equal words, which may make it a different word.
 
     A word that already occurs in the other case is not changed.
     """
@@ -294,8 +294,8 @@ def once_each(
 ) -> OnceEach | None:
     """The text column whose values repeat in the inputs, but never within a gold.
 
-    Several columns may be like that by chance. One of them is the key of the answer only if the
-    question names its heading, and no heading of the others.
+    Several columns may have this property by chance. One of them is the key of the answer only if
+    the question names its heading, and no heading of the others.
 
     Args:
         golds: the answers of all published cases.
@@ -322,7 +322,7 @@ def _names(instruction: str, heading: str) -> bool:
 
 
 def _repeats(words: set[str], columns: Sequence[Sequence[CellValue]]) -> bool:
-    """Whether a column holds all the words, or all but one, and at least one of them repeatedly."""
+    """Whether a column holds all the words or all but one, and at least one word repeatedly."""
     for values in columns:
         held = [_comparable(value) for value in values]
         repeated = any(held.count(word) > 1 for word in words)

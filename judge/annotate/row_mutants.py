@@ -231,7 +231,7 @@ def _looked_up_last(subject: Subject, table: Table, row: int, rng: random.Random
 
 
 def grown_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Adds a column at the right of a table that is like its last one, such as another month."""
+    """Adds a column at the right of a table, similar to its last column, such as another month."""
     del rng
     for table in subject.tables[:MAX_TABLES]:
         last = table.columns[-1]
@@ -308,7 +308,7 @@ MAX_KEYS = 5
 def text_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """Appends a letter to the first or last key of a list, and to the cell that looks it up.
 
-    Programs find the ends of a list by its numbers, but a key such as 9B may be in it too.
+    Programs find the ends of a list by its numbers, but a list may also contain keys such as 9B.
     """
     count = 0
     for group in subject.groups:
@@ -431,7 +431,7 @@ _SCALE = 10
 
 
 def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Puts decimals into a row whose sum is exactly a limit, but less in binary floating point.
+    """Puts decimals into a row that add up to exactly a limit, but to less in floating point.
 
     If the limit is in the row, the same row times ten has the same answer, and its sum is exact.
     """
@@ -472,7 +472,7 @@ def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def _bounds(groups: Sequence[Group], limit: float) -> list[Group]:
-    """The columns that hold nothing but a limit."""
+    """The columns that hold only a limit."""
     return [group for group in groups if set(group.values()) == {limit}]
 
 

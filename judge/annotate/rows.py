@@ -197,7 +197,7 @@ _SHARED = re.compile(
 
 
 def row_losses(workbook: Workbook, sheet: str) -> list[str]:
-    """A line for each kind of object on a sheet that does not move with the rows."""
+    """One line for each kind of object on a sheet that does not move with the rows."""
     links = relationships(workbook.package, workbook.sheet(sheet).part)
     kinds = [_STAYING[link.kind] for link in links.values() if link.kind in _STAYING]
     return [f"{sheet!r}: {line}" for line in dict.fromkeys(kinds)]

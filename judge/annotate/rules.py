@@ -99,8 +99,8 @@ def check_cases(
 ) -> list[BrokenRule]:
     """Checks the cases of a task against the rules of the manual.
 
-    A case that makes an accepted program fail is useful whatever its answer is, so the rules about
-    different answers do not apply to it.
+    A case that makes an accepted program fail is useful whatever its answer is, so the rules that
+    require different answers do not apply to it.
 
     Args:
         task: the task.
@@ -361,7 +361,7 @@ def _leftovers(
 def _recorded(
     task: Task, cases: Sequence[CaseData], records: Sequence[Mapping[str, Any]]
 ) -> Iterator[BrokenRule]:
-    """Checks that a saved case's record names all cells that differ from its base case."""
+    """Checks that the record of a saved case names all cells that differ from the base case."""
     by_number = {case.number: case for case in cases}
     last = {record["case"]: record for record in records if record.get("task") == task.id}
     for number, record in last.items():

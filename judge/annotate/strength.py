@@ -1,4 +1,4 @@
-"""Measures the strength of a suite's cases: which wrong solutions each of them kills.
+"""Measures the strength of a suite's cases: which wrong solutions each case kills.
 
 Wrong solutions are made from right ones, with mistakes that people and models make. Each mutant
 differs in one place; a case is useful if it distinguishes mutants from the right solution.
@@ -410,7 +410,7 @@ class TaskStrength:
 
     @property
     def unprotected(self) -> str:
-        """Why no case protects the task from wrong solutions; empty if one does."""
+        """Why no case protects the task from wrong solutions; empty if a case does."""
         if self.untouched_passes:
             return "an untouched input passes"
         if self.programs > 1 and not any(self.kills.values()):
@@ -530,7 +530,7 @@ def judge_solutions(
     *,
     on_event: Callable[[Event], None] = lambda _: None,
 ) -> list[CaseResult]:
-    """Judges solutions on all cases of their tasks; results that the folder holds are reused.
+    """Judges solutions on all cases of their tasks; results in the folder are reused.
 
     Raises:
         JudgeError: a case could not be judged because the judge failed, or the batch was stopped.
@@ -611,7 +611,7 @@ def try_case(
 
 
 def killed(trials: Iterable[Trial]) -> list[Trial]:
-    """The trials that the solution failed by its own fault."""
+    """The trials in which the solution failed and was itself at fault."""
     return [
         trial for trial in trials if trial.verdict.is_scored and trial.verdict is not Verdict.AC
     ]

@@ -265,7 +265,7 @@ class Suggester(Closable):
     def relations(self, subject: Subject, seed: str) -> Iterator[Idea]:
         """Ideas that are based on relations.
 
-        Relations that do not give the answer are used only if no source gives answers.
+        Relations that do not determine the answer are used only if no source gives answers.
         """
         if self._answer is not None:
             workbooks = self._base.input_workbook, self._base.gold_workbook
@@ -420,7 +420,7 @@ class Suggester(Closable):
         )
 
     def _refused(self, idea: Idea) -> str:
-        """Why an idea is not tried at all; empty if it is."""
+        """Why an idea is not tried; empty if it is tried."""
         named = named_values(self._task, self._base, idea)
         if named:
             return f"it changes {named!r}, which the question names"
@@ -525,7 +525,7 @@ class Suggester(Closable):
         return self._itself.repeated(proposal.input, self._victims)
 
     def _by_relation(self, idea: Idea, proposal: Proposal) -> Suggestion:
-        """The suggestion for an idea without a source: are each program's answers consistent?"""
+        """The suggestion for an idea without a source, from whether each program is consistent."""
         assert self._itself is not None
         reason, family = idea.relation, _family(idea.mutator)
         try:
@@ -552,7 +552,7 @@ class Suggester(Closable):
     def _examined(
         self, idea: Idea, proposal: Proposal, victims: Mapping[str, Submission] | None = None
     ) -> Suggestion:
-        """The suggestion for an idea; ``victims`` are the programs to try, None for all."""
+        """The suggestion for an idea; ``victims`` are the programs to try, or None to try all."""
         tried = self._victims if victims is None else victims
         kills = self._killed(proposal, tried) if tried else ()
         rejected = problem_of(
@@ -634,7 +634,7 @@ def _answer_of(task: Task, base: CaseData, maker: GoldMaker) -> GoldAnswer | Non
 
 
 def _differs_in_errors_alone(trial: Trial) -> bool:
-    """Whether all differences of a program are recorded, and the gold has an error in each."""
+    """Whether all of a program's differences are recorded, and in each the gold has an error."""
     differences = trial.comparison.get("differences", [])
     counted = sum(trial.comparison.get("difference_counts", {}).values())
     return 0 < counted == len(differences) and all(

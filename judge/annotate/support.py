@@ -105,7 +105,7 @@ def traced_program(code: str, trace_path: str) -> str:
 def cells_read(
     session: SandboxSession, submission: Submission, input_data: bytes, limits: Limits
 ) -> Reads:
-    """The cells of an input that a program reads; empty if they cannot be traced.
+    """The cells of an input that a program reads; empty if the program cannot be traced.
 
     Raises:
         SandboxError: the sandbox failed, not the program.
@@ -406,7 +406,7 @@ def _with_lookup(
     values: frozenset[CellValue],
     others: Sequence[tuple[Group, frozenset[CellValue]]],
 ) -> Group:
-    """Marks a column as looked up if its values are distinct, and most of another column's."""
+    """Marks a column as looked up if its values are distinct and include most of another's."""
     distinct = len(values) == len(group.cells) and len(values) > 1
     looked_up = distinct and any(
         other is not group

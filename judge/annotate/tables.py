@@ -182,7 +182,7 @@ MAX_HEAD_ROWS = 12
 
 
 def _head_row(rows: Mapping[int, Mapping[int, Cell]]) -> int | None:
-    """The first row that holds only text and has data below it; None if no row is like that."""
+    """The first row that holds only text and has data below it; None if there is no such row."""
     for row in sorted(rows)[:MAX_HEAD_ROWS]:
         if not all(map(_is_text, rows[row].values())) or row + 1 not in rows:
             continue

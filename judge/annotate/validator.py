@@ -1,4 +1,4 @@
-"""Decides whether an idea is a case for its question, and whether its answer is settled.
+"""Decides whether an idea is a valid case of its question, and whether its answer is settled.
 
 If no source gives the answer for an input, each program is compared with itself.
 """
@@ -71,7 +71,7 @@ def problem_of(
     recalculator: Recalculator,
     kills: bool = False,
 ) -> str:
-    """Why a proposal is not a case for its question; empty if it is one.
+    """Why a proposal is not a valid case of its question; empty if it is valid.
 
     Args:
         task: the task.
@@ -201,7 +201,7 @@ class SelfComparison:
             pass
 
     def broken(self, idea: Idea, programs: Mapping[str, Submission]) -> tuple[Trial, ...]:
-        """The programs whose answer to the idea's input no twin expects.
+        """The programs whose answer to the idea's input contradicts all twins.
 
         A twin with edits expects the program's own answer to the twin's input; a twin without edits
         expects the gold of the base case. Programs for which the idea's
@@ -293,7 +293,7 @@ class SelfComparison:
 
 
 def _headings(task: Task, base: CaseData) -> dict[tuple[str, int], str]:
-    """Sheet and column -> the text above the answer, or else in its first row."""
+    """Sheet and column -> the text above the answer or, without any, in its first row."""
     gold = open_workbook(base.gold)
     cells = StoredCells(gold)
     values: dict[tuple[str, int], str] = {}

@@ -76,7 +76,7 @@ _GROUPS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     ),
     "proposed by a chat model": (2, ("model",)),
 }
-"""Kind of change -> how likely such an input is, from 0 to 3, and the mutators that make it."""
+"""Kind of change -> how likely such inputs are, from 0 to 3, and the mutators that make them."""
 
 _LIKELY = {name: likely for likely, names in _GROUPS.values() for name in names}
 _LIKELY |= {"word-of-the-macro": 2, "same-word-or-another": 2, "sorted-whatever-the-order": 3}
@@ -115,7 +115,7 @@ def group_of(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> str:
 
 
 def worth(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> float:
-    """How useful it is to look at a suggestion; more is better."""
+    """How useful it is to look at a suggestion; higher is better."""
     points = likelihood(suggestion.idea.mutator)
     proposal = suggestion.proposal
     independent = proposal.independent if proposal is not None else 0
@@ -133,7 +133,7 @@ def worth(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> float:
 
 
 def doubt_of(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> str:
-    """Why the gold's formula, if it is a suggestion's only source, is doubtful; or empty.
+    """Why the gold's formula is doubtful as the only source of a suggestion; empty if it is not.
 
     Args:
         suggestion: the suggestion.
@@ -227,7 +227,7 @@ def _is_nothing(value: object) -> bool:
 
 
 def effect_of(suggestion: Suggestion) -> tuple[str, ...]:
-    """The effect of a suggestion; those with the same effect raise the same question.
+    """The effect of a suggestion; suggestions with the same effect raise the same question.
 
     If the gold's formulas are the only source, this is the first cell that differs: the formula
     without its references, and the kinds of the two values. Empty if there is no such cell.

@@ -53,7 +53,7 @@ from judge.inference.inspect_logs import import_inspect_log as import_inspect_lo
 from judge.inference.inspect_logs import suite_named_in as suite_named_in
 from judge.inference.logs import export_log as export_log
 from judge.inference.logs import import_log as import_log
-from judge.live.page import LivePage as LivePage
+from judge.live.session import LivePage as LivePage
 from judge.recalc.library import Recalculating as Recalculating
 from judge.recalc.select import engine_report as engine_report
 from judge.recalc.select import report_as_json as report_as_json
@@ -73,7 +73,7 @@ from judge.report.pairing import pair_lines as pair_lines
 from judge.report.pairing import tools_table as tools_table
 from judge.report.report import Report as Report
 from judge.report.view import ViewPage as ViewPage
-from judge.review.page import ReviewPage as ReviewPage
+from judge.review.session import ReviewPage as ReviewPage
 from judge.review.session import ReviewSession as ReviewSession
 from judge.sandbox import open_sandbox as open_sandbox
 from judge.sandbox import probe_sandboxes as probe_sandboxes

@@ -101,7 +101,7 @@ def run(
 
 
 class ArrivalScorer:
-    """Grades a run directory again whenever submissions have arrived; judges nothing twice.
+    """Grades a run directory whenever new submissions arrive; nothing is judged twice.
 
     Args:
         run: the results directory.

@@ -298,7 +298,7 @@ def compare_by_rules(
     Raises:
         UsageError: the file is not a rule list.
         WorkbookError: a workbook cannot be read.
-        GoldFaultError: the rules cannot be judged with this gold.
+        GoldFaultError: the rules cannot be checked with this gold.
     """
     gold, output = as_path(gold), as_path(output)
     chosen = _read_rules(as_path(rules_path), evaluator)

@@ -1,4 +1,4 @@
-"""A person or a step list at a desktop: one episode in a results directory, judged immediately.
+"""One episode of a person or a step list at a desktop, judged immediately.
 
 The episode leaves the same files as a chat model's: the record of turns, the workbook, a line in
 submissions.jsonl. So `judge score`, `judge report` and `judge compare-runs` can read such a run.

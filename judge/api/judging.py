@@ -5,7 +5,6 @@ All judging (scoring, rewards, comparing two workbooks) uses it.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import threading
@@ -59,7 +58,7 @@ class Turns:
 
     @property
     def is_forked(self) -> bool:
-        """Whether this process is a fork of the process that owns the turns."""
+        """Whether this process was forked from the process that owns the turns."""
         return os.getpid() != self._process
 
     @contextlib.contextmanager
@@ -86,7 +85,7 @@ class Turns:
                 self._changed.notify_all()
 
     def raise_if_closed(self) -> None:
-        """Raises an error if no more turns are given.
+        """Raises an error if no more turns are granted.
 
         Raises:
             UsageError: the judge is closed, or belongs to another process: two processes with one
@@ -101,7 +100,7 @@ class Turns:
             raise UsageError("this judge is closed", hint="Open another: judge.Judge(…).")
 
     def close(self) -> None:
-        """Gives no more turns, tells the running calls to end, and waits for them."""
+        """Grants no more turns, tells the running calls to end, and waits for them."""
         with self._changed:
             self._closed = True
             for stop in self._at_work:
@@ -123,7 +122,7 @@ GivenAnswer = Submission | str | Workbooks
 """A submission; text (a program, a reply with a program, a typed answer); or finished workbooks."""
 
 NOT_KEPT = CaseKeys("", "")
-"""Keys of results that are not kept on disk, and so not looked up there."""
+"""Keys of results that are not kept on disk, so they are not looked up there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,10 +341,12 @@ class Judge(AsyncClosable):
         return self._judge(task, answer, threading.Event())
 
     async def ajudge(self, task: Task | str | int, answer: GivenAnswer) -> JudgedSubmission:
-        """The same without blocking the event loop.
+        """Judges one answer without blocking the event loop.
 
         A cancelled call judges no further case; a running program ends in the background.
         """
+        import asyncio  # noqa: PLC0415 - who awaits this has imported it; others need not
+
         stop = threading.Event()
         self._turns.raise_if_closed()
         loop = asyncio.get_running_loop()

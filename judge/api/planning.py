@@ -257,7 +257,7 @@ _OPTIONS_OF_OTHER_MODES = (
 def desktop_mode(
     options: InferOptions, suite_format: str, assignments: Sequence[Assignment]
 ) -> DesktopMode | None:
-    """How tasks are set to a model on a desktop, and which cannot be; None in the other modes.
+    """How tasks are given to a model on a desktop, and which cannot be; None in the other modes.
 
     Args:
         options: the user's options.
@@ -292,7 +292,7 @@ def desktop_mode(
 
 
 def tool_mode(options: InferOptions, assignments: Sequence[Assignment]) -> ToolMode | None:
-    """How tasks are set to a model with tools; None in the other modes.
+    """How tasks are given to a model with tools; None in the other modes.
 
     MCP servers are started once, in the sandbox, to list their tools.
 

@@ -57,7 +57,7 @@ class Tally:
             self._judged += 1
 
     def start(self) -> None:
-        """Starts the clock; called when the work begins."""
+        """Starts the timer; called when the work begins."""
         self._started_s = time.monotonic()
 
     @property
@@ -176,7 +176,7 @@ class NotebookBar(LiveBar):
 
 
 def progress_for(stream: IO[str] | None = None, *, quiet: bool = False) -> Progress:
-    """The fitting progress display: live on a terminal, plain lines elsewhere."""
+    """The progress display that fits: live on a terminal, plain lines elsewhere."""
     stream = stream or sys.stderr
     if quiet:
         return Silent()

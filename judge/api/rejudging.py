@@ -60,8 +60,7 @@ from judge.suites.corrections import (
     describe_corrections,
 )
 from judge.suites.folders import read_answer
-from judge.suites.layouts import outputs_in
-from judge.suites.outputs import FoundOutputs
+from judge.suites.layouts import FoundOutputs, outputs_in
 from judge.suites.submissions import load_submissions
 from judge.suspects.decisions import keep_suspicions
 
@@ -447,7 +446,7 @@ def _corrected(suite: Suite, source: RunDocument, path: GivenPath | None) -> Cor
 
 
 def _described(request: _Request, rules: JudgingRules, *, trusts_values: bool) -> RunDocument:
-    """The description of a run with the new rules; the facts about how it was made stay."""
+    """The description of a run with the new rules; the facts about how it was made are kept."""
     run, corrected = request.loaded.run, request.corrected
     suite = corrected.suite
     recorded: SuiteIdentity = run.get("suite") or {"name": suite.name}
@@ -499,9 +498,9 @@ def change_verdict(
     why: str,
     sample: int = 0,
 ) -> ManualVerdict | None:
-    """Changes one verdict by hand, and the run's report with it.
+    """Changes one verdict by hand, and updates the run's report.
 
-    The automatic verdict stays recorded; the change survives every re-scoring of the same output.
+    The automatic verdict stays recorded; the change is kept when the same output is scored again.
 
     Args:
         run: the results directory.
@@ -534,7 +533,7 @@ def change_verdict(
 
 
 def renew_report(run: GivenPath) -> None:
-    """Writes report.json again from the records of a run, with all marks; does not judge again.
+    """Writes report.json again from the records of a run, with all marks; judges nothing.
 
     Raises:
         SuiteError: the suite, which the report needs, is not available.

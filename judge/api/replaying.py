@@ -250,10 +250,11 @@ _FOREIGN_TOOLS = ToolSet("imported", ("bash", VIEW_XLSX, SUBMIT), answer="publis
 _PATH = re.compile(r"[^\s'\"`<>|;&()=,:\\{}\[\]]*\.xls[xm]\b")
 _EXIT_CODE = re.compile(r"(^|\n)\(exit code \d+\)\Z")
 _NOT_FOLDERS = frozenset({".", "/", "/tmp", "/root", "/home"})  # noqa: S108 - nothing is written there
-"""Folders that are not taken for that of the workbooks: they hold other files of an agent too."""
+"""Folders that never count as the folder of the workbooks: they hold other files of an agent
+too."""
 
 _MAX_OBSERVATION = 10_000
-"""Longer outputs have no middle in a ``.traj`` of SWE-agent."""
+"""In a ``.traj`` of SWE-agent, the middle of longer outputs is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +329,7 @@ class _Foreign:
         return re.sub(rf"(?<![\w./-])(?:{pattern})(?![\w-])", lambda m: self.paths[m[0]], text)
 
     def _agrees(self, recorded: str, printed: str) -> bool:
-        """Whether a recorded result is what a call printed now."""
+        """Whether a recorded result equals what a call has printed now."""
         printed = _EXIT_CODE.sub("", printed)
         recorded, printed = _plain(self._moved(recorded)), _plain(printed)
         if recorded == printed:
@@ -345,7 +346,7 @@ def _plain(text: str) -> str:
 
 
 def _here(line: ToolCallLine) -> tuple[str, Mapping[str, Any]] | None:
-    """Returns the call of a tool here that does the same; None if there is none."""
+    """Returns the call of one of our tools that does the same; None if no tool does."""
     arguments, name = line.get("arguments") or {}, line["tool"]
     if name == SUBMIT:
         return SUBMIT, {}
@@ -510,7 +511,7 @@ _NOT_HERE = {
     "every_task": "the files are those of the episodes",
     "best_of": "each episode is compared with itself",
 }
-"""Options of `judge score` -> why they have no meaning for episodes that are performed again."""
+"""Options of `judge score` -> why they do not apply to episodes that are performed again."""
 
 
 def _check_options(options: ScoreOptions) -> None:

@@ -220,7 +220,7 @@ def marks_in(store: RunDirectory) -> Sequence[MarkRecord]:
 
 
 def write_reward(path: Path, runs: Sequence[ScoredRun]) -> None:
-    """Writes ``reward`` (the soft score), ``soft``, ``hard``, and ``case_1`` and so on.
+    """Writes ``reward`` (the soft score), ``soft``, ``hard``, ``case_1``, ``case_2`` and so on.
 
     All of them are numbers from 0 to 1; verdicts and causes are in the results directory.
 

@@ -103,7 +103,7 @@ class JudgingResources:
     def settings_for(
         self, tasks: Iterable[Task], *, runs: bool, remembered: str | None = None
     ) -> Settings:
-        """Opens what is needed to judge answers to these tasks; no sandbox if nothing needs one.
+        """Opens what is needed to judge answers to these tasks; the sandbox only if it is needed.
 
         Args:
             tasks: the tasks.

@@ -89,14 +89,14 @@ class Rewards(AsyncClosable):
         return reward_of(self.judge(task, answer), self.signal)
 
     async def areward(self, task: Task | str | int, answer: GivenAnswer) -> float | None:
-        """The same without blocking the event loop."""
+        """Computes the reward without blocking the event loop."""
         self.check(task)
         return reward_of(await self.judge.ajudge(task, answer), self.signal)
 
     def batch(
         self, tasks: Sequence[Task | str | int], answers: Sequence[GivenAnswer]
     ) -> list[float | None]:
-        """The rewards of many answers, in their order; as many at a time as the options allow.
+        """The rewards of many answers, in order; as many are judged at a time as the options allow.
 
         Args:
             tasks: the task of each answer.

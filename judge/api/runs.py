@@ -17,8 +17,7 @@ from judge.report.audit_sheet import CasePaths, MarkedSheet, already_there, audi
 from judge.report.build import method_of
 from judge.report.load import LoadedRun, load_run
 from judge.report.pairing import RunComparison, compare_loaded
-from judge.suites.layouts import outputs_in
-from judge.suites.outputs import FoundOutputs
+from judge.suites.layouts import FoundOutputs, outputs_in
 
 AUDITS_FILE = "audits.jsonl"
 SHEET_NAME = "audit.xlsx"
@@ -48,8 +47,8 @@ def make_audit(
 ) -> Audit:
     """Draws submissions at random and writes a sheet for a person to mark their verdicts.
 
-    The sample is recorded in audits.jsonl of the run, so the marks keep their verdicts even if the
-    run is judged again meanwhile.
+    The sample is recorded in the run's audits.jsonl, with its verdicts, so that the marks remain
+    valid even if the run is judged again in the meantime.
 
     Args:
         run: the results directory.

@@ -73,7 +73,7 @@ from judge.suites.suite import certified_files, locate_suite, whole_source
 from judge.version import __version__
 
 if TYPE_CHECKING:
-    from judge.suites.outputs import FoundOutputs
+    from judge.suites.layouts import FoundOutputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def note_outputs(run: GivenPath, folder: GivenPath) -> None:
 
 
 def own_values(path: GivenPath, run: RunDocument) -> bool:
-    """Whether this user's own commands on this machine make the values of a run's outputs trusted.
+    """Whether the outputs' values are trusted because this user made the run on this machine.
 
     They are if a command of this user named the folder of finished workbooks, or requested
     episodes with only mouse and keyboard. The contents of the results directory prove nothing.

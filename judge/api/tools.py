@@ -39,7 +39,7 @@ class CheckedTools:
         return sum(tokens for _, tokens in self.definitions)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as a JSON object."""
+        """The set of tools as a JSON object."""
         return {
             "tools": [definition for definition, _ in self.definitions],
             "tokens": self.tokens,

@@ -1,8 +1,8 @@
 """Imports trajectories of agents, as a new run or with finished workbooks; exports ATIF.
 
 Episodes of tools are written as ATIF documents, which :mod:`judge.tools.trajectories` reads back.
-Reading a document back gives the same turns: facts for which ATIF has no field go into ``extra``.
-Source: harbor 0.25.0, ``harbor/models/trajectories`` (ATIF-v1.8).
+Reading a document back gives the same turns, because facts for which ATIF has no field go into
+``extra``. Source: harbor 0.25.0, ``harbor/models/trajectories`` (ATIF-v1.8).
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from judge.inference.run_records import InferenceRecords
 from judge.suites.file_pattern import folder_and_pattern
 from judge.suites.folders import regular_files
 from judge.suites.formats import is_output_name
-from judge.suites.layouts import PATTERN, Layout, outputs_in, trajectories_in
-from judge.suites.outputs import FoundOutputs
+from judge.suites.layouts import PATTERN, FoundOutputs, Layout, outputs_in, trajectories_in
 from judge.suites.suite import Suite
 from judge.tools.episodes import (
     SETTING,

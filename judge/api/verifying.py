@@ -24,8 +24,7 @@ from judge.grading.case_records import case_records, result_of_record
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.grading.verify import CaseCheck, verify_suite
 from judge.suites import Suite, load_suite
-from judge.suites.layouts import outputs_in
-from judge.suites.outputs import find_outputs
+from judge.suites.layouts import find_outputs, outputs_in
 from judge.suspects.audit import TaskFindings, audit_suite
 from judge.suspects.contract import all_signs, register
 from judge.suspects.material import Output, Tools, without_copies
@@ -130,12 +129,10 @@ def suspects(
         loaded = resources.adapt(load_suite(suite))
         outputs, notes = outputs_of(submissions, loaded)
         settings = resources.settings(needs_sandbox=False)
-        chosen = loaded.select(tuple(ids), limit).tasks
-        tasks = [task for task in chosen if known_fault(task) is None]
         tools = Tools(settings.recalculator, edited, outputs)
         return audit_suite(
             loaded,
-            tasks,
+            loaded.select(tuple(ids), limit).tasks,
             tools,
             all_signs(),
             jobs=settings.jobs,

@@ -145,7 +145,7 @@ def _tolerance(cell: Cell) -> Item:
 
 
 class ChecklistKind(RulesKind):
-    """Tasks like those that are judged by rules, but with items instead of rules."""
+    """Like the tasks that are judged by rules, but with items instead of rules."""
 
     name = "checklist"
     marks: ClassVar[tuple[str, ...]] = ("items",)

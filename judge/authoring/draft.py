@@ -21,12 +21,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge.authoring.kinds import DraftTask, Record, kind_named, kind_of_folder
-from judge.authoring.review import (
+from judge.authoring.kinds import (
+    DraftTask,
+    Record,
     ReviewStatus,
     State,
     check_review,
     content_digest,
+    kind_named,
+    kind_of_folder,
     review_status_of,
 )
 from judge.core.task import Task
@@ -104,7 +107,7 @@ class SuiteDraft:
         )
 
     def task(self, task_id: str) -> DraftTask:
-        """One task.
+        """Returns one task.
 
         Raises:
             UsageError: the suite has no such task.

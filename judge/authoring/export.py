@@ -1,4 +1,10 @@
-"""Writes suites as a folder or a ``.tar.gz``: reviewed tasks, or a corrected suite."""
+"""Writes suites as a folder or a ``.tar.gz`` (reviewed tasks, or a corrected suite), or as a card.
+
+A card is a folder with the layout that dataset hubs can display: ``README.md`` with front matter,
+``data/tasks.parquet`` with an index of the tasks, and the inputs. It is meant for viewing,
+searching and sharing the questions. Golds, and checker options that the question does not state,
+are left out, so nothing can be judged with it. This is the only module that imports pyarrow.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +12,20 @@ import contextlib
 import gzip
 import hashlib
 import io
+import re
 import shutil
 import tarfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from judge.authoring.draft import SuiteDraft
-from judge.authoring.kinds import DraftTask
-from judge.authoring.review import State
-from judge.core.task import Task
-from judge.errors import UsageError
+from judge.authoring.kinds import DraftTask, State
+from judge.core.task import CaseInput, Task, TaskQuestion
+from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json
 from judge.files.writing import folder_beside, naming_what_is_written
 from judge.suites import Suite, load_suite
@@ -111,7 +119,7 @@ def _write_annotations(tasks: Sequence[DraftTask], folder: Path) -> None:
 
 
 def _pack(folder: Path, target: Path) -> None:
-    """Writes a tar file without times and owners and with sorted names: always the same bytes."""
+    """Writes a reproducible tar file: sorted names, no times and owners."""
     with (
         target.open("wb") as raw,
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped,
@@ -232,3 +240,218 @@ def _provenance(
         "not_applied": describe_corrections(corrected.unfit),
         "files": list(files),
     }
+
+
+INDEX = "data/tasks.parquet"
+_INPUTS = "inputs"
+_SPDX_LIKE = re.compile(r"[a-z0-9][a-z0-9.+-]{1,60}")
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The origin of a suite, for its card.
+
+    Attributes:
+        title: one line for people.
+        licence: the licence of the data.
+        source: where it was published, or how it was made; empty if unknown.
+    """
+
+    title: str
+    licence: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedCard:
+    """A dataset folder that was written.
+
+    Attributes:
+        tasks: how many tasks are in the index.
+        cases: how many cases they have.
+        files: how many input files were written.
+        absent: how many input files the suite names but does not contain.
+    """
+
+    tasks: int
+    cases: int
+    files: int
+    absent: int
+
+
+def export_card(suite: Suite, origin: Origin, target: Path) -> ExportedCard:
+    """Writes a suite as a dataset folder. Tasks that the suite excludes are left out.
+
+    Args:
+        suite: the suite.
+        origin: its origin.
+        target: a new folder, or a file that ends in ``.tar.gz``.
+
+    Raises:
+        UsageError: the target already exists, or pyarrow is not installed.
+        SuiteError: an input file cannot be read.
+        StoreError: it cannot be written.
+    """
+    if find_spec("pyarrow") is None:
+        raise UsageError(
+            "the index of a dataset card is written with pyarrow, which is not installed",
+            hint="pip install 'sheetjudge[parquet]'",
+        )
+    questions = [task.question for task in suite.tasks if task.excluded is None]
+    groups = {task.id: dict(task.groups) for task in suite.tasks}
+    with naming_what_is_written(target), writing_suite(target) as folder:
+        rows = [_row(question, groups[question.id], folder) for question in questions]
+        _write_index(rows, folder / INDEX)
+        cases = [case for row in rows for case in row["cases"]]
+        exported = ExportedCard(
+            tasks=len(rows),
+            cases=len(cases),
+            files=sum(len(case["inputs"]) for case in cases),
+            absent=sum(len(case.absent) for question in questions for case in question.inputs),
+        )
+        card = _card(suite, origin, exported, rows)
+        (folder / "README.md").write_text(card, encoding="utf-8")
+    return exported
+
+
+# -- the index -----------------------------------------------------------------------------------
+
+
+def _row(question: TaskQuestion, groups: Mapping[str, str], folder: Path) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "instruction": question.instruction,
+        "instruction_type": question.kind,
+        "answer": question.answer.value,
+        "details": _named(question.details),
+        "groups": _named(groups),
+        "cases": [
+            {"number": case.number, "inputs": list(_inputs(question.id, case, folder))}
+            for case in question.inputs
+        ],
+    }
+
+
+def _inputs(task_id: str, case: CaseInput, folder: Path) -> Iterator[dict[str, Any]]:
+    """Copies the inputs of a case, and describes them."""
+    prefix = f"{_INPUTS}/{quote(task_id, safe=' ')}/{case.number}"
+    for number, file in enumerate(case.files, 1):
+        name = file.path.name
+        if any(name == other.path.name for other in case.files[: number - 1]):
+            name = f"{number}-{name}"
+        copy = folder / prefix / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            data = file.path.read_bytes()
+        except OSError as error:
+            raise SuiteError(f"{file.path}: cannot be read: {error.strerror}") from error
+        copy.write_bytes(data)
+        yield {
+            "path": f"{prefix}/{name}",
+            "kind": file.kind.value,
+            "bytes": len(data),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+
+
+def _named(values: Mapping[str, str]) -> list[dict[str, str]]:
+    """Names and values as a list, because the library ``datasets`` cannot read mappings."""
+    return [{"name": name, "value": value} for name, value in sorted(values.items())]
+
+
+def _write_index(rows: list[dict[str, Any]], path: Path) -> None:
+    import pyarrow as pa  # noqa: PLC0415  an extra
+    from pyarrow import parquet  # noqa: PLC0415  likewise
+
+    text = pa.string()
+    words = pa.list_(pa.struct({"name": text, "value": text}))
+    file = pa.struct({"path": text, "kind": text, "bytes": pa.int64(), "sha256": text})
+    case = pa.struct({"number": pa.int64(), "inputs": pa.list_(file)})
+    schema = pa.schema(
+        {
+            "id": text,
+            "instruction": text,
+            "instruction_type": text,
+            "answer": text,
+            "details": words,
+            "groups": words,
+            "cases": pa.list_(case),
+        }
+    )
+    path.parent.mkdir(parents=True)
+    parquet.write_table(pa.Table.from_pylist(rows, schema=schema), path, compression="zstd")
+
+
+# -- the card ------------------------------------------------------------------------------------
+
+
+def _front_matter(origin: Origin, tasks: int) -> str:
+    """The front matter of the card, which the site reads, as YAML."""
+    tag = re.sub(r"\s+", "-", origin.licence.strip().lower())
+    is_spdx = _SPDX_LIKE.fullmatch(tag) is not None
+    size = next((name for most, name in _SIZES if tasks < most), "100K<n<1M")
+    front: dict[str, object] = {
+        "pretty_name": origin.title,
+        "license": tag if is_spdx else "other",
+        **({} if is_spdx else {"license_name": origin.licence}),
+        "tags": ["spreadsheets", "benchmark"],
+        "size_categories": [size],
+        "configs": [{"config_name": "tasks", "data_files": INDEX}],
+    }
+    # JSON is valid YAML, and its quoting keeps a title from adding other fields.
+    return "\n".join(f"{name}: {dump_json(value, spaced=True)}" for name, value in front.items())
+
+
+def _card(suite: Suite, origin: Origin, exported: ExportedCard, rows: list[dict[str, Any]]) -> str:
+    types: dict[str, int] = {}
+    for row in rows:
+        types[row["instruction_type"]] = types.get(row["instruction_type"], 0) + 1
+    counted = "\n".join(f"| {_cell(name)} | {count:,} |" for name, count in types.items())
+    absent = f", {exported.absent:,} more are not part of the suite" if exported.absent else ""
+    return f"""---
+{_front_matter(origin, exported.tasks)}
+---
+
+# {_cell(origin.title)}
+
+| what | |
+|---|---|
+| licence | {_cell(origin.licence)} |
+| source | {_cell(origin.source) or "not stated"} |
+| format | {suite.format} |
+| digest of the suite | `{suite.digest}` |
+| tasks | {exported.tasks:,} |
+| test cases | {exported.cases:,} |
+| input files | {exported.files:,}{absent} |
+| written by | sheetjudge {__version__} |
+
+| instruction type | tasks |
+|---|---|
+{counted}
+
+## Columns
+
+`{INDEX}` has one row for each task. Golds are left out, and so is everything else that only the
+judge may know.
+
+| column | what |
+|---|---|
+| `id` | the task's id, as text |
+| `instruction` | the question |
+| `instruction_type` | the sort of task, in the suite's words |
+| `answer` | the form of the answer: `workbook`, `table`, `files` or `text` |
+| `details` | `name` and `value` of what else the question states, such as `answer_position` |
+| `groups` | `name` and `value` of the parts of the suite that the task belongs to |
+| `cases` | `number` and `inputs` of each case; an input has `path`, `kind`, `bytes`, `sha256` |
+
+```python
+import pandas as pd
+
+tasks = pd.read_parquet("{INDEX}")
+```
+"""
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

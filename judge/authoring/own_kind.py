@@ -138,5 +138,5 @@ def _document(root: Path) -> dict[str, Any]:
 
 
 def _within(path: Path, root: Path) -> Path:
-    """The path of a file in its suite; a link is not followed, and keeps its own path."""
+    """The path of a file in its suite; if the file is a link, the path of the link itself."""
     return (path.parent.resolve() / path.name).relative_to(root)

@@ -56,7 +56,7 @@ class Definition:
 
     @staticmethod
     def of_rules(lists: Sequence[Sequence[Rule]]) -> Definition:
-        """The rule checker: the task has the first case's rules, and other cases have their own."""
+        """The rule checker, with the first case's rules; other cases have their own rules."""
         others = {
             number: {"rules": list(rules)}
             for number, rules in enumerate(lists, start=1)

@@ -57,7 +57,7 @@ class TaskFields:
     source_url: str | None = None
 
     def changed(self, other: TaskFields) -> TaskFields:
-        """A copy with the filled fields of ``other`` in place of these."""
+        """A copy in which the filled fields of ``other`` replace those of this object."""
         filled = {
             field.name: value
             for field in fields(other)

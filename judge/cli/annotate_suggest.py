@@ -202,7 +202,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 
 class _Search:
-    """Times a search against its limit, and shows its progress.
+    """Measures the time of a search against its limit, and shows its progress.
 
     Args:
         limit_s: seconds after which no further idea is examined; None for no limit.
@@ -406,8 +406,8 @@ def _summarise(suggestions: Sequence[Suggestion], options: dict[str, Any]) -> No
     if not states["sound"] + states["contested"] or options["show_all"]:
         if not suggestions:
             click.echo(
-                "no mutator has anything to work on: the answer depends on no constant that it "
-                "could change",
+                "no mutator applies: the answer does not depend on a constant that a mutator can "
+                "change",
                 err=True,
             )
         for reason, count in reasons.most_common(REASONS):

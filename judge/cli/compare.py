@@ -184,7 +184,7 @@ def _compare_by_checklist(
 
 
 def _refuse_options_of_positions(options: dict[str, Any]) -> None:
-    """Refuses options that rules, boards and checklists would ignore: these say what to compare."""
+    """Refuses options that have no effect on rules, boards and checklists."""
     names = [name for name, value in read_checker_options(dict(options)).items() if value]
     names += [name for name in ("style", "answer_sheet") if options[name]]
     names += ["input"] if options["input_path"] is not None else []

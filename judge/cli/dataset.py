@@ -21,13 +21,13 @@ from rich import progress
 
 from judge import api
 from judge.api.infer_options import InferOptions
-from judge.authoring.posts import read_posts
 from judge.authoring.rewardkit import read_rewardkit, rewardkit_files
 from judge.authoring.triage import (
     ModelChoice,
     TriagedPost,
     TriageState,
     ask_about,
+    read_posts,
     read_sheet,
     write_sheet,
 )

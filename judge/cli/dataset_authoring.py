@@ -15,14 +15,25 @@ from typing import Any
 import click
 
 from judge import api
-from judge.authoring import card
-from judge.authoring.codabench import eval_yaml, export_codabench
 from judge.authoring.draft import SuiteDraft
-from judge.authoring.export import choose, export_corrected, export_suite
-from judge.authoring.harbor import HarborImages, export_harbor
-from judge.authoring.kinds import PROPOSED, DraftTask, given_options, kind_named, kind_names
+from judge.authoring.export import (
+    Origin,
+    choose,
+    export_card,
+    export_corrected,
+    export_suite,
+)
+from judge.authoring.kinds import (
+    PROPOSED,
+    DraftTask,
+    ReviewStatus,
+    State,
+    given_options,
+    kind_named,
+    kind_names,
+)
+from judge.authoring.platforms import HarborImages, eval_yaml, export_codabench, export_harbor
 from judge.authoring.proposals.propose import Proposal, Proposals, text_of
-from judge.authoring.review import ReviewStatus, State
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
     by_option,
@@ -562,21 +573,17 @@ def _export_card(suite: str, target: Path, licence: str | None, source: str | No
     published = {load_source.name: load_source for load_source in load_sources(data_folder())}.get(
         suite
     )
-    origin = card.Origin(loaded.name, licence or "", source or "")
+    origin = Origin(loaded.name, licence or "", source or "")
     if published is not None:
-        origin = card.Origin(
-            published.title, licence or published.licence, source or published.homepage
-        )
+        origin = Origin(published.title, licence or published.licence, source or published.homepage)
     elif suite in SHIPPED:
-        origin = card.Origin(
-            loaded.name, licence or "Apache-2.0", source or "ships with sheetjudge"
-        )
+        origin = Origin(loaded.name, licence or "Apache-2.0", source or "ships with sheetjudge")
     if not origin.licence:
         raise UsageError(
             f"{suite}: the licence of its data is unknown, and a card has to name it",
             hint="--licence NAME, such as --licence 'CC BY-SA 4.0'",
         )
-    export = card.export_card(loaded, origin, target)
+    export = export_card(loaded, origin, target)
     click.echo(f"{target}: {export.tasks} tasks, {export.cases} cases, {export.files} input files")
     if export.absent:
         click.echo(f"{export.absent} input files that the suite names are not there", err=True)

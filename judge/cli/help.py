@@ -22,7 +22,7 @@ MAX_FLAT = 12
 
 FIRST = "Used most"
 OTHER = "Other"
-"""Section of the options that name no section; a test makes sure that it stays empty."""
+"""Section of options that name none; a test makes sure that it stays empty."""
 
 _COLUMN = 30
 _SENTENCE = 200
@@ -62,7 +62,7 @@ class OneOf(click.Choice[str]):
     Args:
         names: the names, or a function that returns them, for names from a registry that should
             only be imported when they are needed.
-        noun: the word for such a name in the error message.
+        noun: what the error message calls such a name.
     """
 
     def __init__(self, names: Iterable[str] | Callable[[], Iterable[str]], noun: str = "") -> None:

@@ -51,7 +51,7 @@ def serve(context: click.Context, /, demo: bool, **options: Any) -> None:
     if context.invoked_subcommand is not None:
         return
     check_installed()
-    from judge.serve.demo import add_demo  # noqa: PLC0415  `--help` needs none of it
+    from judge.serve.running import add_demo  # noqa: PLC0415  `--help` needs none of it
     from judge.serve.running import serve as run  # noqa: PLC0415
 
     listen, slots = of_kind(ListenOptions, options), of_kind(SlotOptions, options)

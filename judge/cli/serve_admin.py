@@ -26,7 +26,7 @@ from judge.serve.access.accounts import (
     create_sign_in,
     create_token,
 )
-from judge.serve.boards.guesses import leak_lines
+from judge.serve.boards.feedback import leak_lines
 from judge.serve.boards.probing import probing_lines, probing_of
 from judge.serve.boards.ties import Metric
 from judge.serve.boards.versions import NewBoard

@@ -16,11 +16,10 @@ from judge.cli.serve_admin import acting, server_of
 from judge.errors import UsageError
 from judge.serve.boards.signing import SigningKeys
 from judge.serve.catalog import set_reviewers
-from judge.serve.operations.backup import back_up
-from judge.serve.operations.backup import restore as restored
 from judge.serve.operations.deliveries import HOSTS, hosts_of
 from judge.serve.operations.sending import check_allowed_host
-from judge.serve.operations.upkeep import dispute_outvoted, log_entries
+from judge.serve.operations.upkeep import back_up, dispute_outvoted, log_entries
+from judge.serve.operations.upkeep import restore as restored
 from judge.serve.operations.upkeep import sweep as swept
 from judge.serve.options import StorageOptions
 from judge.serve.queue.checking import changed_revisions, faults_of

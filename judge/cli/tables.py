@@ -129,7 +129,7 @@ def _typed(path: Path) -> str:
 
 
 def _without_suspects(report: ReportDocument) -> list[tuple[str, list[str]]]:
-    """Returns rows with the scores without suspected cases, if the run has suspects."""
+    """Returns rows of scores that leave out suspected cases, if the run has suspects."""
     suspects = report.get("suspects")
     if suspects is None:
         return []

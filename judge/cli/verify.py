@@ -31,7 +31,7 @@ from judge.cli.options import (
 )
 from judge.cli.output import print_table, table, write_text
 from judge.cli.view import serve_page
-from judge.console import stream_behind, visible
+from judge.console import counted, stream_behind, visible
 from judge.core.option import Section, options_in
 from judge.core.task import split_ids
 from judge.errors import SuiteError, UsageError
@@ -166,10 +166,10 @@ def _verify(suite: str, options: Mapping[str, Any], *, as_json: bool) -> None:
         click.echo(json.dumps({**_as_json(checks), "left_out": left_out}, ensure_ascii=False))
     else:
         _print(checks)
-        _print_left_out(left_out)
+        _print_left_out(left_out, "not judged")
     if not checks:
         raise SuiteError(
-            f"{suite}: no case was checked: of the chosen tasks, {len(left_out)} are left out",
+            f"{suite}: no case was checked: {_left_out(len(left_out))}",
             hint="A suite that judges nothing cannot be verified; the reasons are listed above.",
         )
     refused = [check for check in checks if not check.gold_accepted or check.input_problem]
@@ -284,13 +284,17 @@ def print_dynamic(checks: Sequence[CaseCheck]) -> None:
         click.echo(fault)
 
 
-def _print_left_out(left_out: Mapping[str, str]) -> None:
-    """Prints the tasks that are not judged, by reason."""
+def _left_out(number: int) -> str:
+    return f"{counted(number, 'task')} {'is' if number == 1 else 'are'} left out"
+
+
+def _print_left_out(left_out: Mapping[str, str], what: str) -> None:
+    """Prints the tasks that are not judged, or not examined, by reason."""
     if left_out:
-        click.echo(f"tasks that are not judged: {len(left_out)}")
+        click.echo(f"tasks that are {what}: {len(left_out)}")
     by_reason = sorted(left_out.items(), key=itemgetter(1))
     for reason, entries in itertools.groupby(by_reason, itemgetter(1)):
-        click.echo(f"  {', '.join(task for task, _ in entries)}: {reason}")
+        click.echo(f"  {', '.join(visible(task) for task, _ in entries)}: {visible(reason)}")
 
 
 UNUSED = ("profile", "style", "lenient_names")
@@ -338,6 +342,13 @@ def audit_suite(
         click.echo(dump_json(api.document_of(audit)))
     else:
         _print_audit(audit, out)
+    if not audit.cases:
+        unreadable = len({problem.task for problem in audit.problems})
+        raise SuiteError(
+            f"{suite}: no case was examined: {_left_out(len(audit.not_examined))}"
+            + (f", and {counted(unreadable, 'task')} cannot be read" if unreadable else ""),
+            hint="The reasons are listed above; with --json, under not_examined and problems.",
+        )
 
 
 def _print_suspects(title: str, suspects: Sequence[Suspect]) -> None:
@@ -367,12 +378,18 @@ def _print_audit(audit: Audit, out: Path | None) -> None:
     certainties = list(Certainty)
     counts = Counter((suspect.sign, suspect.certainty) for suspect in audit.suspects)
     overview = table("!sign", *(f">{certainty.value}" for certainty in certainties), "what it says")
+    without_suspects: list[str] = []
     for sign in audit.signs:
         numbers = [counts[sign.name, certainty] for certainty in certainties]
-        overview.add_row(
-            sign.name, *(str(number) if number else "-" for number in numbers), sign.title
-        )
-    print_table(overview)
+        if any(numbers):
+            row = (str(number) if number else "-" for number in numbers)
+            overview.add_row(sign.name, *row, sign.title)
+        else:
+            without_suspects.append(sign.name)
+    if audit.suspects:
+        print_table(overview)
+    if without_suspects:
+        click.echo(f"signs without a suspect: {', '.join(without_suspects)}")
     for about in About:
         _print_suspects(
             about.heading, [suspect for suspect in audit.suspects if suspect.about is about]
@@ -380,13 +397,13 @@ def _print_audit(audit: Audit, out: Path | None) -> None:
     cases = {(suspect.task, suspect.case) for suspect in audit.suspects}
     tasks = {suspect.task for suspect in audit.suspects}
     click.echo(
-        f"{len(audit.suspects)} suspects in {len(cases)} cases of {len(tasks)} tasks; "
-        f"{audit.cases} cases of {audit.tasks} tasks were examined"
+        f"{counted(len(audit.suspects), 'suspect')} in {counted(len(cases), 'case')} of "
+        f"{counted(len(tasks), 'task')}; {counted(audit.cases, 'case')} of "
+        f"{counted(audit.tasks, 'task')} examined"
     )
     for note in audit.notes:
         click.echo(f"note: {visible(note)}")
-    for task, why in audit.not_examined.items():
-        click.echo(f"not examined: task {visible(task)}: {visible(why)}")
+    _print_left_out(audit.not_examined, "not examined")
     for problem in audit.problems:
         where = "" if problem.case is None else f", case {problem.case}"
         by = f" ({problem.sign})" if problem.sign else ""

@@ -15,7 +15,7 @@ from judge.files.documents import written
 from judge.files.yaml_documents import read_yaml
 
 CERTIFICATES_VARIABLE = "JUDGE_CLUSTER_CERTIFICATES"
-"""The environment variable with the folder of the certificates, if no file names one."""
+"""The environment variable that names the folder of certificates, unless a file names it."""
 
 CA_FILE, CERTIFICATE_FILE, KEY_FILE = "ca.pem", "certificate.pem", "key.pem"
 
@@ -64,7 +64,7 @@ class Certificates:
 
 
 def _is_open(key: os.stat_result) -> bool:
-    """Returns whether others can read a key; the group may if root owns it, as in a pod."""
+    """Returns whether others can read a key; if root owns it, as in a pod, its group may."""
     from_root = key.st_uid == 0 and os.geteuid() != 0
     return bool(key.st_mode & (0o037 if from_root else 0o077))
 

@@ -97,10 +97,10 @@ class TooLargeError(Exception):
 
 @contextlib.contextmanager
 def reading_plain_data() -> Iterator[None]:
-    """Limits the size of messages from clusters, and reads only plain bytes from them.
+    """Makes this process refuse long messages from clusters, and read only plain bytes from them.
 
-    This applies to all threads of this process, which must be a client: schedulers and workers of
-    Dask need more than that.
+    This applies to all threads. The process must be a client of Dask: schedulers and workers have
+    to read other data as well.
     """
     with _lock:
         _state["readers"] += 1
@@ -274,8 +274,8 @@ class WorkerTurns:
     def end(self, key: str, *, answered: bool) -> None:
         """Notes that a task has ended or was cancelled.
 
-        If its worker is gone, the order is kept until every run has looked at it, so that all runs
-        see the same first task.
+        If the worker of the task is gone, the order is kept until every run has looked at it, so
+        that all runs see the same first task.
         """
         with self._lock:
             for address, keys in list(self._keys.items()):
@@ -355,7 +355,7 @@ class Connection:
         future.add_done_callback(lambda _: self._ended.put(key))
 
     def wait(self, timeout_s: float) -> Sequence[Answered]:
-        """Waits until a task has ended; returns all tasks that have."""
+        """Waits until a task has ended; returns all ended tasks."""
         keys = self._next(timeout_s)
         if self._client.status not in ("running", "connecting") or self._lost(keys):
             raise ClusterError(f"the connection to the scheduler {self._address} was lost")
@@ -377,16 +377,16 @@ class Connection:
                 self._client.cancel(futures, force=True)
 
     def is_next(self, address: str, key: str) -> bool:
-        """Returns whether no earlier task of another run is still waiting at this worker."""
+        """Returns whether this worker has no earlier task of another run."""
         return self._turns.is_first(address, key)
 
     def _find_stranded(self) -> None:
-        """Notices tasks that have ended, although no report of the scheduler said so.
+        """Finds tasks that have ended without a report from the scheduler.
 
         The scheduler packs several reports into one message. If one worker makes a message too long
         or unreadable, the client drops it together with the reports on other workers, whose answers
-        are then fetched without a report. A task that no worker has need not have ended: a new
-        worker gets no task before it has imported the judge.
+        are then fetched without a report. If no worker has a task, the task may still be waiting: a
+        new worker gets no tasks until it has imported the judge.
         """
         pending = [key for key, future in self._futures.items() if future.status == "pending"]
         if not pending:
@@ -419,7 +419,7 @@ class Connection:
         return any(self._futures[key].status == "cancelled" for key in keys)
 
     def _fetch(self, keys: Sequence[str]) -> dict[str, object]:
-        """Fetches answers by key; an answer that is not plain data must not block the others."""
+        """Fetches answers by key; an answer that is not plain data does not affect the others."""
         if not keys:
             return {}
         try:
@@ -527,7 +527,7 @@ def reached(cluster_spec: ClusterSpec) -> Iterator[Connection]:
 
 @contextlib.contextmanager
 def _host(cluster_spec: ClusterSpec) -> Iterator[dict[str, Any]]:
-    """Runs the process that starts the workers; yields its description of them."""
+    """Runs the process that starts the workers; yields the document in which it describes them."""
     files = cluster_spec.certificates
     plan = {
         "kind": cluster_spec.kind,

@@ -74,7 +74,7 @@ class Cluster(Protocol):
         ...
 
     def wait(self, timeout_s: float) -> Sequence[Answered]:
-        """Waits until a task has ended; returns all tasks that have.
+        """Waits until a task has ended; returns all ended tasks.
 
         Raises:
             ClusterError: the scheduler is gone.
@@ -120,7 +120,7 @@ class Piece:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of finished answers, which are files, are sent with the piece."""
+        """Size in bytes of the finished answers (files) that are sent with the piece."""
         if isinstance(self.work, Check):
             return 0
         answers = (case.outcome.answer for case in self.work.cases if case.outcome is not None)
@@ -130,7 +130,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A piece that was given up.
+    """A piece of work that was given up.
 
     Attributes:
         work: the submission, with one case, or the check.
@@ -145,7 +145,7 @@ Outcome = JudgedCase | CaseCheck | Lost
 
 
 def is_result(judged: JudgedCase, reply: Reply) -> bool:
-    """Returns whether a case has a result other than the error that the sandbox was lost."""
+    """Returns whether a case has a result, and that result is not the loss of the sandbox."""
     return not (reply.gone and judged.result.verdict is Verdict.JE)
 
 
@@ -165,7 +165,7 @@ def split(work: Job | Check) -> list[Job | Check]:
 
 
 def lean(work: Job | Check) -> Job | Check:
-    """Copies the work without what a worker does not need, such as the model's conversation."""
+    """Copies the work without the parts that no worker needs, such as the model's conversation."""
     if isinstance(work, Check) or work.submission is None:
         return work
     return replace(work, submission=replace(work.submission, provenance={}))
@@ -179,7 +179,7 @@ DEPTH = 2
 """How many chunks a worker has: the one that it works on, and the next."""
 
 DEATHS = 3
-"""How many workers may die from a submission before it is tried case by case."""
+"""How many workers a submission may kill before it is tried case by case."""
 
 STUCK_S = 1800.0
 """How many seconds a worker may exceed the time limits of a case before it is left out. This does
@@ -204,7 +204,7 @@ class _Chunk:
 
     @property
     def patience_s(self) -> float:
-        """How many seconds the chunk may take; a worker begins no case after ``RETURN_S``."""
+        """Seconds that the chunk may take; after ``RETURN_S``, a worker starts no further case."""
         return RETURN_S + STUCK_S + ATTEMPTS * max(piece.wall_s for piece in self.pieces)
 
 
@@ -430,7 +430,7 @@ class Dispatcher:
                 self._send(address, worker, chunk)
 
     def _chunk(self, source: Iterator[Piece]) -> tuple[Piece, ...]:
-        """Takes the next pieces from the queue: together, they last about as long as a chunk."""
+        """Takes the next pieces from the queue, up to about the duration of a chunk."""
         pieces: list[Piece] = []
         expected_s, size = 0.0, 0
         while expected_s < CHUNK_S and len(pieces) < MAX_WORK and size < MAX_BYTES:
@@ -551,7 +551,7 @@ class Dispatcher:
             self._suspects.append(replace(piece, worker_deaths=piece.worker_deaths + 1))
 
     def _given_up(self) -> Iterator[Lost]:
-        """Splits pieces of which too many workers died into cases; gives up cases tried alone."""
+        """Splits pieces that killed too many workers into cases; gives up cases tried alone."""
         waiting, self._suspects = self._suspects, deque()
         for piece in waiting:
             if piece.worker_deaths >= DEATHS and not piece.single:

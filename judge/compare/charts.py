@@ -144,7 +144,7 @@ def _alike(gold: _Drawn, output: _Drawn) -> float:
 
 
 def _common(expected: Sequence[object], actual: Sequence[object]) -> float:
-    """Returns how many items both sides have, as a share of the longer side."""
+    """Returns the number of items that both sides have, as a share of the longer side."""
     left = list(actual)
     both = 0
     for item in expected:

@@ -66,7 +66,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What can be found out about a case without an answer.
+    """The result of examining a case without an answer.
 
     Attributes:
         units: how many units (cells, keys, rules …) are compared.
@@ -99,7 +99,7 @@ class AnswerAreas:
 
 @dataclass(frozen=True, slots=True)
 class ComparedValue:
-    """A named value of an answer next to its gold, for callers that show it.
+    """A named value of an answer with its gold, for callers that show both.
 
     Attributes:
         name: name of the value.

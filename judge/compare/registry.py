@@ -11,7 +11,7 @@ from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, CheckerSpec
 from judge.errors import UsageError
 from judge.files.documents import written
 
-_HOMES = {
+CHECKERS = {
     "boards": "judge.compare.boards.checker",
     "cell_range": "judge.compare.cells.checker",
     "charts": "judge.compare.charts",
@@ -38,7 +38,7 @@ def register(checker: Checker) -> None:
             f"{checker!r} is not a checker",
             hint="A checker inherits from judge.compare.contract.Checker; see docs/checkers.md.",
         )
-    if checker.name in _HOMES or _REGISTERED.get(checker.name, checker) is not checker:
+    if checker.name in CHECKERS or _REGISTERED.get(checker.name, checker) is not checker:
         raise UsageError(f"a checker {checker.name!r} already exists")
     _REGISTERED[checker.name] = checker
 
@@ -50,7 +50,7 @@ def unregister(name: str) -> None:
 
 def checker_names() -> list[str]:
     """Names of all checkers, in order."""
-    return sorted({*_HOMES, *_REGISTERED})
+    return sorted({*CHECKERS, *_REGISTERED})
 
 
 def checker_of(spec: CheckerSpec) -> Checker:
@@ -61,7 +61,7 @@ def checker_of(spec: CheckerSpec) -> Checker:
     """
     if spec.name in _REGISTERED:
         return _REGISTERED[spec.name]
-    if spec.name not in _HOMES:
+    if spec.name not in CHECKERS:
         raise UsageError(
             f"there is no checker {spec.name!r}",
             hint=f"Checkers: {', '.join(checker_names())}.",
@@ -109,5 +109,5 @@ def _check_left_out_cases(value: object) -> None:
 
 @functools.cache
 def _load(name: str) -> Checker:
-    checker: Checker = importlib.import_module(_HOMES[name]).CHECKER
+    checker: Checker = importlib.import_module(CHECKERS[name]).CHECKER
     return checker

@@ -61,7 +61,7 @@ class UnjudgedChecker(Checker):
         return Examination(units=0)
 
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
-        """Returns no answers, as none is ever accepted."""
+        """Returns no answers, since no answer is ever accepted."""
         return {}
 
 

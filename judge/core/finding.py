@@ -50,7 +50,7 @@ class DifferenceLocation:
 
 
 class Subject(enum.StrEnum):
-    """The aspect of a workbook that differs, if pages can show it from the workbooks."""
+    """The aspect of a workbook that differs, if pages can read and show it."""
 
     SHEETS = "sheets"
     CELLS = "cells"
@@ -155,7 +155,7 @@ class FoundDifference:
 
     Attributes:
         kind: the class of the difference, as the checker calls it.
-        place: where the difference is.
+        location: where the difference is.
         expected: the gold's value, as JSON.
         actual: the answer's value, as JSON.
         detail: a line for people, if the values do not explain the difference.
@@ -165,7 +165,7 @@ class FoundDifference:
     """
 
     kind: str
-    place: DifferenceLocation
+    location: DifferenceLocation
     expected: object = None
     actual: object = None
     detail: str = ""
@@ -177,7 +177,7 @@ class FoundDifference:
         values = f"expected {in_words(self.expected)}, found {in_words(self.actual)}"
         has_values = (self.expected, self.actual) != (None, None)
         if not self.words:
-            text = f"{self.place}: {self.kind.replace('_', ' ')}"
+            text = f"{self.location}: {self.kind.replace('_', ' ')}"
             text = f"{text}: {values}" if has_values else text
             return f"{text} ({self.detail})" if self.detail else text
         parts = [self.detail] if self.detail else []
@@ -255,7 +255,7 @@ def finding_of(
 
 
 def _as_json(difference: FoundDifference) -> DifferenceRecord:
-    location = difference.place
+    location = difference.location
     record: DifferenceRecord = {
         "kind": difference.kind,
         "sheet": location.sheet,

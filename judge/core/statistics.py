@@ -342,7 +342,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def smallest_detectable_difference(
     n: int, sd: float, *, alpha: float = 1 - CONFIDENCE, power: float = 0.8
 ) -> float | None:
-    """Computes the smallest true difference of two paired mean scores that would be detected.
+    """Computes the smallest true difference of two paired mean scores that a test would detect.
 
     Args:
         n: number of tasks.

@@ -1,4 +1,4 @@
-"""Submissions, and the answers from them that are judged."""
+"""Submissions, and the answers that are taken from them and judged."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ class AnswerForm(enum.StrEnum):
 
     @property
     def noun(self) -> str:
-        """The name of such an answer in messages."""
+        """What messages call an answer of this form."""
         return _NOUNS[self]
 
     @property
     def unit(self) -> str:
-        """The name of the units that are compared one by one, in the plural."""
+        """The plural name of the units that are compared one by one."""
         return "cells" if self.is_file else "values"
 
     @property
@@ -99,7 +99,7 @@ class AnswerForm(enum.StrEnum):
 
     @property
     def missing(self) -> str:
-        """The message for a reply or a program without such an answer."""
+        """The message about a reply or a program that gave no answer of this form."""
         if not self.is_file:
             return f"the reply holds no {self.noun}"
         return f"the program ended without writing the {self.noun}"

@@ -16,14 +16,14 @@ LEFT_OUT_OPTION = "left_out"
 """An option of every checker: why the task cannot be judged. It then counts as a bad test."""
 
 LEFT_OUT_CASES_OPTION = "left_out_cases"
-"""The same for single cases: number of the case, as text -> why it cannot be judged."""
+"""As above, for single cases: number of the case, as text -> why it cannot be judged."""
 
 
 EVERY_CHECKERS_OPTIONS = frozenset({LEFT_OUT_OPTION, LEFT_OUT_CASES_OPTION})
 """Options that the judge reads itself, before it calls a checker."""
 
 _OF_THE_MACHINE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR})
-"""Errors caused by the machine, not by the file that could not be read."""
+"""Errors that are the machine's fault, not that of the file that could not be read."""
 
 
 class FileKind(enum.StrEnum):

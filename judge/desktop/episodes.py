@@ -32,10 +32,9 @@ from judge.desktop.contract import (
 from judge.errors import StoreError
 from judge.files.documents import MIB, MalformedError, dump_json
 from judge.files.forms import Amount, Count, Document, Sha256, TaskId, checked
-from judge.files.hashed import HashedFolder
 from judge.files.json_lines import LineAppender, read_json_lines
 from judge.files.media import PICTURES_FOLDER, image_size
-from judge.files.writing import naming_what_is_written
+from judge.files.writing import HashedFolder, naming_what_is_written
 
 EPISODES_FOLDER = "episodes"
 TABLES_FOLDER = "tables"

@@ -142,7 +142,7 @@ class SandboxDesktop(Closable):
         return _answered(_collected, *self._link.ask({"op": "collect"}, [], _SAVE_S))
 
     def memory_bytes(self) -> int:
-        """Returns the memory of everything in the desktop; shared memory counts proportionally."""
+        """Returns the memory of everything on the desktop; shared memory counts proportionally."""
         answer, _ = self._link.ask({"op": "memory"}, [], _OBSERVE_S)
         return int(answer["memory_bytes"])
 
@@ -202,7 +202,7 @@ T = TypeVar("T")
 
 
 def _answered(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Reads the answer of a driver. It may be anything, since the model's actions run next to it.
+    """Reads the answer of a driver, which may be anything: the model's actions run next to it.
 
     Raises:
         SandboxError: it is not a valid answer.

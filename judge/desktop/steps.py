@@ -243,7 +243,7 @@ def _wait(value: Any) -> WaitFor:
 
 
 def _say(value: Any) -> Say:
-    if value not in {Signal.DONE, Signal.FAIL}:
+    if value not in (Signal.DONE, Signal.FAIL):  # a list has no hash
         raise ValueError(f"'say' must be {Signal.DONE} or {Signal.FAIL}, not {written(value)}")
     return Say(Signal(value))
 
@@ -306,7 +306,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 _LOOKS = 20
-"""How many times at most the tree is read until an element appears."""
+"""How many times the tree is read, at most, until an element appears."""
 
 _BETWEEN_S = 0.25
 

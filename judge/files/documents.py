@@ -29,7 +29,7 @@ MAX_FILE_BYTES = 1024 * MIB
 """Longest file that is read; all conversations of 100 samples of 912 tasks are far shorter."""
 
 MAX_DOCUMENT_BYTES = 64 * MIB
-"""Longest document, unless the reader sets another limit."""
+"""Longest document, unless the caller sets another limit."""
 
 MAX_DEPTH = 100
 """How deeply objects and arrays may be nested; Python's readers and writers fail near 900."""
@@ -80,8 +80,8 @@ def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MAX_FILE
     """Reads the text of a regular file, without a byte order mark.
 
     Raises:
-        JudgeError: of the class ``error``, as :func:`read_regular`, and if it is not UTF-8 or
-            does not exist.
+        JudgeError: an ``error``: in the cases of :func:`read_regular`, and if the file does not
+            exist or is not UTF-8.
     """
     data = read_regular(path, error, most_bytes=most_bytes)
     if data is None:
@@ -365,7 +365,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\u
 
 
 def as_csv_text(text: str) -> str:
-    """Changes text so that a spreadsheet program reads it as text.
+    """Changes text so that a spreadsheet program never reads it as a formula.
 
     Text that the program would take for a formula gets a leading apostrophe, as OWASP advises.
     """

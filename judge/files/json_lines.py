@@ -65,9 +65,9 @@ def read_lines(
 def read_placed_lines(
     path: Path, error: type[JudgeError], *, whole: bool = False
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Yields the same lines, each with its offset in the file.
+    """Yields the lines of :func:`read_lines`, each with its offset in the file.
 
-    The bytes that are yielded end at that offset plus their length.
+    A line ends at its offset plus its length.
     """
     with opened_regular(path, error, MAX_LINES_BYTES) as file:
         if file is None:
@@ -147,7 +147,7 @@ def read_json_lines(
 def read_placed_json_lines(
     path: Path, error: type[JudgeError], *, whole: bool = False
 ) -> Iterator[tuple[int, int, int, dict[str, Any]]]:
-    """Yields the same objects, each with the offset and the length of its line."""
+    """Yields the objects of a .jsonl file, each with the offset and the length of its line."""
     for number, offset, line in read_placed_lines(path, error, whole=whole):
         try:
             record = as_object(parse_json(line, most_values=MAX_LINE_VALUES))
@@ -258,7 +258,7 @@ class LineAppender:
             self._new_in = None
 
     def status(self) -> os.stat_result:
-        """Returns the status of the opened file, even if another file has its name now."""
+        """Returns the status of the opened file, even if its name now belongs to another file."""
         assert self._descriptor is not None
         return os.fstat(self._descriptor)
 

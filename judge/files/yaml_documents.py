@@ -72,7 +72,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def _said(problem: yaml.YAMLError) -> str:
-    """Describes the fault and its position, without the parser's name for its input."""
+    """Describes the fault and its position, without the name that the parser gives its input."""
     if isinstance(problem, yaml.reader.ReaderError):
         return f"character {problem.position + 1}: {problem.reason}"
     if not isinstance(problem, yaml.MarkedYAMLError):

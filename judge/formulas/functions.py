@@ -90,7 +90,7 @@ RARE = _names(
 """Functions of newer versions of Excel that most other programs lack."""
 
 WORKSHEET_PREFIXED = frozenset(("FILTER", "SORT", "PY"))
-"""Those of them that need the prefix ``_xlfn._xlws.``."""
+"""The functions among these that need the prefix ``_xlfn._xlws.``."""
 
 VOLATILE = frozenset(("NOW", "TODAY", "RAND", "RANDBETWEEN", "RANDARRAY", "CELL", "INFO"))
 """Volatile functions: their value changes without a change of their arguments (unlike OFFSET and

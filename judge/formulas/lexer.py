@@ -164,7 +164,7 @@ _PREFIXES = ("_xlfn.", "_xlws.", "_xludf.", "_xlpm.")
 
 
 def is_too_long(formula: str) -> bool:
-    """Whether a formula is too long for any spreadsheet program to read.
+    """Whether a formula is too long for every spreadsheet program.
 
     This is checked before any regular expression is applied to a formula: a longer formula can only
     be an attempt to slow the judge down, and is not searched.

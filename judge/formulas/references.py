@@ -140,7 +140,7 @@ class FormulaForm(NamedTuple):
 _TOO_LONG = FormulaForm("", NEVER_READ, None)
 
 _ROWS = re.compile(r"(?<=[A-Za-z$])(\d++)(?![\w.(!])")
-"""What may be a row number, outside names of sheets."""
+"""Text that may be a row number, outside names of sheets."""
 
 _ROW_DIGITS = 7
 
@@ -152,7 +152,7 @@ def with_form(formula: str) -> tuple[FormulaForm, Sequence[Reference]]:
     parts = _ROWS.split(formula)
     form = _form(tuple(parts[::2]))
     rows = parts[1::2]
-    if form.rectangles is None or any(len(row) > _ROW_DIGITS for row in rows):
+    if form.rectangles is None or max(map(len, rows), default=0) > _ROW_DIGITS:
         return form._replace(rows_only=False), tuple(_references(formula))
     references = []
     for at in form.rectangles:
@@ -246,7 +246,7 @@ _PARTS_OF_RANGES = frozenset(("INDEX", "XLOOKUP", "TAKE", "DROP", "TRIMRANGE"))
 def readable(
     formula: str, formula_traits: FormulaTraits, named: Sequence[Reference]
 ) -> Sequence[Reference]:
-    """The rectangles that hold everything that a formula can read.
+    """The rectangles that contain everything that a formula can read.
 
     If a function extends a range, they may hold more than the formula reads. What a formula reads
     that is ``unbounded`` or ``opaque`` is unknown.
@@ -298,7 +298,7 @@ def _grown(reference: Reference, high: int, wide: int, *, inside: bool) -> Refer
 
 
 def _boxes(named: Sequence[Reference]) -> list[Reference]:
-    """For each sheet, the smallest rectangle around all rectangles that are named."""
+    """For each sheet, the smallest rectangle around all named rectangles."""
     return [
         Reference(
             sheet,

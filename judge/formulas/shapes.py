@@ -63,7 +63,7 @@ class Call(NamedTuple):
 
     @property
     def is_of_arrays(self) -> bool:
-        """Whether it gets a computed array, or several values where it expects one."""
+        """Whether the call gets a computed array, or several values where it expects one."""
         return self.function.endswith(OF_ARRAYS)
 
     @property
@@ -75,6 +75,7 @@ class Call(NamedTuple):
 _DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 
 
+@functools.lru_cache(maxsize=16_384)
 def calls(formula: str, *, is_array: bool = False, intersects: bool = False) -> tuple[Call, ...]:
     """The calls of a formula; never empty.
 
@@ -276,7 +277,7 @@ def _operator(frame: _Frame, sign: str) -> None:
 
 
 def _in_short(arguments: list[str]) -> list[str]:
-    """Arguments, in which more than two equal ones in a row are written once."""
+    """The shapes of arguments; more than two equal ones in a row are written once."""
     parts: list[str] = []
     alike = 0
     for number, argument in enumerate(arguments):

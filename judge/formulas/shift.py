@@ -29,10 +29,16 @@ def shift_formula(formula: str, rows: int, columns: int) -> str:
     if (not rows and not columns) or is_too_long(formula):
         return formula
 
-    return "".join(
-        piece if isinstance(piece, str) else _moved(piece, rows, columns)
-        for piece in _pieces(formula)
-    )
+    pieces: list[str] = []
+    for piece in _with_columns_moved(formula, columns):
+        if isinstance(piece, str):
+            pieces.append(piece)
+        elif isinstance(piece, _MovingRow):
+            row = piece.row + rows
+            pieces.append(f"{piece.column}{row}" if 1 <= row <= MAX_ROW else "#REF!")
+        else:
+            pieces.append(_moved(piece, rows, columns))
+    return "".join(pieces)
 
 
 def with_sheet_renamed(formula: str, old: str, new: str) -> str:
@@ -128,6 +134,35 @@ def _pieces(formula: str) -> tuple[str | _Reference, ...]:
         else:
             between += token.text
     return (*pieces, between)
+
+
+class _MovingRow(NamedTuple):
+    """A cell whose column was moved already, and whose row moves."""
+
+    column: str
+    row: int
+
+
+@functools.lru_cache(maxsize=4096)
+def _with_columns_moved(formula: str, columns: int) -> tuple[str | _MovingRow | _Reference, ...]:
+    """The pieces of a formula, with only those references left whose rows move.
+
+    Cached, since most cells that share a formula are in one column.
+    """
+    pieces: list[str | _MovingRow | _Reference] = []
+    for piece in _pieces(formula):
+        if isinstance(piece, str):
+            pieces.append(piece)
+            continue
+        row = piece.ends[-1].number
+        if not any(end.is_row and end.number is not None for end in piece.ends):
+            pieces.append(_moved(piece, 0, columns))
+        elif piece.joint or row is None:
+            pieces.append(piece)
+        else:
+            column = _moved(piece._replace(ends=piece.ends[:1]), 0, columns)
+            pieces.append(column if column == "#REF!" else _MovingRow(column, row))
+    return tuple(pieces)
 
 
 def _end(text: str) -> _End:

@@ -68,6 +68,7 @@ class FormulaTraits:
 _DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 
 
+@functools.lru_cache(maxsize=16_384)
 def traits(formula: str) -> FormulaTraits:
     """Derives the traits of a formula's text.
 
@@ -181,7 +182,7 @@ class _Frame:
     bare_range: bool = False
     """Whether the argument being read is only a range so far."""
     text: str | None = None
-    """The text with which the argument begins."""
+    """The first text of the argument."""
     tokens: int = 0
 
     @property
@@ -240,7 +241,7 @@ class _Reading:
         """A quoted name that is not followed by a sheet reference does not matter here."""
 
     def _other(self, _: str) -> None:
-        """Nor does what Excel would not accept."""
+        """Text that Excel would not accept does not matter either."""
 
     def _text(self, token: str) -> None:
         self._plain(token)

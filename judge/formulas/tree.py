@@ -131,7 +131,7 @@ def _named(node: Node) -> Iterator[Reference]:
 
 
 def _naming(node: Node, named: Iterator[Reference]) -> Node:
-    """Replaces the rectangles of a tree, in the order in which the formula writes them."""
+    """Replaces the rectangles of a tree, in the order of the formula."""
     if isinstance(node, Reference):
         return next(named)
     if isinstance(node, Operation):

@@ -139,7 +139,7 @@ class Settings:
         return self.sandbox.info.image
 
     def former_image_of(self, task: Task) -> str:
-        """Returns the image as earlier versions wrote it in reuse keys; empty if unchanged."""
+        """Returns the image as earlier versions wrote it into reuse keys; empty if they agree."""
         runs = task.answer.is_file and self.sandbox is not None
         return self.sandbox.info.former_image if runs and self.sandbox is not None else ""
 
@@ -295,7 +295,7 @@ class _Cases:
         self.short_keys = BatchKeys(self.total)
 
     def on_record(self, *, read: bool) -> Iterator[CaseResult]:
-        """Yields the results on record that need no work.
+        """Yields the recorded results that can be reused.
 
         Args:
             read: whether the records are read; if not, the results have only the verdict.

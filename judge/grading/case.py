@@ -129,7 +129,7 @@ class CaseJudge:
         )
 
     def conclude(self, task: Task, sample: int, case: TestCase, outcome: RunOutcome) -> CaseResult:
-        """Makes the result of a case whose run has ended.
+        """Makes the result of a case after its run.
 
         Args:
             task: the task, with its checker.

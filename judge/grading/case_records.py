@@ -286,7 +286,7 @@ class KnownCases:
         return slot if fits else None
 
     def short_key(self, key: CaseKey) -> bytes:
-        """Returns the comparison key on record of a case that has a record."""
+        """Returns the recorded comparison key of a case that has a record."""
         slot = self.index.slot(key)
         assert slot is not None, "only of cases on record"
         return self.index.short_comparison_key(slot)
@@ -299,7 +299,7 @@ class KnownCases:
         return slot
 
     def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
-        """Returns the result on record if its keys are the same; not JE, which is tried again."""
+        """Returns the recorded result if its keys are the same; a JE is tried again instead."""
         slot = self.current_slot(key, keys)
         if slot is None or self.index.verdict(slot) is Verdict.JE:
             return None
@@ -314,7 +314,7 @@ class KnownCases:
         return CaseResult(*key, verdict)
 
     def stored_run(self, key: CaseKey, keys: CaseKeys) -> tuple[CaseResult, bytes | None] | None:
-        """Finds a run on record that need not be repeated, with its output if there is one.
+        """Finds a recorded run that need not be repeated, with its output if it left one.
 
         Returns:
             The recorded result (whose verdict may belong to another comparison) and the bytes of

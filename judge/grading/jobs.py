@@ -301,7 +301,7 @@ class _Part:
                 return
 
     def split(self) -> _Part | None:
-        """Splits off its last case as a separate part; None if no case remains."""
+        """Splits off the last case as a separate part; None if no case remains."""
         try:
             last = self._left.pop()
         except IndexError:
@@ -310,7 +310,7 @@ class _Part:
 
 
 class _SharedJobs:
-    """Gives out jobs in order, then the remaining cases of jobs that have begun."""
+    """Gives out jobs in order; when none is left, the remaining cases of jobs in progress."""
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self._waiting = iter(jobs)
@@ -318,7 +318,7 @@ class _SharedJobs:
         self._begun: list[_Part] = []
 
     def take(self) -> _Part | None:
-        """Returns the next part for a free thread; None if all cases have begun."""
+        """Returns the next part for a free thread; None if every case has been taken."""
         with self._taking:
             job = next(self._waiting, None)
             self._begun = [part for part in self._begun if len(part)]

@@ -46,7 +46,7 @@ class ManualVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """The effective changes of a results directory.
+    """The changed verdicts of a results directory that are in effect.
 
     Attributes:
         applied: changes that are about the outcome on record.

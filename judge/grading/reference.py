@@ -134,7 +134,7 @@ def measure_missing(
     known: Mapping[str, ReferenceTime],
     limits: Limits,
 ) -> dict[str, ReferenceTime]:
-    """Measures the times of all references that have not been measured before.
+    """Measures the times of all references that were not measured before.
 
     Raises:
         SubmissionError: a task has two references, or one of them fails.

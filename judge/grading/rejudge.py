@@ -124,7 +124,7 @@ def rejudge_cases(
 def _with_decided(
     judged: Iterable[JudgedCase], decided: deque[RejudgedCase]
 ) -> Iterator[JudgedCase | RejudgedCase]:
-    """Yields the judged cases, and the cases that were decided without judging in the meantime."""
+    """Yields the judged cases and, in between, those that were decided without judging."""
     for case in judged:
         yield case
         while decided:
@@ -204,7 +204,7 @@ class _Rejudging:
         return Answer.of_workbook(output, origin), ""
 
     def _judge_run(self, task: Task, case: TestCase, before: CaseResult) -> tuple[CaseResult, str]:
-        """Returns the result of a run without output; and the reason if it cannot be checked."""
+        """Returns the result of a run without output, and why it cannot be checked, if so."""
         fault = known_fault(task, case.number)
         if fault is None and before.verdict not in {Verdict.CE, Verdict.JE}:
             fault = problem_of_input(case.question)

@@ -251,7 +251,7 @@ FINISHED = "finished"
 """The status in the record of an output that was made elsewhere."""
 
 NO_OUTPUT = hashlib.sha256(b"").hexdigest()
-"""Used as the digest of an output that is missing or cannot be read."""
+"""Stands for the digest of an output that is missing or cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,6 +406,6 @@ def holds_values(record: CaseRun) -> bool:
 
 
 def has_given_up(result: CaseResult) -> bool:
-    """Returns whether a wrong answer was "it cannot be done", which leaves no file to compare."""
+    """Returns whether the wrong answer was "it cannot be done", so that no file was compared."""
     gave_up = result.run.get("status") == EPISODE and result.run.get("ended") == GIVEN_UP
     return gave_up and result.verdict is Verdict.WA

@@ -115,7 +115,7 @@ def too_long_to_read(path: Path, most_bytes: int) -> TooLongError:
 
 
 class WatchedFolder:
-    """Detects that a folder in use, or an append-only file in it, was removed or replaced.
+    """Detects the removal or replacement of a folder in use, or of an append-only file in it.
 
     A command must not leave results there that were made from files that no longer exist.
 

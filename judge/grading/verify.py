@@ -48,7 +48,7 @@ class ItemsCheck:
         deterministic: how many items the judge itself judges.
         not_judged: how many items are left to a model, a person or a program.
         without_work: ids of items that hold on the unchanged inputs, or on an empty folder.
-        unreached: ids of deterministic items that can be judged on a gold but hold on none.
+        unreached: ids of deterministic items that can be judged on golds but hold on no gold.
         errors: ids of items that end in an error on every answer that was tried.
     """
 

@@ -330,7 +330,7 @@ def _call_record(key: CallKey) -> dict[str, Any]:
 
 
 def _without_text(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a call's record as the submission's record holds it: without the reply's text."""
+    """Returns a call's record for the record of a submission: without the text of the reply."""
     reply = record["reply"]
     names = ("finish_reason", "prompt_tokens", "completion_tokens", "latency_s", "seconds")
     kept = {name: reply.get(name) for name in (*names, "attempts", "faults", "model", "cached")}

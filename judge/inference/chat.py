@@ -50,7 +50,7 @@ class ToolCall:
 
 
 class CallError(Exception):
-    """A call that failed for good.
+    """A call that failed and is not retried any more.
 
     Args:
         kind: ``gave-up`` (the retries are used up), ``refused`` (the server will not answer this

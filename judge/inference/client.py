@@ -125,7 +125,7 @@ class AttemptError(Exception):
 
 
 def error_of_connection(error: Exception) -> AttemptError:
-    """Returns the error for a connection that could not be made, or that broke."""
+    """Returns the error for a connection that failed or broke."""
     import aiohttp  # noqa: PLC0415  the transport of the SDK, loaded with it
 
     # The SDK and its transport report most failures as timeouts; the first cause is the real one.
@@ -141,7 +141,7 @@ def error_of_connection(error: Exception) -> AttemptError:
 
 
 def error_of_status(error: openai.APIStatusError) -> AttemptError:
-    """Returns the error for a response whose status is not success."""
+    """Returns the error for an unsuccessful response."""
     if 300 <= error.status_code < 400:
         return AttemptError(_of_redirect(error), retry=False, kind="access")
     wait_s = read_retry_after(error.response.headers)
@@ -149,7 +149,7 @@ def error_of_status(error: openai.APIStatusError) -> AttemptError:
 
 
 def error_of_answer(status: int, detail: str, retry_after_s: float | None) -> AttemptError:
-    """Returns the error for a status other than success, with the details from the server.
+    """Returns the error for an unsuccessful status, with the server's details.
 
     Args:
         status: the status.
@@ -170,7 +170,7 @@ def error_of_answer(status: int, detail: str, retry_after_s: float | None) -> At
 
 
 def refuses_pictures(message: str) -> bool:
-    """Whether an error means that the model accepts no pictures at all, and not just not this one.
+    """Whether an error means that the model accepts no pictures at all, rather than not this one.
 
     Servers agree on neither the status nor the words: llama.cpp answers 500 ("image input is not
     supported"), vLLM 400 ("is not a multimodal model", "At most 0 image(s)"), others say that
@@ -328,7 +328,7 @@ _KEPT_IN: ContextVar[IO[bytes] | None] = ContextVar("_KEPT_IN", default=None)
 
 @dataclass(frozen=True, slots=True)
 class ServerRequest:
-    """A request to the server of a chat model for something other than a chat completion.
+    """A request to a chat model's server that is not for a chat completion.
 
     Attributes:
         path: the path below the address of the endpoint.
@@ -404,7 +404,7 @@ class OpenAIChatModel:
         return replace(reply, seconds=seconds, attempts=attempt, faults=tuple(faults))
 
     async def call(self, request: ServerRequest, *, once: bool = False) -> bytes:
-        """Sends a request other than a chat completion to the same server, with retries.
+        """Sends a request that is not for a chat completion to the server, with retries.
 
         Args:
             request: the request.

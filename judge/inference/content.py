@@ -243,7 +243,7 @@ def _kind_of(value: Value) -> str:
 
 
 INFO = "info"
-"""The form of content that describes columns instead of showing rows."""
+"""The form in which a prompt describes columns instead of showing rows."""
 
 _INFO_ROWS = 200_000
 

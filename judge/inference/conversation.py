@@ -42,7 +42,7 @@ ANSWER = "answer"
 """The value of :attr:`Conversation.ended` if the model gave an answer."""
 
 MAX_SANDBOXES = 3
-"""How many sandboxes, or desktops, may fail in a conversation before the task counts as failed."""
+"""How many sandboxes or desktops a conversation may lose before the task counts as failed."""
 
 _DONE = re.compile(r"[\s*_#>`]*+DONE[\s*_.!`]*+\Z")
 _T = TypeVar("_T")
@@ -154,7 +154,7 @@ class Environment(ABC):
         return {}
 
     async def finish(self) -> None:  # noqa: B027  in most modes, nothing is left to do
-        """Does the work that remains once the conversation has ended."""
+        """Does the remaining work after the conversation has ended."""
 
     async def blocking(self, work: Callable[[], _T]) -> _T:
         """Runs blocking work on a thread."""

@@ -94,8 +94,8 @@ class DryRun:
 def dry_run(plan: InferencePlan) -> DryRun:
     """Builds every prompt, and estimates tokens and cost of the run.
 
-    For the upper figures, every task takes all rounds. Each round sends the whole conversation
-    again; on a desktop, only as many turns of it as the setting says.
+    The upper figures assume that every task takes all rounds. Each round sends the whole
+    conversation again; on a desktop, only as many turns of it as the setting says.
     """
     prompts = tuple(_prompts(plan))
     reply = min(EXPECTED_REPLY_TOKENS, int(plan.request_params.get("max_tokens") or 10**9))

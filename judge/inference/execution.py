@@ -119,7 +119,7 @@ class SessionSlots:
         self._free = threading.BoundedSemaphore(limit) if limit > 0 else None
 
     def acquire(self) -> bool:
-        """Takes a slot, if one is free; :meth:`release` it once the session is closed."""
+        """Takes a free slot, if any; :meth:`release` it once the session is closed."""
         return self._free is not None and self._free.acquire(blocking=False)
 
     def release(self) -> None:
@@ -159,7 +159,7 @@ class FreshProcessRunner:
         self._executions: dict[str, Execution] = {}
 
     def execute(self, code: str) -> Execution:
-        """Runs one program; nothing remains of earlier programs."""
+        """Runs one program, which finds nothing of earlier programs."""
         request = RunRequest(
             program=code,
             files={self._input_path: self._workbook.read_bytes()},
@@ -181,7 +181,7 @@ class FreshProcessRunner:
         return execution
 
     def execute_alone(self, code: str) -> Execution:
-        """Runs a program, or returns its outcome if it ran before, as rounds share no state."""
+        """Runs a program, or returns its earlier outcome, since rounds share no state."""
         return self._executions.get(code) or self.execute(code)
 
     def close(self) -> None:

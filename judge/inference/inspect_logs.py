@@ -355,7 +355,7 @@ def _documents(log: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _documents_of_json(log: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Does the same as :func:`_documents` for a log in a single JSON document."""
+    """Yields the documents of a log that is a single JSON document; see :func:`_documents`."""
     yield _HEADERS[0], _header(log)
     samples = log.get("samples") or []
     yield _SUMMARIES, _summaries(samples)
@@ -472,7 +472,7 @@ def _output(output: dict[str, Any]) -> dict[str, Any]:
 
 
 def _message(message: object) -> object:
-    """Returns role, text and pictures of a message; Inspect refuses what is not a message."""
+    """Returns role, text and pictures of a message; Inspect refuses anything else."""
     if not isinstance(message, dict):
         return message
     content = message.get("content")

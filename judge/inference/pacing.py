@@ -129,7 +129,7 @@ class Pacer:
 
 
 def _bucket(limit: int | None, period_s: float) -> AsyncLimiter | None:
-    """Returns a bucket that lets at most ``limit`` pass in every window of the period."""
+    """Returns a bucket that lets at most ``limit`` units pass in every window of the period."""
     if limit is None:
         return None
     burst = max(limit / 10, 1.0)

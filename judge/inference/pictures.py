@@ -23,8 +23,8 @@ from typing import Any
 from judge.core.conversation import Content, Part, Picture, pictures_in
 from judge.errors import SandboxError, StoreError, SuiteError
 from judge.files.documents import MIB, read_regular
-from judge.files.hashed import HashedFolder, read_hashed
 from judge.files.media import PICTURE_SUFFIXES, image_size, image_type
+from judge.files.writing import HashedFolder, read_hashed
 from judge.sandbox.bundle import program_text
 from judge.sandbox.contract import Sandbox, ServiceChannel
 
@@ -148,7 +148,7 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The limits that pictures must fit.
+    """The limits on pictures.
 
     Attributes:
         longest_side: longest side in pixels; None for no limit.
@@ -163,7 +163,7 @@ class Fit:
     types: frozenset[str] = frozenset(PICTURE_SUFFIXES)
 
     def leaves(self, picture: Picture) -> bool:
-        """Whether it is certain, without decoding it, that a picture stays unchanged."""
+        """Whether a picture is sure to stay unchanged, as far as its undecoded data shows."""
         is_unbounded = self.longest_side is None and self.most_bytes is None
         return is_unbounded and not self.stitch and picture.media_type in self.types
 

@@ -327,7 +327,7 @@ class _Runner:
         await self._episodes.solve(assignment, conversation, client, before, keep)
 
     async def _check_sandbox(self, error: SandboxError) -> None:
-        """Stops the run if the sandbox does not work at all, rather than only for this task."""
+        """Stops the run if the sandbox works for no task, rather than only not for this one."""
         if self._episodes is not None:
             try:
                 await self._episodes.check()

@@ -127,7 +127,7 @@ class BrowserEvents:
         raise UsageError(f"there is no event {kind[:20]!r}")
 
     def _hold(self, names: Sequence[str]) -> list[InputEvent]:
-        """Presses and releases modifier keys so that exactly these are down."""
+        """Presses and releases modifier keys until exactly the given ones are down."""
         up = [self._event("key-release", name) for name in self._held if name not in names]
         down = [self._event("key-press", name) for name in names if name not in self._held]
         self._held = list(names)
@@ -142,7 +142,7 @@ def _clamped(value: Any, size: int) -> int:
 
 
 _NEAR = 4
-"""Greatest distance in pixels that the mouse moves during a click; beyond it, it is a drag."""
+"""Greatest distance in pixels that the mouse moves during a click; a drag moves farther."""
 
 _AGAIN_S = 0.5
 """A click at the same position belongs to the previous click if it follows within these seconds."""
@@ -301,7 +301,7 @@ class Gestures:
             self._open = _Click(start.x, start.y, start.detail, held)
 
     def _end_click(self) -> None:
-        """Ends a click that is followed by a drag, which began like a second click."""
+        """Ends a click that is followed by a drag, since a drag begins like a second click."""
         if self._open is not None and self._gesture is not None:
             self._gesture.calls.extend(self._open.calls())
             self._open = None

@@ -1,4 +1,4 @@
-"""A person's session on a desktop: frames and input, the record of the episode, the verdict.
+"""A person's session on a desktop, and its page: frames and input, the record of the episode.
 
 Each gesture is written to the episode's file as soon as it is complete. The page can be reloaded at
 any time, because the session is on the server, not in the browser.
@@ -6,6 +6,7 @@ any time, because the session is on the server, not in the browser.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import enum
 import threading
@@ -13,6 +14,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from starlette.requests import Request
 
 from judge.desktop.contract import (
     ActionOutcome,
@@ -26,9 +29,11 @@ from judge.desktop.contract import (
 from judge.desktop.episodes import EpisodeEnd, EpisodeWriter
 from judge.errors import SandboxError, UsageError
 from judge.live.gestures import BrowserEvents, Gesture, Gestures
+from judge.report.html.page import Assets, render_page
+from judge.web.local_page import INLINE_POLICY, LocalPage, object_of
 
 _IDLE_S = 2.0
-"""Seconds without an event after which a gesture is complete."""
+"""A gesture is complete after this many seconds without an event."""
 
 _HOLD_S = 0.05
 """Seconds between press and release of a button; LibreOffice's widgets miss shorter clicks."""
@@ -348,3 +353,65 @@ def _apart(events: Sequence[InputEvent]) -> Iterator[Sequence[InputEvent]]:
             time.sleep(_HOLD_S)
         is_down = event.kind == "press" or (is_down and event.kind == "move")
     yield events[start:]
+
+
+_ASSETS = Assets(scripts=("base.js", "ask.js", "live.js"), styles=("style.css", "live.css"))
+_COMMAND = "judge desktop"
+
+
+class LivePage(LocalPage):
+    """A page with a desktop that a person works on.
+
+    Args:
+        session: the session.
+        port: the port that requests must name.
+    """
+
+    def __init__(self, session: LiveSession, port: int = 0) -> None:
+        super().__init__(_COMMAND, INLINE_POLICY, port)
+        self._session = session
+
+    def index(self) -> str:
+        """The page with its token; the clock starts when it is first loaded."""
+        self._session.begin()
+        task = self._session.task
+        context = {
+            "token": self.token,
+            "command": _COMMAND,
+            "suite": task.suite,
+            "task": task.task,
+            "case": task.case,
+            "instruction": task.instruction,
+        }
+        return render_page("live.html", context, _ASSETS, connects=True)
+
+    def respond(
+        self, method: str, path: str, request: Request, body: bytes
+    ) -> dict[str, Any] | None:
+        """The answers to the page's script."""
+        match method, path:
+            case "GET", "/api/state":
+                return self._session.state()
+            case "GET", "/api/frame":
+                return self._frame(request.query_params.get("known", ""))
+            case "POST", "/api/input":
+                self._session.feed(object_of(body).get("events"))
+                return {}
+            case "POST", "/api/finish":
+                self._session.finish(_ending(object_of(body).get("ending")))
+                return self._session.state()
+        return None
+
+    def _frame(self, shown_digest: str) -> dict[str, Any]:
+        frame = None if self.closing else self._session.frame(shown_digest)
+        if frame is None:
+            return {"state": self._session.state()}
+        png = None if frame.png is None else base64.b64encode(frame.png).decode("ascii")
+        return {"digest": frame.digest, "png": png, "state": self._session.state()}
+
+
+def _ending(value: Any) -> Ending:
+    try:
+        return Ending(value)
+    except ValueError as error:
+        raise UsageError(f"the end of an episode must be one of {', '.join(Ending)}") from error

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import cast
 
 from judge.formulas.functions import PREFIX, SINGLE_VALUES, TAKES_RANGES
 from judge.formulas.references import Reference
@@ -25,7 +26,7 @@ from judge.formulas.tree import (
     Parameter,
 )
 from judge.recalc.conversions import UnsureError
-from judge.recalc.criteria import Cells, Scalar, has_logical, numbers_of
+from judge.recalc.criteria import Cells, Place, Scalar, has_logical, numbers_of
 from judge.recalc.dates_and_units import ADD_IN
 from judge.recalc.scalars import DIV0, MAX_TEXT_CHARS, NA, VALUE, Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
@@ -72,7 +73,7 @@ def _of_operation(evaluation: Evaluation, node: Operation) -> Cells:
 
 
 def _reads_range(node: Node) -> bool:
-    """Whether some operand of an operation, or of its operands, is a range."""
+    """Whether any operand of an operation, at any depth, is a range."""
     if isinstance(node, Operation):
         return any(map(_reads_range, node.operands))
     return _is_range(node)
@@ -141,7 +142,7 @@ def _offset(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 
 def all_of(evaluation: Evaluation, node: Node) -> Cells:
-    """The values of an argument that is an array even outside array formulas."""
+    """The values of an argument that is evaluated as an array even if the formula is not one."""
     with evaluation.spreading():
         return array_of(evaluation, node)
 
@@ -180,19 +181,28 @@ def as_node(value: Scalar) -> Node:
 def _each(
     evaluation: Evaluation, parts: Sequence[Cells], result: Callable[[Sequence[Scalar]], Scalar]
 ) -> Cells:
-    """The array of the results for the values at the same position of several arrays."""
+    """The array of the results for the values at the same position of several arrays.
+
+    The result depends on the values alone, so it is computed once for equal values.
+    """
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
     if rows * columns > MAX_VALUES:
         raise UnsureError
     evaluation.values.spend(rows * columns * COST)
-    results: dict[tuple[int, int], Scalar] = {}
+    operands = [list(_widened_values(part, rows, columns)) for part in parts]
+    # TRUE and 1 are equal in Python, so the types are a part of the key.
+    keys = list(zip(*operands, *(map(type, values) for values in operands), strict=True))
+    by_key = {key: result(key[: len(parts)]) for key in dict.fromkeys(keys)}
     places = itertools.product(range(rows), range(columns))
-    operands = [_widened_values(part, rows, columns) for part in parts]
-    for place, values in zip(places, zip(*operands, strict=True), strict=True):
-        value = result(values)
-        if value is not None:
-            results[place] = value
-    return Cells(rows, columns, results)
+    return Cells(
+        rows,
+        columns,
+        {
+            place: value
+            for place, value in zip(places, map(by_key.__getitem__, keys), strict=True)
+            if value is not None
+        },
+    )
 
 
 def _widened_values(cells: Cells, rows: int, columns: int) -> Iterator[Scalar]:
@@ -283,7 +293,7 @@ def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
 
 
 def typed_number(evaluation: Evaluation, node: Node, value: Scalar) -> Scalar:
-    """A single value that is not a reference, as a number; an error stays an error.
+    """Converts a single value that is not a reference to a number; errors are returned as errors.
 
     Raises:
         UnsureError: the value is computed text, which counts in some formulas only.
@@ -306,19 +316,26 @@ def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         evaluation.converted = True
         return VALUE
     evaluation.values.spend(first.size * len(parts))
+    factors = [_factors(evaluation, part) for part in parts]
     total = 0.0
-    for place in sorted(set[tuple[int, int]]().union(*(part.values for part in parts))):
-        product = 1.0
-        for part in parts:
-            value = part.values.get(place)
-            if isinstance(value, (bool, str)):
-                evaluation.converted = True
-                value = None
-            product *= value if isinstance(value, (int, float)) else 0.0
-        total += product
+    # A place without a number in some array adds nothing.
+    for place in sorted(set(factors[0]).intersection(*factors)) if factors else ():
+        total += math.prod([numbers[place] for numbers in factors], start=1.0)
     if not math.isfinite(total):
         raise UnsureError
     return total
+
+
+def _factors(evaluation: Evaluation, cells: Cells) -> Mapping[Place, float]:
+    """The numbers of an array by their position, without TRUE, FALSE and strings."""
+    if {bool, str}.isdisjoint(map(type, cells.values.values())):
+        return cast("Mapping[Place, float]", cells.values)
+    evaluation.converted = True
+    return {
+        place: value
+        for place, value in cells.values.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
 
 
 def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -443,7 +460,7 @@ def _map(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 
 def _accumulated(evaluation: Evaluation, arguments: Sequence[Node]) -> tuple[Cells, list[Cells]]:
-    """The array of REDUCE or SCAN, and the accumulated result up to each of its values."""
+    """The array of REDUCE or SCAN, and the accumulated result after each of its values."""
     if len(arguments) != 3 or isinstance(arguments[0], Missing):
         raise UnsureError
     cells, call = all_of(evaluation, arguments[1]), _lambda(arguments[2], 2)

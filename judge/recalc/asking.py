@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from judge.recalc.contract import (
     EngineResult,
     EngineUnavailableError,
     OutOfTimeError,
+    RangeValues,
     TeamedEngine,
 )
 from judge.recalc.explaining import EngineAnswer
@@ -51,6 +53,32 @@ def covering(cells: Iterable[CellRef]) -> tuple[CellRange, ...]:
         else:
             found.extend(_by_columns(sheet, members))
     return tuple(found)
+
+
+def positions(
+    ranges: Sequence[CellRange], cells: AbstractSet[CellRef]
+) -> list[tuple[Sequence[CellRef], Sequence[int]]]:
+    """For each range, the cells that it has, and their positions in it, row by row from 0.
+
+    Args:
+        ranges: rectangles, by :func:`covering`.
+        cells: the cells that they cover.
+    """
+    by_sheet: dict[str, list[CellRef]] = defaultdict(list)
+    for cell in cells:
+        by_sheet[cell.sheet].append(cell)
+    ranges_on = Counter(area.sheet for area in ranges)
+    inside: list[tuple[Sequence[CellRef], Sequence[int]]] = []
+    for area in ranges:
+        if ranges_on[area.sheet] == 1:
+            refs = by_sheet[area.sheet]
+            width, first = area.columns, area.min_row * area.columns + area.min_column
+            indexes = [row * width + column - first for _, row, column in refs]
+        else:
+            refs = [ref for ref in area.refs() if ref in cells]
+            indexes = [index for index, ref in enumerate(area.refs()) if ref in cells]
+        inside.append((refs, indexes))
+    return inside
 
 
 def _by_columns(sheet: str, members: list[CellRef]) -> Iterable[CellRange]:
@@ -205,6 +233,16 @@ class Asking:
         """Time limit of a quick engine if LibreOffice can take over, in processor seconds."""
         return self._question.quick_s
 
+    @functools.cached_property
+    def _positions(self) -> list[tuple[Sequence[CellRef], Sequence[int]]]:
+        return positions(self._ranges, self._question.formulas.keys())
+
+    def _of_cells(self, result: EngineResult) -> EngineResult:
+        """A result with the values of the cells of the question alone."""
+        if not isinstance(result.values, RangeValues):
+            return result
+        return replace(result, values=result.values.at(self._positions))
+
     @property
     def timely(self) -> dict[str, EngineResult]:
         """The answers that every run gets, however busy the machine is."""
@@ -236,7 +274,7 @@ class Asking:
             return EngineAnswer(why_not=self.silent.get(name, unasked))
         if cell in answer.values:
             return EngineAnswer(answer.values[cell])
-        return EngineAnswer(why_not=answer.failed.get(cell, "it has no value"))
+        return EngineAnswer(why_not=answer.failed.get(cell, "the engine has no value for the cell"))
 
     def may_answer(self, name: str) -> bool:
         """Whether an engine was not asked yet, or used up a limit below the full limit."""
@@ -276,13 +314,14 @@ class Asking:
         first, second = PAIR_ENGINES
         self.given_s[first] = limit_s
         try:
-            self.answers[first], then = engine.compute_both(
+            answer, then = engine.compute_both(
                 other,
                 self._question.package_for(first),
                 self._ranges,
                 timeout_s=limit_s,
                 dialect=self._question.dialect,
             )
+            self.answers[first] = self._of_cells(answer)
         except RecalcError as error:
             self._note(first, error)
             return
@@ -290,7 +329,7 @@ class Asking:
         if isinstance(then, RecalcError):
             self._note(second, then)
         else:
-            self.answers[second] = then
+            self.answers[second] = self._of_cells(then)
 
     def ask(self, name: str, limit_s: float) -> None:
         """Asks one engine, unless it is not available or already had this much time.
@@ -306,12 +345,13 @@ class Asking:
         if name in self.answers or (before_s and name not in self.out_of_time):
             return
         try:
-            self.answers[name] = self._engines[name].compute(
+            answer = self._engines[name].compute(
                 self._question.package_for(name),
                 self._ranges,
                 timeout_s=limit_s,
                 dialect=self._question.dialect,
             )
+            self.answers[name] = self._of_cells(answer)
         except RecalcError as error:
             self._note(name, error)
         else:

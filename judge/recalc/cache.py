@@ -70,7 +70,7 @@ class ResultCache:
         self._lock = threading.Lock()
 
     def get(self, key: str) -> ComputedValues | None:
-        """The result that is kept under a key (hex digits), or None."""
+        """The result that is kept under a key (hex digits); None if there is no result."""
         with self._lock:
             kept = self._memory.get(key)
             if kept is not None:
@@ -134,7 +134,7 @@ class ResultCache:
 
 
 def weight_bytes(values: ComputedValues) -> int:
-    """Roughly how much memory a result takes; a string that many cells share counts once."""
+    """Roughly the memory that a result takes; a string that many cells share counts once."""
     texts = [*values.not_calculated.values(), *values.notes, *values.engines]
     texts += [value for value in values.values.values() if isinstance(value, str)]
     shared = {id(text): sys.getsizeof(text) for text in texts}

@@ -12,6 +12,7 @@ cell and its precedents. Lack of time can only remove a value, never change it: 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,7 @@ from judge.recalc.voting import (
     Open,
     are_alike,
     chosen_if_office_misreads,
+    is_identical,
     is_settled,
     kind,
     pattern,
@@ -45,7 +47,7 @@ from judge.recalc.voting import (
     winner,
 )
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
-from judge.workbook.reader import DATA_TABLE
+from judge.workbook.sheets.sheet import DATA_TABLE
 
 NOTED_DISAGREEMENTS = 5
 
@@ -275,9 +277,7 @@ class _Inquiry:
         self._unanimous.clear()
         self._undisputed.clear()
         self._agreed = self._agreements()
-        self._decided = {
-            cell: self._decide_quickly(cell) for cell in requested if cell not in self._agreed
-        }
+        self._decided = self._decided_quickly(requested - self._agreed.keys())
         walk = self._question.dependencies.walk
         if walk is None or not (self._absent or any(map(self._is_disputed, requested))):
             return
@@ -470,33 +470,59 @@ class _Inquiry:
         rare = RARE | self._question.lambdas
         return not rare.isdisjoint(traits(self._question.formulas[cell]).functions)
 
-    def _decide_quickly(self, cell: CellRef) -> Choice | Open | None:
-        """Like :meth:`_decide`, but reuses the decision for an earlier cell of the same kind.
+    def _decided_quickly(self, cells: AbstractSet[CellRef]) -> dict[CellRef, Choice | Open | None]:
+        """Decides cells as :meth:`_decide` does, but cells of one kind together.
 
-        Only for cells with the very same value in all engines that answered, since most are like
-        that.
+        Only cells with the very same value in all engines that have one, since most are like that.
         """
-        votes = self._results(cell)
-        first, *others = votes.values() or (None,)
-        if isinstance(first, ErrorValue) or not all(
-            type(first) is type(other) and first == other for other in others
-        ):
-            return self._decide(cell)
-        if len(votes) == len(self._answers(cell)):
-            self._undisputed.add(cell)
-        number = self._kind(cell)
+        decided: dict[CellRef, Choice | Open | None] = {}
+        for apart in (cells & self._sure, cells - self._sure):
+            if not apart:
+                continue
+            answers = self._answers(next(iter(apart)))
+            names = tuple(name for name, _ in answers)
+            value_of = [values.get for _, values in answers]
+            for cell in apart:
+                given = [get(cell) for get in value_of]
+                if None not in given and self._is_one_value(cell, given):
+                    self._undisputed.add(cell)
+                    decided[cell] = self._decide_alike(cell, names, given[0])
+                else:
+                    votes = self._results(cell)
+                    alike = self._is_one_value(cell, list(votes.values()))
+                    decided[cell] = (
+                        self._decide_alike(cell, tuple(votes), next(iter(votes.values())))
+                        if alike
+                        else self._decide(cell)
+                    )
+        return decided
+
+    def _is_one_value(self, cell: CellRef, given: Sequence[CellValue]) -> bool:
+        """Whether there are values, all the very same, and none an error."""
+        if not given or (self._has_tables and self._question.formulas[cell] == DATA_TABLE):
+            return False
+        first = given[0]
+        if type(first) not in _PLAIN_TYPES:
+            return False
+        return all(map(is_identical, given[1:], itertools.repeat(first)))
+
+    def _decide_alike(
+        self, cell: CellRef, names: tuple[str, ...], value: CellValue
+    ) -> Choice | Open | None:
+        """Decides a cell for which some engines have the same value and the others have none."""
+        number = self._fixed.get(cell)
+        if number is None:
+            number = self._kind(cell)
         instead = self._insteads[number]
-        stands_for_error = instead is not None and same_value(first, instead)
-        key = number, tuple(votes), kind(first), stands_for_error
+        stands_for_error = instead is not None and same_value(value, instead)
+        key = number, names, kind(value), stands_for_error
         if key in self._unanimous:
             decided = self._unanimous[key]
             if isinstance(decided, Choice):
-                return Choice(votes[decided.engines[0]], decided.engines, None, decided.why)
+                return Choice(value, decided.engines, None, decided.why)
             return decided
         decided = self._decide(cell)
-        if not isinstance(decided, Choice) or (
-            decided.against is None and decided.value is votes[decided.engines[0]]
-        ):
+        if not isinstance(decided, Choice) or (decided.against is None and decided.value is value):
             self._unanimous[key] = decided
         return decided
 
@@ -688,6 +714,9 @@ class _Inquiry:
     def _called(self, cell: CellRef) -> tuple[Call, ...]:
         """The calls in the formula of a cell."""
         question = self._question
+        step = self._support.steps.get(cell)
+        if step is not None and cell not in question.arrays:
+            return step.calls
         return calls(
             question.formulas[cell],
             is_array=cell in question.arrays,
@@ -741,7 +770,7 @@ class _Inquiry:
             elif cell in answer.values:
                 reasons.append(f"{name} says {_shown(answer.values[cell])}")
             else:
-                reasons.append(f"{name} has no value")
+                reasons.append(f"{name}: the engine has no value for the cell")
         if choice is not None and reasons:
             names = " and ".join(sorted(choice.engines or self._absent))
             here = "" if choice.engines else ", not available here,"

@@ -21,7 +21,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from xml.sax.saxutils import escape
 
 from judge.compare.cells.conditions import (
     MAX_CONDITIONS,
@@ -43,6 +42,7 @@ from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import NOT_XML, sheet_parts
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, Window, cell_name
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, CellRef, CellValue, ComputedValues
+from judge.workbook.editing.parts import escape_text
 from judge.workbook.reader import Workbook, open_workbook
 
 _ROW = re.compile(rb"<(?:\w+:)?row\b([^>]*)>")
@@ -126,7 +126,7 @@ def _filled(xml: bytes, formulas: Sequence[ScratchFormula]) -> tuple[bytes, rang
 def _cell(prefix: bytes, row: int, formula: ScratchFormula) -> bytes:
     name = cell_name(row, MAX_COLUMN)
     kind = f' t="array" ref="{name}"' if formula.is_array else ""
-    text = escape(NOT_XML.sub("", formula.text))
+    text = escape_text(NOT_XML.sub("", formula.text))
     mark = prefix.decode()
     return (
         f'<{mark}row r="{row}"><{mark}c r="{name}"><{mark}f{kind}>{text}</{mark}f></{mark}c>'
@@ -150,7 +150,7 @@ _ROW_NUMBER = re.compile(r"(?<=[A-Za-z$])[0-9]+")
 
 
 _EVERYTHING = Window(1, 1, 1 << 21, 1 << 15)
-"""Used range of a sheet that cannot be read: none of its cells counts as blank."""
+"""Used range for a sheet that cannot be read, so that none of its cells counts as blank."""
 
 
 class BlankCells:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
@@ -23,6 +23,49 @@ class CrashedError(RecalcError):
     """An engine ended while it computed a workbook, which may or may not be at fault."""
 
 
+class RangeValues(Mapping[CellRef, CellValue]):
+    """The values of the cells of some ranges, which are kept as an engine sent them.
+
+    Args:
+        ranges: each range, and its values row by row; None for a cell without a value.
+    """
+
+    def __init__(self, ranges: Sequence[tuple[CellRange, Sequence[CellValue]]]) -> None:
+        self._ranges = ranges
+
+    def __getitem__(self, ref: CellRef) -> CellValue:
+        for area, flat in self._ranges:
+            if area.has(ref):
+                at = (ref.row - area.min_row) * area.columns + ref.column - area.min_column
+                value = flat[at]
+                if value is not None:
+                    return value
+        raise KeyError(ref)
+
+    def __iter__(self) -> Iterator[CellRef]:
+        for area, flat in self._ranges:
+            refs = area.refs()
+            yield from (ref for ref, value in zip(refs, flat, strict=True) if value is not None)
+
+    def __len__(self) -> int:
+        return sum(len(flat) - flat.count(None) for _, flat in self._ranges)
+
+    def at(
+        self, positions: Sequence[tuple[Sequence[CellRef], Sequence[int]]]
+    ) -> dict[CellRef, CellValue]:
+        """The values of some cells.
+
+        Args:
+            positions: for each range, cells and their positions in it, row by row from 0.
+        """
+        return {
+            ref: value
+            for (_, flat), (refs, indexes) in zip(self._ranges, positions, strict=True)
+            for ref, value in zip(refs, map(flat.__getitem__, indexes), strict=True)
+            if value is not None
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class EngineResult:
     """The result of one engine for one workbook.
@@ -30,8 +73,9 @@ class EngineResult:
     Attributes:
         values: cell of the requested ranges -> the engine's value, if it has one. Dates are serial
             numbers: they become dates only where the cell's number format is known.
-        failed: cell that it could not compute -> why.
-        seconds: processor time that it took, without the start of the engine.
+        failed: cell that the engine could not compute -> why. A cell of the requested ranges that
+            is in neither mapping has no value.
+        seconds: processor time of the calculation, without starting the engine.
     """
 
     values: Mapping[CellRef, CellValue]
@@ -63,7 +107,7 @@ PLAIN = Dialect()
 
 
 class Engine(Protocol):
-    """A program that calculates workbooks. It runs isolated, since it reads solutions' files.
+    """A program that calculates workbooks. It runs in isolation, since it reads solutions' files.
 
     Safe to use from several threads; calls may wait for each other.
     """

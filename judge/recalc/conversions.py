@@ -23,7 +23,7 @@ _PLAIN_EXPONENT = 19
 """Largest exponent of a number that is written without E notation."""
 
 _PLAIN_LENGTH = 20
-"""A number below 1 that would need more characters than this is written in E notation."""
+"""A number below 1 that needs more characters than this is written in E notation."""
 
 _ROUNDED_EXPONENT = 98
 """Exponent beyond which Excel rounds the last digit in its own way."""
@@ -34,7 +34,7 @@ class UnsureError(Exception):
 
 
 def decimal_digits(number: float, digits: int = DIGITS) -> tuple[str, int]:
-    """The significant digits of a number's absolute value, and the exponent of the first one.
+    """The significant digits of a number's absolute value, and the exponent of the first digit.
 
     Args:
         number: finite.

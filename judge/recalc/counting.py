@@ -99,7 +99,7 @@ def _of_all(total: _Sum) -> Function:
 
 
 def _of_numbers_in(total: _Sum) -> Function:
-    """MAX, MIN and others of ranges and numbers."""
+    """MAX, MIN and similar functions of ranges and numbers."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         numbers = numbers_of(gathered(evaluation, arguments))
@@ -229,7 +229,7 @@ def _subtotal(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 def _shown(
     cells: Cells, rows: Container[int], positions: Container[tuple[int, int]]
 ) -> list[Scalar]:
-    """The values of a rectangle, without some rows and some positions."""
+    """The values of a rectangle, without the given rows and positions."""
     return [
         value for place, value in cells.in_order if place[0] not in rows and place not in positions
     ]
@@ -274,7 +274,7 @@ def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if ranks and not is_reference(argument):
             if option not in (4, 6):
                 raise UnsureError
-            values += values_of(all_of(evaluation, argument))
+            values += [value for _, value in all_of(evaluation, argument).in_order]
         else:
             values += _not_omitted(evaluation, argument, int(option))
     if int(option) & 2:
@@ -457,7 +457,7 @@ def _of_matching(cells: Cells, meeting: Matches, total: _Sum) -> Scalar:
 
 
 def _by_one(total: _Sum) -> Function:
-    """SUMIF and AVERAGEIF: the range to add up takes the shape of the range of the criterion."""
+    """SUMIF and AVERAGEIF: the range to add up gets the shape of the criterion's range."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if not 2 <= len(arguments) <= 3:

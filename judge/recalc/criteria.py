@@ -40,7 +40,7 @@ class Criterion:
 
 
 def criterion(value: Scalar) -> Criterion:
-    """Turns a value into a criterion; a blank cell means 0.
+    """Turns a value into a criterion; a blank cell counts as 0.
 
     Raises:
         UnsureError: it is not documented how Excel reads the value.

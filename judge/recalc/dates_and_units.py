@@ -24,7 +24,7 @@ from judge.recalc.scalars import NUM, VALUE, Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
 
 MAX_MONTHS = 12 * 8100
-"""A number of months that is greater than the calendar's."""
+"""A number of months that is greater than the calendar has."""
 
 FIRST_DAYS = 60
 """Serial number of the last day of February 1900; up to this day, engines number days differently.
@@ -194,7 +194,7 @@ def _duration(*, modified: bool) -> Function:
     """DURATION and MDURATION of a bond that is bought on the day of a coupon.
 
     Then all coupons are whole periods away, so the value does not depend on the way in which days
-    are counted. On other days LibreOffice and IronCalc differ, too, and are asked.
+    are counted. On other days, LibreOffice and IronCalc differ, too; those are left to the engines.
     """
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:

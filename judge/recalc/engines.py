@@ -1,4 +1,4 @@
-"""Implements all engines, which differ only in the service that computes for them."""
+"""Implements all engines; they differ only in the service that does the computing."""
 
 from __future__ import annotations
 

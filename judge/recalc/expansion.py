@@ -12,7 +12,6 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Mapping
-from xml.sax.saxutils import escape
 
 from judge.errors import WorkbookError
 from judge.formulas.lexer import Kind, Token, is_too_long, tokens
@@ -21,6 +20,7 @@ from judge.recalc.rewrite import check_size
 from judge.recalc.services.dialect import split_arguments
 from judge.workbook.address import cell_name
 from judge.workbook.dependency import FormulaIndex
+from judge.workbook.editing.parts import escape_text
 
 MAX_EXPANSIONS = 6
 """How many calls are expanded in one formula; the body of a LAMBDA may contain more of them."""
@@ -129,7 +129,7 @@ class _Expansion:
                 break
         if new == text or is_too_long(new):
             return match[0]
-        return match[1] + escape(new).encode("utf-8", "surrogateescape")
+        return match[1] + escape_text(new).encode("utf-8", "surrogateescape")
 
     def _once(self, formula: str) -> str:
         """Expands the first call of a formula that can be expanded."""

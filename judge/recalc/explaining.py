@@ -1,4 +1,4 @@
-"""Explains why a cell has its value: the engines' answers, and whose value was taken."""
+"""Explains the value of a cell: the engines' answers, and whose value was taken."""
 
 from __future__ import annotations
 

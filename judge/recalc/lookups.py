@@ -88,7 +88,7 @@ def _equal(sought: Scalar, line: Sequence[Scalar]) -> int | None:
 
 
 def _is_plain(sought: Scalar, line: Sequence[Scalar]) -> bool:
-    """Whether values are all numbers or all text, in ascending order: there engines are right."""
+    """Whether values are all numbers or all text, in ascending order; engines get these right."""
     kinds = {_kind(value) for value in line}
     return kinds == {_kind(sought)} and kinds <= {0, 1} and _is_sorted(line, descending=False)
 
@@ -206,7 +206,7 @@ def _order(value: Scalar, other: Scalar) -> int:
 def _place(
     evaluation: Evaluation, arguments: Sequence[Node], sought: Scalar, modes_at: int
 ) -> int | None:
-    """Position, from 0, at which XLOOKUP and XMATCH find a value; None if they find none."""
+    """Position, from 0, at which XLOOKUP and XMATCH find a value; None if they do not find it."""
     match = _mode(evaluation, arguments, modes_at, 0)
     search = _mode(evaluation, arguments, modes_at + 1, 1)
     if match not in (-1, 0, 1) or search not in (1, -1, 2, -2):

@@ -14,6 +14,7 @@ import functools
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import cast
 
 from judge.errors import WorkbookError
 from judge.formulas.functions import PREFIX
@@ -32,7 +33,7 @@ from judge.recalc.names import JUDGE
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
 from judge.recalc.texts import TEXT_FUNCTIONS
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_area
-from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
+from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
 from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.reader import Workbook
@@ -60,7 +61,7 @@ MAX_KEPT = 1_000_000
 array."""
 
 DEEPEST = 40
-"""Longest chain of formulas in which each is computed here from the next."""
+"""Longest chain of formulas, each computed here from the next one."""
 
 _CONVERTING = ADD_IN | frozenset(
     """
@@ -71,7 +72,8 @@ _CONVERTING = ADD_IN | frozenset(
     TEXTBEFORE TEXTAFTER BAHTTEXT ENCODEURL
     """.split()  # noqa: SIM905 - a list of ten lines says no more
 )
-"""Formulas without ``&`` that call none of these are only examined after the engines were asked."""
+"""Formulas without ``&`` and without these functions are examined only after the engines'
+answers."""
 
 
 SUBTOTALS = frozenset(("SUBTOTAL", "AGGREGATE"))
@@ -144,32 +146,85 @@ def _sums_comparisons(formula: str) -> bool:
     return any(_COMPARISON.search(text) and not _ARITHMETIC.search(text) for text in arguments)
 
 
-class OwnValues:
-    """Computes cells of one workbook here.
+class Contents:
+    """What cells are computed from: the sheets of a workbook, each read and sorted only once.
 
     Args:
-        workbook: an open workbook. If it counts days from 1904, no functions of dates are computed.
+        workbook: an open workbook.
         index: its formulas.
-        taken: formula cell -> the value that is already known, such as an engine's.
     """
 
-    def __init__(
-        self,
-        workbook: Workbook,
-        index: FormulaIndex,
-        taken: Mapping[CellRef, CellValue] | None = None,
-    ) -> None:
-        self._workbook = workbook
-        self._index = index
-        self._taken = taken or {}
-        self._computed: dict[CellRef, tuple[Scalar, bool] | None] = {}
-        self._arrays: dict[CellRef, tuple[Cells, bool] | None] = {}
-        self._areas: dict[CellRange, Cells | None] = {}
+    def __init__(self, workbook: Workbook, index: FormulaIndex) -> None:
+        self.workbook = workbook
+        self.index = index
         self._used: dict[str, CellRange | None] = {}
         self._stored: dict[str, Mapping[int, CellValue]] = {}
         self._columns: dict[str, dict[int, list[int]]] = {}
         self._hidden: dict[str, tuple[Sequence[int], AbstractSet[int], bool] | None] = {}
         self._subtotals: dict[str, Mapping[int, tuple[Sequence[int], Sequence[str]]]] = {}
+
+    def used_range(self, sheet: str) -> CellRange | None:
+        """The rectangle around all cells with a value or a formula, or filled by one; or None."""
+        if sheet not in self._used:
+            self._used[sheet] = self.workbook.used_range(sheet)
+        return self._used[sheet]
+
+    def stored(self, sheet: str) -> Mapping[int, CellValue]:
+        """The values of all cells of a sheet by key, as in the file."""
+        if sheet not in self._stored:
+            self._stored[sheet] = self.workbook.stored_values(sheet)
+        return self._stored[sheet]
+
+    def keys_in(self, area: CellRange) -> list[int]:
+        """The keys of the cells of a rectangle that hold a value or a formula."""
+        by_column = self._columns.get(area.sheet)
+        if by_column is None:
+            by_column = self._columns[area.sheet] = {}
+            for key in sorted(self.stored(area.sheet)):
+                by_column.setdefault(key & COLUMN_MASK, []).append(key)
+        inside: list[int] = []
+        for column in range(area.min_column, area.max_column + 1):
+            keys = by_column.get(column, [])
+            first = bisect.bisect_left(keys, cell_key(area.min_row, column))
+            inside += keys[first : bisect.bisect_right(keys, cell_key(area.max_row, column))]
+        return inside
+
+    def hidden(self, sheet: str) -> tuple[Sequence[int], AbstractSet[int], bool]:
+        """The hidden rows of a sheet; see :func:`hidden_rows`."""
+        if sheet not in self._hidden:
+            self._hidden[sheet] = None
+            self._hidden[sheet] = hidden_rows(self.workbook, sheet)
+        on_sheet = self._hidden[sheet]
+        if on_sheet is None:
+            raise UnsureError
+        return on_sheet
+
+    def subtotals(self, sheet: str) -> Mapping[int, tuple[Sequence[int], Sequence[str]]]:
+        """The subtotals of a sheet by column; see :func:`subtotals_by_column`."""
+        if sheet not in self._subtotals:
+            self._subtotals[sheet] = subtotals_by_column(self.index, sheet)
+        return self._subtotals[sheet]
+
+
+class OwnValues:
+    """Computes cells of one workbook here.
+
+    Args:
+        contents: the workbook. If it counts days from 1904, no functions of dates are computed.
+        taken: formula cell -> the value that is already known, such as an engine's.
+    """
+
+    def __init__(
+        self, contents: Contents, taken: Mapping[CellRef, CellValue] | None = None
+    ) -> None:
+        workbook = contents.workbook
+        self._contents = contents
+        self._workbook = workbook
+        self._index = contents.index
+        self._taken = taken or {}
+        self._computed: dict[CellRef, tuple[Scalar, bool] | None] = {}
+        self._arrays: dict[CellRef, tuple[Cells, bool] | None] = {}
+        self._areas: dict[CellRange, Cells | None] = {}
         self._depth = 0
         self._corrected: dict[CellRef, Scalar] = {}
         on_mac = "macintosh" in (workbook.facts.application or "").casefold()
@@ -247,7 +302,7 @@ class OwnValues:
     def _of_array(
         self, ref: CellRef, cell: Cell, node: Node, evaluation: Evaluation
     ) -> tuple[Scalar, bool]:
-        """One value of an array formula, which is computed once for all cells that it fills."""
+        """One value of an array formula, whose values are all computed in one go."""
         first = CellRef(ref.sheet, cell.row, cell.column)
         if first not in self._arrays:
             self._arrays[first] = None
@@ -266,7 +321,7 @@ class OwnValues:
         if ref in self._taken:
             value = plain_scalar(self._taken[ref])
             return "" if value is None else value  # the result of a formula is never blank
-        stored, key = self._stored_in(ref.sheet), cell_key(ref.row, ref.column)
+        stored, key = self._contents.stored(ref.sheet), cell_key(ref.row, ref.column)
         if self._sheet(ref.sheet).raw_formula(key) is not None:
             cell = self._sheet(ref.sheet).cell(key)
             if "[" in (cell.formula or ""):
@@ -328,7 +383,7 @@ class OwnValues:
         return cells
 
     def _read(self, area: CellRange) -> Cells:
-        used = self._used_range(area.sheet)
+        used = self._contents.used_range(area.sheet)
         rows = area.max_row - area.min_row + 1
         columns = area.max_column - area.min_column + 1
         if used is None:
@@ -351,16 +406,20 @@ class OwnValues:
         if any(True for _ in self._index.sheet(area.sheet).filled_in(here)):
             raise UnsureError
         values: dict[tuple[int, int], Scalar] = {}
-        sheet, stored = self._sheet(area.sheet), self._stored_in(area.sheet)
-        for key in self._keys_in(inside):
+        stored, top, left = self._contents.stored(area.sheet), area.min_row, area.min_column
+        raw_formula = self._sheet(area.sheet).raw_formula
+        as_stored = frozenset[type]() if self.date_1904 else _PLAIN_TYPES
+        for key in self._contents.keys_in(inside):
             row, column = key >> COLUMN_BITS, key & COLUMN_MASK
             # No formula fills a cell of the rectangle, so a cell without a formula is a constant.
-            if sheet.raw_formula(key) is None:
-                value = self._plain(stored.get(key))
-            else:
+            if raw_formula(key) is not None:
                 value = self.cell_value(CellRef(area.sheet, row, column))
+            elif type(constant := stored.get(key)) in as_stored:
+                value = cast("Scalar", constant)
+            else:
+                value = self._plain(constant)
             if value is not None:
-                values[row - area.min_row, column - area.min_column] = value
+                values[row - top, column - left] = value
         return Cells(rows, columns, values, self.spend)
 
     def hidden(self, area: CellRange) -> tuple[AbstractSet[int], bool]:
@@ -369,13 +428,7 @@ class OwnValues:
         Raises:
             UnsureError: the file does not say whether a filter hides them.
         """
-        if area.sheet not in self._hidden:
-            self._hidden[area.sheet] = None
-            self._hidden[area.sheet] = hidden_rows(self._workbook, area.sheet)
-        on_sheet = self._hidden[area.sheet]
-        if on_sheet is None:
-            raise UnsureError
-        hidden, filtered, filters = on_sheet
+        hidden, filtered, filters = self._contents.hidden(area.sheet)
         rows = _between(hidden, area.min_row, area.max_row)
         self.spend(len(rows))
         if rows and filters and not filtered >= set(rows):
@@ -388,10 +441,8 @@ class OwnValues:
         Raises:
             UnsureError: one of these calls is only a part of a formula.
         """
-        if area.sheet not in self._subtotals:
-            self._subtotals[area.sheet] = subtotals_by_column(self._index, area.sheet)
         found: dict[tuple[int, int], str] = {}
-        for column, (rows, names) in self._subtotals[area.sheet].items():
+        for column, (rows, names) in self._contents.subtotals(area.sheet).items():
             if area.min_column <= column <= area.max_column:
                 first = bisect.bisect_left(rows, area.min_row)
                 for at in range(first, bisect.bisect_right(rows, area.max_row)):
@@ -404,30 +455,6 @@ class OwnValues:
     def _sheet(self, name: str) -> Sheet:
         return self._workbook.sheet(name)
 
-    def _stored_in(self, sheet: str) -> Mapping[int, CellValue]:
-        if sheet not in self._stored:
-            self._stored[sheet] = self._workbook.stored_values(sheet)
-        return self._stored[sheet]
-
-    def _keys_in(self, area: CellRange) -> list[int]:
-        """Yields the keys of the cells of a rectangle that hold a value or a formula."""
-        by_column = self._columns.get(area.sheet)
-        if by_column is None:
-            by_column = self._columns[area.sheet] = {}
-            for key in sorted(self._stored_in(area.sheet)):
-                by_column.setdefault(key & COLUMN_MASK, []).append(key)
-        found: list[int] = []
-        for column in range(area.min_column, area.max_column + 1):
-            keys = by_column.get(column, [])
-            first = bisect.bisect_left(keys, cell_key(area.min_row, column))
-            found += keys[first : bisect.bisect_right(keys, cell_key(area.max_row, column))]
-        return found
-
-    def _used_range(self, sheet: str) -> CellRange | None:
-        if sheet not in self._used:
-            self._used[sheet] = self._workbook.used_range(sheet)
-        return self._used[sheet]
-
     def named(self, reference: Reference, home: str) -> CellRange:
         """The rectangle of a reference, on a sheet by its real name."""
         sheet = home if reference.sheet is None else self._index.named(reference.sheet)
@@ -435,6 +462,10 @@ class OwnValues:
             raise UnsureError
         _, top, left, bottom, right = reference
         return CellRange(sheet, top, left, bottom, right)
+
+
+_PLAIN_TYPES = frozenset((int, float, str, bool, ErrorValue))
+"""Types of constants that formulas read as they are stored."""
 
 
 class _Values:
@@ -482,7 +513,7 @@ class _Values:
 
 
 def _between(rows: Sequence[int], first: int, last: int) -> Sequence[int]:
-    """The rows from ``first`` to ``last``, both included, out of sorted rows."""
+    """Those of the sorted rows that are from ``first`` to ``last``, both included."""
     return rows[bisect.bisect_left(rows, first) : bisect.bisect_right(rows, last)]
 
 
@@ -509,7 +540,7 @@ def subtotals_by_column(
 
 
 def hidden_rows(workbook: Workbook, sheet: str) -> tuple[Sequence[int], AbstractSet[int], bool]:
-    """The hidden rows of a sheet, sorted, those that lie within a filter, and whether one is set.
+    """The sorted hidden rows of a sheet, those within a filter, and whether a filter is set.
 
     Raises:
         UnsureError: the file does not say which rows are hidden, or by what.
@@ -552,13 +583,12 @@ def plain_scalar(value: CellValue) -> Scalar:
 
 
 def followed_values(
-    workbook: Workbook, index: FormulaIndex, cells: Mapping[CellRef, Cell], walk: Walk | None
+    contents: Contents, cells: Mapping[CellRef, Cell], walk: Walk | None
 ) -> tuple[dict[CellRef, CellValue], bool]:
-    """Computes here, without any engine, some requested cells and cells that these depend on.
+    """Computes, without any engine, some requested cells and the cells that they depend on.
 
     Args:
-        workbook: an open workbook.
-        index: its formulas.
+        contents: the workbook.
         cells: the requested formula cells.
         walk: all formula cells that these depend on; None if they are not known.
 
@@ -569,9 +599,9 @@ def followed_values(
     for step in () if walk is None else walk.steps:
         ref = step.ref
         if ref not in followed and not step.fills:
-            stored = workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column))
-            followed[ref] = index.cell(ref) or stored
-    values = own_values(workbook, index, followed)
+            stored = contents.workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column))
+            followed[ref] = contents.index.cell(ref) or stored
+    values = own_values(contents, followed)
     if not values:
         return {}, False
     read = walk is None or any(
@@ -581,18 +611,16 @@ def followed_values(
 
 
 def own_values(
-    workbook: Workbook,
-    index: FormulaIndex,
+    contents: Contents,
     cells: Mapping[CellRef, Cell],
     taken: Mapping[CellRef, CellValue] | None = None,
     *,
     suspects: Callable[[CellRef], bool] = lambda _: False,
 ) -> dict[CellRef, CellValue]:
-    """Computes here all the cells whose values depend on a conversion.
+    """Computes all cells whose values depend on a conversion, without any engine.
 
     Args:
-        workbook: an open workbook.
-        index: its formulas.
+        contents: the workbook.
         cells: formula cells.
         taken: formula cell -> the value that is already known, such as an engine's.
         suspects: whether a cell is tried even if none of its functions converts anything.
@@ -600,7 +628,7 @@ def own_values(
     Returns:
         Cell -> value, dates and times as serial numbers.
     """
-    own = OwnValues(workbook, index, taken)
+    own = OwnValues(contents, taken)
     values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():
         if not _may_convert(cell.formula or "") and not suspects(ref):
@@ -613,8 +641,7 @@ def own_values(
 
 
 def corrected_values(
-    workbook: Workbook,
-    index: FormulaIndex,
+    contents: Contents,
     cells: Mapping[CellRef, Cell],
     taken: Mapping[CellRef, CellValue],
     walk: Walk | None,
@@ -627,8 +654,7 @@ def corrected_values(
     Cells that read such a cell are computed here as well, whatever their formula is.
 
     Args:
-        workbook: an open workbook.
-        index: its formulas.
+        contents: the workbook.
         cells: formula cells.
         taken: formula cell -> the value that is already known, such as an engine's.
         walk: all formula cells that these depend on; None if they are not known.
@@ -638,10 +664,10 @@ def corrected_values(
     Returns:
         Cell -> the right value, and the cells that read one of these but cannot be computed here.
     """
-    tried = own_values(workbook, index, cells, taken, suspects=suspects)
+    tried = own_values(contents, cells, taken, suspects=suspects)
     corrected = {ref: value for ref, value in tried.items() if _is_other(taken.get(ref), value)}
-    own = OwnValues(workbook, index, taken)
-    for ref in cells.keys() - taken.keys() - corrected.keys():
+    own = OwnValues(contents, taken)
+    for ref in sorted(cells.keys() - taken.keys() - corrected.keys()):
         with contextlib.suppress(UnsureError, WorkbookError):
             corrected[ref] = own.any_value(ref, cells[ref])
     for ref in sorted(rounded - corrected.keys()):
@@ -651,7 +677,7 @@ def corrected_values(
                 corrected[ref] = exact
     if not corrected or walk is None:
         return corrected, frozenset()
-    corrections = _Corrections(OwnValues(workbook, index, taken), taken)
+    corrections = _Corrections(OwnValues(contents, taken), taken)
     for ref, value in corrected.items():
         corrections.add(ref, value)
     for step in walk.steps:
@@ -661,7 +687,7 @@ def corrected_values(
 
 
 _DIGITS = "digits"
-"""Used like the name of an engine, for cells whose value was wrong only in its last digits."""
+"""Replaces an engine's name if a cell's value was wrong only in its last digits."""
 
 
 class _Corrections:

@@ -18,7 +18,7 @@ import judge.sandbox
 import judge.workbook
 from judge.core.submission import Origin
 from judge.errors import RecalcError, WorkbookError
-from judge.files.hashed import digest_of_modules
+from judge.files.writing import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.references import references
@@ -30,7 +30,13 @@ from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import JUDGE, Mode
-from judge.recalc.own import SUBTOTALS, corrected_values, followed_values, is_of_mixed_arrays
+from judge.recalc.own import (
+    SUBTOTALS,
+    Contents,
+    corrected_values,
+    followed_values,
+    is_of_mixed_arrays,
+)
 from judge.recalc.reduction import (
     is_ascii_only,
     last_rows,
@@ -161,19 +167,49 @@ def replaced_cells(
     return refreshed_cells(workbook, ranges)
 
 
+class _Opened:
+    """An open workbook with what is read from it only once, whatever is asked.
+
+    Attributes:
+        workbook: the workbook.
+        tables: its tables.
+        index: its formulas, with structured references written out.
+        contents: its sheets, for the cells that are computed here.
+    """
+
+    def __init__(self, workbook: Workbook) -> None:
+        self.workbook = workbook
+        self.tables = Tables(workbook)
+        self.index = FormulaIndex(workbook.sheet_names, self._formulas)
+        self.contents = Contents(workbook, self.index)
+
+    def _formulas(self, sheet: str) -> Sequence[Cell]:
+        cells = sheet_formulas(self.workbook, sheet)
+        if not any("[" in (cell.formula or "") for cell in cells):
+            return cells
+        return [self.tables.cell(cell, sheet) for cell in cells]
+
+    def written_out(self, cells: Sequence[WantedCell]) -> list[WantedCell]:
+        """The cells with structured references replaced by the rectangles that they mean."""
+        return [
+            cell._replace(source=self.tables.cell(cell.source, cell.ref.sheet))
+            if "[" in (cell.source.formula or "")
+            else cell
+            for cell in cells
+        ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     """The question about some cells, and the cells that need no engine.
 
     Attributes:
         question: the question to the engines.
-        index: the formulas of the workbook.
         known: cell that is computed without any engine, requested or not -> its value.
         notes: what a person should know about the question.
     """
 
     question: Question
-    index: FormulaIndex
     known: Mapping[CellRef, CellValue]
     notes: tuple[str, ...]
 
@@ -287,34 +323,36 @@ class Recalculator:
             WorkbookError: the ranges cannot be read.
             EngineUnavailableError: an installed engine cannot be started.
         """
-        cells, refused, unseen = self._computable(workbook, ranges, origin)
-        computed = self._known(workbook, cells, unseen) if cells else NOTHING_COMPUTED
+        opened = _Opened(workbook)
+        cells, refused, unseen = self._computable(opened, ranges, origin)
+        computed = self._known(opened, cells, unseen) if cells else NOTHING_COMPUTED
         if refused:
             return replace(computed, not_calculated={**computed.not_calculated, **refused})
         return computed
 
     def _computable(
-        self, workbook: Workbook, ranges: Sequence[CellRange], origin: Origin
+        self, opened: _Opened, ranges: Sequence[CellRange], origin: Origin
     ) -> tuple[list[WantedCell], dict[CellRef, str], list[str]]:
         """The cells to compute, the cells that cannot be computed with the reason, and notes."""
+        workbook = opened.workbook
         cells, unseen = untrusted_cells(workbook, ranges, self._mode, origin)
         refused = replaced_cells(workbook, ranges, self._mode, origin)
         cells = [cell for cell in cells if cell.ref not in refused]
-        cells = _with_tables_written_out(workbook, cells)
+        cells = opened.written_out(cells)
         refused |= _too_long(cells)
         if origin is not Origin.GOLD:
             refused |= uncomputed_cells(cells)
         return [cell for cell in cells if cell.ref not in refused], refused, unseen
 
     def _known(
-        self, workbook: Workbook, cells: Sequence[WantedCell], unseen: Sequence[str]
+        self, opened: _Opened, cells: Sequence[WantedCell], unseen: Sequence[str]
     ) -> ComputedValues:
         """Takes the values from the cache, or computes them."""
         started = time.perf_counter()
-        key = self._key(workbook.digest, cells)
+        key = self._key(opened.workbook.digest, cells)
         result = self._cache.get(key)
         if result is None:
-            result, lasting = self._compute(workbook, cells)
+            result, lasting = self._compute(opened, cells)
             result = replace(result, notes=(*unseen, *result.notes))
             self._cache.put(key, result, lasting=lasting)
         return replace(result, seconds=time.perf_counter() - started)
@@ -360,7 +398,8 @@ class Recalculator:
             EngineUnavailableError: an installed engine cannot be started.
         """
         area = CellRange(ref.sheet, ref.row, ref.column, ref.row, ref.column)
-        cells, refused, _ = self._computable(workbook, [area], origin)
+        opened = _Opened(workbook)
+        cells, refused, _ = self._computable(opened, [area], origin)
         if not cells:
             stored = workbook.cells(area).get((ref.row, ref.column))
             formula, value = (stored.formula, stored.value) if stored else (None, None)
@@ -372,11 +411,11 @@ class Recalculator:
         if not self._engines:
             why = _NO_ENGINE + self._install_hint()
             return Explanation(ref, cell.source.formula, None, (), why)
-        prepared = self._prepared(workbook, cells)
+        prepared = self._prepared(opened, cells)
         answer = self._cascade.explain(prepared.question, ref)
         corrected = dict(prepared.known)
         outcome = CascadeResult(values={ref: answer.value})
-        corrected |= self._corrected(workbook, cells, prepared, {}, outcome)[0]
+        corrected |= self._corrected(opened, cells, prepared, {}, outcome)[0]
         if ref in corrected:
             why = "conversions and criteria are computed by the judge itself"
             answer = replace(answer, value=corrected[ref], believed=(JUDGE,), why=why)
@@ -393,12 +432,13 @@ class Recalculator:
             EngineUnavailableError: an installed engine cannot be started.
         """
         wanted, _ = untrusted_cells(workbook, ranges, "always", origin)
-        cells = _with_tables_written_out(workbook, wanted)
+        opened = _Opened(workbook)
+        cells = opened.written_out(wanted)
         refused = _too_long(cells)
         cells = [cell for cell in cells if cell.ref not in refused]
         if not cells or not self._engines:
             return {}
-        question = self._prepared(workbook, cells).question
+        question = self._prepared(opened, cells).question
         finished = {
             cell.ref: functools.partial(_finished, cell=cell, date_1904=workbook.facts.date_1904)
             for cell in cells
@@ -410,11 +450,9 @@ class Recalculator:
             for ref, answers in self._cascade.all_votes(question).items()
         }
 
-    def _compute(
-        self, workbook: Workbook, cells: Sequence[WantedCell]
-    ) -> tuple[ComputedValues, bool]:
+    def _compute(self, opened: _Opened, cells: Sequence[WantedCell]) -> tuple[ComputedValues, bool]:
         """Computes values; also returns whether another run would compute the same."""
-        prepared = self._prepared(workbook, cells)
+        prepared = self._prepared(opened, cells)
         left = prepared.question.requested - prepared.known.keys()
         outcome = CascadeResult()
         if left:
@@ -423,14 +461,14 @@ class Recalculator:
                 outcome = self._cascade.compute(replace(prepared.question, wanted=left))
         wanted = {cell.ref: cell for cell in cells}
         own = {ref: value for ref, value in prepared.known.items() if ref in wanted}
-        corrected, stale = self._corrected(workbook, cells, prepared, own, outcome)
+        corrected, stale = self._corrected(opened, cells, prepared, own, outcome)
         own |= corrected
         if stale:
-            outcome = _replaced(outcome, self._asked_again(workbook, prepared, corrected, stale))
+            outcome = _replaced(outcome, self._asked_again(opened, prepared, corrected, stale))
         values = outcome.values | own
         failed = {ref: why for ref, why in outcome.failed.items() if ref not in own}
         used = outcome.used | ({JUDGE} if own else set())
-        date_1904 = workbook.facts.date_1904
+        date_1904 = opened.workbook.facts.date_1904
         hint = self._install_hint() if failed else ""
         computed = ComputedValues(
             values=MappingProxyType(
@@ -447,7 +485,7 @@ class Recalculator:
 
     def _corrected(
         self,
-        workbook: Workbook,
+        opened: _Opened,
         cells: Sequence[WantedCell],
         prepared: _Prepared,
         own: Mapping[CellRef, CellValue],
@@ -481,8 +519,7 @@ class Recalculator:
 
         left = {ref: source for ref, source in sources.items() if ref not in prepared.known}
         return corrected_values(
-            workbook,
-            prepared.index,
+            opened.contents,
             left,
             taken,
             prepared.question.dependencies.walk,
@@ -492,13 +529,13 @@ class Recalculator:
 
     def _asked_again(
         self,
-        workbook: Workbook,
+        opened: _Opened,
         prepared: _Prepared,
         corrected: Mapping[CellRef, CellValue],
         stale: frozenset[CellRef],
     ) -> CascadeResult:
         """Asks the engines again about stale cells, with the corrected values in the workbook."""
-        parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
+        parts = {tab.name: tab.part for tab in opened.workbook.tabs if tab.is_worksheet}
         question = prepared.question
         constants = _hidden(corrected, question.dependencies)
         slim = with_known(question.slim, parts, constants) if question.slim is not None else None
@@ -516,14 +553,9 @@ class Recalculator:
         # A single engine was requested by name, so its values are not corrected.
         return len(self._engines) > 1
 
-    def _prepared(self, workbook: Workbook, cells: Sequence[WantedCell]) -> _Prepared:
+    def _prepared(self, opened: _Opened, cells: Sequence[WantedCell]) -> _Prepared:
         """Prepares the question to the engines about some cells."""
-        tables = Tables(workbook)
-
-        def formulas(sheet: str) -> list[Cell]:
-            return [tables.cell(cell, sheet) for cell in sheet_formulas(workbook, sheet)]
-
-        index = FormulaIndex(workbook.sheet_names, formulas)
+        workbook, tables, index = opened.workbook, opened.tables, opened.index
         sources = {cell.ref: cell.source for cell in cells}
         # All cells that an array formula fills have the same source.
         followed = {id(source): (ref.sheet, source) for ref, source in sources.items()}
@@ -546,7 +578,7 @@ class Recalculator:
         known: dict[CellRef, CellValue] = {}
         if self._computes_itself:
             alone = {cell.ref: cell.source for cell in cells if _is_alone(cell)}
-            known, is_read = followed_values(workbook, index, alone, rests_on.walk)
+            known, is_read = followed_values(opened.contents, alone, rests_on.walk)
             if is_read:
                 package = with_known(package, parts, _hidden(known, rests_on))
         last_row = last_rows(workbook, index)
@@ -574,7 +606,7 @@ class Recalculator:
             narrowed=lambda sure: of_cells(slim, parts, sure),
             lambdas=named,
         )
-        return _Prepared(question, index, known, tuple(notes))
+        return _Prepared(question, known, tuple(notes))
 
     def _used(self, names: Iterable[str]) -> tuple[str, ...]:
         versions = {described.split()[0]: described for described in self.identity}
@@ -642,16 +674,6 @@ def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
     }
 
 
-def _with_tables_written_out(workbook: Workbook, cells: Sequence[WantedCell]) -> list[WantedCell]:
-    """The cells with structured references replaced by the rectangles that they mean."""
-    tables = Tables(workbook)
-    sources = [tables.cell(cell.source, cell.ref.sheet) for cell in cells]
-    return [
-        cell if source is cell.source else replace(cell, source=source)
-        for cell, source in zip(cells, sources, strict=True)
-    ]
-
-
 def _is_filled(source: Cell) -> bool:
     """Whether a cell's formula is an array formula or a data table."""
     return source.array_range is not None or source.formula in ("", "=")
@@ -669,10 +691,10 @@ def _intersecting(cells: Mapping[CellRef, Cell]) -> frozenset[CellRef]:
 def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
     """Cell whose formula is too long for any spreadsheet program -> the reason."""
     return {
-        cell.ref: f"its formula has {len(cell.source.formula):,} characters; "
+        cell.ref: f"its formula has {len(formula):,} characters; "
         f"spreadsheet programs accept at most {MAX_FORMULA_LENGTH:,}"
         for cell in cells
-        if cell.source.formula is not None and is_too_long(cell.source.formula)
+        if len(formula := cell.source.formula or "") > MAX_FORMULA_LENGTH and is_too_long(formula)
     }
 
 

@@ -13,12 +13,12 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from xml.sax.saxutils import escape
 
 from judge.errors import WorkbookError
 from judge.workbook.address import column_number
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.cell_values import write_string
+from judge.workbook.editing.parts import escape_text
 from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.package import Package
 from judge.workbook.workbook_parts import read_workbook_part
@@ -34,7 +34,7 @@ _VALUE = re.compile(rb"<(?P<prefix>\w+:)?(?P<tag>v|is)\b" + _QUOTED + rb"?(?P<en
 _FORMULA = re.compile(rb"<(?:\w+:)?f\b")
 
 COPIED_BYTES, COPIED_PARTS = 64 * 1024 * 1024, 10_000
-"""A package with more unpacked bytes or more parts is not copied if that would only save time."""
+"""A package with more unpacked bytes or parts is not copied merely to save time."""
 
 
 class _Keep:
@@ -106,7 +106,7 @@ _ANY_CELL = re.compile(
     rb"""(?:<f>[^<]*+</f>|<f t="(?:array|dataTable)"(?:[^<>/"]|"[^<>"]*+")*+(?:/>|>[^<]*+</f>))"""
     rb"""(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
 )
-"""A cell with its own formula, or with one that fills other cells as well."""
+"""A cell with a formula of its own, or with a formula that also fills other cells."""
 
 
 def without_formulas(xml: bytes, kept: AbstractSet[bytes], *, filling: bool = False) -> bytes:
@@ -290,7 +290,7 @@ def _as_xml(value: CellValue, *, date_1904: bool) -> tuple[bytes, bytes | None]:
     if isinstance(value, ErrorValue):
         return b' t="e"', value.code.encode()
     if isinstance(value, str):
-        return b' t="str"', escape(write_string(NOT_XML.sub("", value))).encode()
+        return b' t="str"', escape_text(write_string(NOT_XML.sub("", value))).encode()
     if isinstance(value, (dt.datetime, dt.date, dt.time, dt.timedelta)):
         number = to_serial(value)
         if date_1904 and isinstance(value, (dt.datetime, dt.date)):

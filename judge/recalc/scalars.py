@@ -55,7 +55,7 @@ class Values(Protocol):
     def kept_array(
         self, key: Hashable, compute: Callable[[], tuple[Cells, bool]]
     ) -> tuple[Cells, bool]:
-        """A computed array, which is computed once for all formulas of a sheet that contain it.
+        """A computed array; it is computed once for all formulas of a sheet that contain it.
 
         Args:
             key: identifies the array among the arrays of the sheet.
@@ -174,7 +174,7 @@ class Evaluation:
 
     @contextlib.contextmanager
     def spreading(self) -> Iterator[None]:
-        """Applies operators and functions to each value of a range within a block."""
+        """Inside a ``with`` block, operators and functions are applied to each value of a range."""
         before, self.spreads = self.spreads, True
         try:
             yield
@@ -323,7 +323,7 @@ def compared(first: Scalar, second: Scalar, operator: str) -> bool:
 
 
 def _beside(value: Scalar, other: Scalar) -> Scalar:
-    """Returns a value; a blank one becomes the empty value of the other operand's type."""
+    """Returns a value; a blank becomes the empty value of the other operand's type."""
     if value is not None:
         return value
     return "" if isinstance(other, str) else False if isinstance(other, bool) else 0

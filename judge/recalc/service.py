@@ -16,10 +16,11 @@ from judge.recalc.contract import (
     EngineResult,
     EngineUnavailableError,
     OutOfTimeError,
+    RangeValues,
 )
 from judge.recalc.services.common import HANG_FACTOR, HANG_S
 from judge.sandbox.contract import ServiceChannel
-from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue, refs_in
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 
 GRACE_S = 300.0
 """How many seconds longer than the engine the channel may take, to restart the engine and to
@@ -32,8 +33,8 @@ service, which reports how they end; so if the service itself ends, it was ended
 
 WAITED_FOR_S = 0.5
 """How many seconds a request waits for a running copy of a service before another one is started.
-Starting one costs as much as a dozen usual requests: half a second of processor time for
-LibreOffice, and a seventh of that for the quick engines."""
+Starting one costs as much as a dozen usual requests: a quarter of a second of processor time for
+LibreOffice, and half of that for the quick engines."""
 
 
 class ServicePool:
@@ -191,7 +192,7 @@ def compute_request(
 
 
 _CRASHED = re.compile(r"(?:the engine|LibreOffice) crashed\b")
-"""How the services begin their answer if the process of an engine ended."""
+"""The beginning of a service's answer if the process of an engine ended."""
 
 
 def read_answer(
@@ -213,29 +214,28 @@ def read_answer(
     lists = answer.get("values")
     if not isinstance(lists, list) or len(lists) != len(ranges):
         raise RecalcError(f"{engine}: the answer does not fit the question")
-    values: dict[CellRef, CellValue] = {}
+    values: list[tuple[CellRange, Sequence[CellValue]]] = []
     failed: dict[CellRef, str] = {}
     for area, flat in zip(ranges, lists, strict=True):
         if len(flat) != area.size:
             raise RecalcError(f"{engine}: the answer does not fit the question")
-        rows = range(area.min_row, area.max_row + 1)
-        columns = range(area.min_column, area.max_column + 1)
-        for ref, value in zip(refs_in(area.sheet, rows, columns), flat, strict=True):
-            if isinstance(value, dict):
-                if "e" in value:
-                    values[ref] = ErrorValue(str(value["e"]))
-                else:
+        read = [value if type(value) in _READ_AS_SENT else _read(value) for value in flat]
+        values.append((area, read))
+        if dict in set(map(type, flat)):
+            for ref, value in zip(area.refs(), flat, strict=True):
+                if isinstance(value, dict) and "e" not in value:
                     failed[ref] = str(value.get("x", "no value"))
-            elif value is None:
-                failed[ref] = "the engine has no value for the cell"
-            else:
-                values[ref] = _plain(value)
-    return EngineResult(values=values, failed=failed, seconds=float(answer.get("seconds", 0.0)))
+    seconds = float(answer.get("seconds", 0.0))
+    return EngineResult(values=RangeValues(values), failed=failed, seconds=seconds)
 
 
-def _plain(value: Any) -> CellValue:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return int(value)
-    if isinstance(value, (bool, int, float, str)):
-        return value
-    return ErrorValue("#VALUE!")
+_READ_AS_SENT = frozenset((bool, int, str))
+
+
+def _read(value: Any) -> CellValue:
+    """A value that an engine sent; None if it has none."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 1e15 else value
+    if value is None or (isinstance(value, dict) and "e" not in value):
+        return None
+    return ErrorValue(str(value["e"]) if isinstance(value, dict) else "#VALUE!")

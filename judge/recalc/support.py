@@ -8,8 +8,9 @@ does not matter which other cells are requested, or what else the workbook holds
 from __future__ import annotations
 
 import bisect
+import functools
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 
 from judge.formulas.references import Reference
@@ -65,6 +66,12 @@ class Support:
         self._foreign: AbstractSet[CellRef] | None = None
         self._logical: AbstractSet[CellRef] | None = None
         self._spilled: AbstractSet[CellRef] | None = None
+
+    @functools.cached_property
+    def steps(self) -> Mapping[CellRef, Followed]:
+        """Formula cell -> how it was followed; empty if too many were reached."""
+        walk = self._dependencies.walk
+        return {} if walk is None else {step.ref: step for step in walk.steps}
 
     def sure(self) -> AbstractSet[CellRef]:
         """The cells in which the pair's value is taken if the two engines agree.
@@ -210,7 +217,7 @@ def _is_plain(formula: FormulaTraits) -> bool:
 
 
 def _misnames(step: Followed, index: FormulaIndex) -> bool:
-    """Whether a formula writes the name of a sheet with non-ASCII letters in a different case."""
+    """Whether a formula writes a sheet's name with non-ASCII letters in a different case."""
     return any(
         read.sheet is not None
         and not read.sheet.isascii()

@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from xml.sax.saxutils import escape
 
 from judge.errors import WorkbookError
 from judge.formulas.lexer import Kind, is_too_long, tokens
 from judge.workbook.address import Window, cell_name, folded, parse_window
 from judge.workbook.cell import Cell
+from judge.workbook.editing.parts import escape_text
 from judge.workbook.reader import Workbook
 from judge.workbook.xml_parts import linked_parts, scan_part, whole_number
 
@@ -81,6 +81,7 @@ class Tables:
 
     def __init__(self, workbook: Workbook) -> None:
         self._workbook = workbook
+        self._cells: dict[int, tuple[Cell, Cell]] = {}
 
     @cached_property
     def by_name(self) -> Mapping[str, Table]:
@@ -149,11 +150,14 @@ class Tables:
         return formula if is_too_long(new) else new
 
     def cell(self, cell: Cell, sheet: str) -> Cell:
-        """Replaces the structured references of a formula cell."""
+        """Replaces the structured references of a formula cell, once for each object."""
         if cell.formula is None or "[" not in cell.formula:
             return cell
-        new = self.written_out(cell.formula, sheet, cell.row)
-        return cell if new == cell.formula else replace(cell, formula=new)
+        if id(cell) not in self._cells:
+            new = self.written_out(cell.formula, sheet, cell.row)
+            written = cell if new == cell.formula else replace(cell, formula=new)
+            self._cells[id(cell)] = cell, written
+        return self._cells[id(cell)][1]
 
     def sheet_written_out(self, xml: bytes, sheet: str) -> bytes:
         """Replaces the structured references of a sheet's formulas, except in shared formulas."""
@@ -163,7 +167,7 @@ class Tables:
             new = self.written_out(text, sheet, int(match["row"]))
             if new == text:
                 return match[0]
-            return match["start"] + escape(new).encode("utf-8", "surrogateescape")
+            return match["start"] + escape_text(new).encode("utf-8", "surrogateescape")
 
         return _FORMULA.sub(changed, xml) if self.by_name else xml
 

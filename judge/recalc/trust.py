@@ -23,22 +23,21 @@ MIN_EVIDENCE = 3
 """How many cells with different formulas a record needs before its figures are meaningful."""
 
 SURE = 0.995
-"""Smallest share of right cells with which the pair's value is taken without LibreOffice."""
+"""Share of right cells from which a value of the pair is accepted without asking LibreOffice."""
 
 MOSTLY_SURE = 0.95
-"""Smallest share of right cells over all shapes of a function, even if one shape is sure."""
+"""Share of right cells over all shapes of a function that is required even if one shape is sure."""
 
 RIGHT = 0.9
-"""Smallest share of right cells with which an engine counts as trusted with a function."""
+"""Share of right cells from which an engine counts as trusted with a function."""
 
 CELLS_OF_SHAPE = 2
 CELLS_OF_FUNCTION = 5
 FIRST_CHANCE = 0.95
 FIRST_CHANCE_OF_ERROR = 0.8
-"""A record is filled up with this many assumed cells, which have the share of right cells of the
-next larger record. A shape is filled up with cells of its function, and a function with cells of
-which 95 % are right, or 80 % of the errors. So six cells do not decide about thousands, and no
-engine is ahead where nothing was measured."""
+"""This many assumed cells are added to a record. Cells added to a shape have the share of right
+cells of its function; of the cells added to a function, 95 % are right, or 80 % if they are errors.
+So six cells do not decide about thousands, and no engine is ahead where nothing was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +168,7 @@ class TrustTable:
         return self.functions.get(function, {}).get(engine, _NO_RECORD)
 
     def records_of(self, function: str) -> dict[str, Mapping[str, Record]]:
-        """The records of a function as a whole and of each of its shapes; empty if it has none.
+        """All records of a function: overall, and by the shapes of its arguments; may be empty.
 
         Args:
             function: its name, with or without the prefix that it has in files.

@@ -93,7 +93,7 @@ def chosen_if_office_misreads(votes: Votes) -> Choice | None:
 
 
 def are_alike(first: Choice | None, second: Choice | None) -> bool:
-    """Whether two choices have the same value, or there is none in either case."""
+    """Whether two choices have the same value, or both have no value."""
     if first is None or second is None:
         return first is second
     return same_value(first.value, second.value)
@@ -268,7 +268,7 @@ def _keeps_its_voters(
     trust: TrustTable,
     instead: CellValue,
 ) -> bool:
-    """Whether the votes for a candidate still count for it, whatever missing engines answer."""
+    """Whether the votes for a candidate still count, whatever the missing engines answer."""
     if any(call.omits for call in calls) and is_error(first.value, instead):
         # Against a value, the error counts only if its engine was measured with that shape.
         return False
@@ -306,7 +306,7 @@ def possible_votes(
 
 
 _NEW = "\0new "
-"""Prefix of a string that no engine gives; the string stands for a new value."""
+"""Prefix of a string that no engine returns; the string stands for a value unlike any other."""
 
 
 def pattern(votes: Votes, instead: CellValue) -> Hashable:
@@ -322,7 +322,7 @@ def pattern(votes: Votes, instead: CellValue) -> Hashable:
         instead: what the formula gives instead of an error.
     """
     given = list(votes.values())
-    if instead is None and len(given) > 1 and all(_is_identical(given[0], vote) for vote in given):
+    if instead is None and len(given) > 1 and all(is_identical(given[0], vote) for vote in given):
         return tuple(votes), kind(given[0])
     kinds = tuple(map(kind, given))
     alike = tuple(same_value(first, second) for first, second in combinations(given, 2))
@@ -334,7 +334,7 @@ def pattern(votes: Votes, instead: CellValue) -> Hashable:
     )
 
 
-def _is_identical(first: CellValue, second: CellValue) -> bool:
+def is_identical(first: CellValue, second: CellValue) -> bool:
     """Whether two values are equal to the last digit; then they are of one kind."""
     return type(first) is type(second) and first == second
 
@@ -343,7 +343,7 @@ _PLAIN_NUMBER = ("number", False, False, False, False)
 
 
 def kind(vote: CellValue) -> Hashable:
-    """Everything about a single vote that a decision can depend on."""
+    """The properties of a vote on which a decision can depend."""
     if isinstance(vote, (bool, ErrorValue)):
         return type(vote).__name__, vote
     if isinstance(vote, (int, float)):
@@ -356,5 +356,5 @@ def kind(vote: CellValue) -> Hashable:
 
 
 def _new(number: int) -> tuple[CellValue, ...]:
-    """A string and an error that no engine gives."""
+    """A string and an error that no engine returns."""
     return f"{_NEW}{number}", ErrorValue(f"#NEW{number}!")

@@ -1,19 +1,20 @@
-"""Finds the cells of some ranges that hold formulas, or are filled by one."""
+"""Finds the cells of some ranges that hold formulas or are filled by formulas."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from judge.errors import WorkbookError
 from judge.workbook.address import Window, cell_key, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef
-from judge.workbook.reader import DATA_TABLE, UNCOMPUTED_TABLE, Workbook, filling_cells
+from judge.workbook.reader import Workbook, filling_cells
+from judge.workbook.sheets.sheet import DATA_TABLE, UNCOMPUTED_TABLE
 from judge.workbook.xml_parts import linked_parts
 
 
-@dataclass(frozen=True, slots=True)
-class WantedCell:
+class WantedCell(NamedTuple):
     """A cell whose value comes from a formula.
 
     Attributes:

@@ -258,7 +258,7 @@ def _stands_alone(code: str, earlier: list[str]) -> bool:
 
 
 def _makes_something(code: str) -> bool:
-    """Returns whether the program writes a workbook, judging by its text."""
+    """Returns whether the program seems to write a workbook, by its text."""
     return _WRITES.search(code) is not None
 
 

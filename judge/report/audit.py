@@ -258,7 +258,7 @@ def _case_rate(
 def _whole_instructions(
     sample: AuditSample, marks: AuditMarks
 ) -> dict[SubmissionKey, set[tuple[bool, bool]]]:
-    """Submissions with all cases marked -> the pairs (accepted, mark is "right") of their cases."""
+    """Fully marked submissions -> the pairs (was accepted, was marked right) of their cases."""
     pairs_of: dict[SubmissionKey, set[tuple[bool, bool]]] = defaultdict(set)
     for key, verdict in sample.verdicts.items():
         if key in marks.cases:

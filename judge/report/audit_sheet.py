@@ -56,7 +56,7 @@ COLUMNS = (
     ("remark", 30),
     ("audit", 14),
 )
-"""Heading of each column -> its width in characters."""
+"""Column heading -> width of the column in characters."""
 _LINKS = ("input", "gold", "output")
 MARKS = (CASE_MARK, INSTRUCTION_MARK)
 _HEADINGS = [name for name, _ in COLUMNS]

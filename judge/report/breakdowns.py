@@ -11,7 +11,7 @@ from judge.report.shapes import MIN_COLUMNS, MIN_ROWS, MIN_SHARE, WorkbookShape
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """Facts that decide which part of a division a task is in.
+    """Facts about a task that decide which part of each division it belongs to.
 
     Attributes:
         instruction_type: the instruction type, in the benchmark's words.
@@ -192,7 +192,7 @@ def _without_paper(division: Division) -> Division:
 
 
 def aspect_divisions(tasks: Sequence[Sequence[str]]) -> tuple[Division, ...]:
-    """A division for each aspect that is judged in some tasks and not in others.
+    """One division for each aspect that is judged in some tasks but not in others.
 
     Args:
         tasks: the aspects of each task.

@@ -20,7 +20,7 @@ JUDGES = {
     "human": "human",
     "program": "program",
 }
-"""Who judges an item -> the word for that judge in a line."""
+"""Who judges an item -> the word for this judge in a line."""
 
 _MAX_VALUE_CHARS = 200
 

@@ -300,7 +300,7 @@ def _latencies(seconds: list[float]) -> Latencies | None:
 
 
 class ChartsTally:
-    """The share of the golds' charts that the outputs have, counted case by case.
+    """The share of the golds' charts that is in the outputs, counted case by case.
 
     The figure is the judge's own. It is not the published score, which comes from a vision model.
     """

@@ -286,7 +286,7 @@ class KeptWorkbooks:
 
 
 _MAX_KEPT = 16
-"""How many golds and inputs are kept open: those of a task, whose samples follow each other."""
+"""How many golds and inputs are kept open: those of one task, since its samples come in a row."""
 
 _MAX_KEPT_BYTES = 4 << 20
 """Largest file that is kept open."""

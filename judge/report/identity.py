@@ -37,7 +37,7 @@ def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
 
 
 def trusted_values(run: RunDocument) -> bool:
-    """Whether stored values of formulas counted, as they did in older runs of a folder."""
+    """Whether the stored values of formulas counted, as in older runs of a folder."""
     usual = "stored" if run.get("outputs") is not None else "computed"
     return (run.get("values") or usual) == "stored"
 

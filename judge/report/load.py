@@ -1,12 +1,11 @@
-"""Reads a run for a report: its records, the suite if it is available, changes by hand.
+"""Reads a run for a report: its records, its suite if available, and manual changes of verdicts.
 
-Nothing is run and nothing is judged. ``report.json`` says which submissions and cases count: if it
-leaves out a record of cases.jsonl, that record belongs to other code or other rules. While there is
-no report (the run is in progress, or was interrupted), every record counts.
+Nothing is run and nothing is judged. ``report.json`` says which submissions and cases count; the
+other records of ``cases.jsonl`` were made by other code or under other rules. While there is no
+report (the run is in progress, or was interrupted), every record counts.
 
-If a run has very many cases, only what the numbers of a report need is loaded, so that it fits into
-memory. Conversations, causes and single differences stay in ``cases.jsonl`` and
-``submissions.jsonl``.
+To fit a run with very many cases into memory, only the fields that a report counts are loaded.
+Conversations, causes and individual differences stay in ``cases.jsonl`` and ``submissions.jsonl``.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ from judge.suspects.decisions import (
 from judge.tools.episodes import has_tool_episodes
 
 MAX_SHOWN_CASES = 100_000
-"""A report on more cases than this has no entries. Entries of this many take about a gigabyte."""
+"""A report on more cases than this has no entries; so many entries take about a gigabyte."""
 
 MAX_EXCLUSIONS = 10_000
 """Greatest number of unscored cases that the report of a large run names."""
@@ -80,7 +79,7 @@ _NO_RUN, _NO_COMPARISON = CaseRun(), CaseComparison()
 
 
 def is_large(store: RunDirectory) -> bool:
-    """Whether a run has more records than a report can show as cases.
+    """Whether a run has too many records to show each of them as a case.
 
     Raises:
         StoreError: cases.jsonl is too long, or something other than a file.
@@ -159,13 +158,13 @@ class LoadedSubmission:
         return TalliedTask(self.task_id, written_id, self.instruction_type, self.cases, groups)
 
     def score(self) -> SubmissionScore:
-        """The scores of the submission, with changes by hand."""
+        """The scores of the submission, with manual changes of verdicts."""
         return score_cases(self.task_id, self.sample, self.cases, self.results)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedRun:
-    """A run as it is on disk.
+    """A run that was read from disk.
 
     Attributes:
         path: its results directory.

@@ -439,7 +439,7 @@ def _tools(summary: ToolsSummary | None) -> str:
 
 
 def settings_table(rows: Sequence[SettingRow]) -> str:
-    """Success by setting, in the form of the papers' tables, with one line for each setting."""
+    """A table like those in the papers, with the success of each setting on one line."""
     named = ("run",) if any(row.name for row in rows) else ()
     labels = [f"{cell.heading} {cell.label}".strip() for cell in rows[0].cells] if rows else []
     more = differing(rows)

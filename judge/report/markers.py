@@ -165,7 +165,7 @@ def material_of(item: OpenItem, output: bytes | None, name: str = "output.xlsx")
     Args:
         item: the item.
         output: the stored output; None if nothing was stored.
-        name: its file name, if it is a single file.
+        name: file name of the output, if it is a single file.
     """
     task = item.submission.task
     files = () if output is None else (AnswerFile(name, output),)

@@ -39,7 +39,7 @@ class OpenItem:
 
     @property
     def key(self) -> ItemKey:
-        """The key that a mark uses to name the item."""
+        """The key by which a mark names the item."""
         return self.submission.task_id, self.submission.sample, self.case, self.record["id"]
 
     def mark(self, by: str, score: float, at: str, why: str = "") -> MarkRecord:

@@ -51,7 +51,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A part of the tasks with its scores.
+    """Some of the tasks, with their scores.
 
     Attributes:
         key: the part's name in data (``rows_up_to_50``).

@@ -53,7 +53,7 @@ def _means(scores: Mapping[str, Sequence[float | None]]) -> dict[str, float]:
 
 
 def by_phrasing(scores: TaskMeans, phrasings: Mapping[str, Phrasing]) -> TaskMeans | None:
-    """The same scores by the id that all phrasings of a task share.
+    """These scores, by the id that all phrasings of a task share.
 
     Args:
         scores: the scores by task.

@@ -293,16 +293,16 @@ class RunComparison:
         suite: name of their suite.
         suite_digest: digest of their suite.
         runs: the runs on the common tasks, in the order in which they were given.
-        pairs: every pair, the first run against all others first.
+        pairs: every pair of runs; the pairs with the first run come first.
         tasks: common tasks.
         left_out: tasks without a scored case in some of the runs.
-        fewest_one_sided: how many tasks only one run has to solve before McNemar's test can find a
-            difference.
+        fewest_one_sided: number of tasks, solved by only one of two runs, from which McNemar's test
+            can find a difference.
         power: the power that the smallest differences are computed for.
         method: confidence, resamples and seed of the bootstrap.
         notes: notes for the reader.
-        settings: if a run has desktop episodes, the setting of each run and its success by class of
-            tasks, in the form of the papers' tables.
+        settings: if a run has desktop episodes, a table like those in the papers: the setting of
+            each run, and its success by class of tasks.
         episodes: for each pair of these runs, turns, actions and time of the episodes.
         matrix: the verdicts of all runs on each common task, tasks on which they disagree first;
             empty if phrasings of the tasks are compared.

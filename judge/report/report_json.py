@@ -298,7 +298,7 @@ def _add_excluded(
 
 
 def _of_suite(tallies: Sequence[TaskTally], tasks: Sequence[Task]) -> OfSuite:
-    """Scores with the whole suite as denominator, which is what published scripts often compute."""
+    """Scores with the whole suite as denominator, as published scripts often compute them."""
     divisions: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for task in tasks:
         for division, name in task.groups.items():

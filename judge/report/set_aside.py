@@ -26,7 +26,7 @@ LIST_LEVELS = {
     (About.CASE, Certainty.SURE): "without cases that surely test nothing",
     (About.CASE, Certainty.LIKELY): "without cases that surely or likely test nothing",
 }
-"""The same for each of the two lists separately."""
+"""As above, for each of the two lists separately."""
 
 
 def level_label(about: About | None, least: Certainty) -> str:

@@ -25,9 +25,8 @@ from judge.compare.registry import checker_of
 from judge.core.task import FileKind, Task, TestCase
 from judge.errors import UsageError, WorkbookError
 from judge.files.documents import MAX_DOCUMENT_BYTES, read_kept
-from judge.files.hashed import digest_of_modules
 from judge.files.paths import cache_folder
-from judge.files.writing import write_whole
+from judge.files.writing import digest_of_modules, write_whole
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
 from judge.workbook.reader import Workbook, open_workbook

@@ -31,8 +31,8 @@ LOOKING = frozenset(
         "view_xlsx",
     }
 )
-"""The judge's own and SpreadsheetBench 2's tools that can show the contents of the workbook.
-It is not known whether tools with other names can show them too."""
+"""Tools of the judge and of SpreadsheetBench 2 that can show the contents of the workbook. Tools
+with other names may or may not show them."""
 
 SUBMIT = "submit"
 _MAX_TOOLS = 100

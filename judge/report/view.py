@@ -114,7 +114,7 @@ _Value = TypeVar("_Value")
 
 
 class _Kept(Generic[_Value]):
-    """Values by name, which are made again if their sources have changed; keeps the latest ones."""
+    """A cache of values by name; a value is made again if its sources have changed."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -123,7 +123,7 @@ class _Kept(Generic[_Value]):
         self._values: OrderedDict[str, tuple[object, _Value]] = OrderedDict()
 
     def get(self, name: str, signature: object, make: Callable[[], _Value]) -> _Value:
-        """The value of a name, made only once even if several threads request it together."""
+        """The value of a name; made only once, even if several threads request it together."""
         with self._lock:
             making = self._making.setdefault(name, threading.Lock())
         while not making.acquire(timeout=_LOOK_UP_S):
@@ -352,7 +352,7 @@ def signature_of(path: Path) -> tuple[tuple[int, int] | None, ...]:
 
 @dataclass(slots=True)
 class _Tail:
-    """The verdicts of a growing cases.jsonl, whose lines are read once each."""
+    """The verdicts of a growing cases.jsonl; each line is read once."""
 
     lines: GrowingLines
     verdicts: dict[tuple[str, str, str], str] = field(default_factory=dict)

@@ -159,7 +159,7 @@ def builders_for(backend: str, report: Report) -> dict[str, Builder]:
 
 
 def _build_debian(root: str, builders: Mapping[str, Builder], report: Report) -> dict[str, str]:
-    """Makes the tarball of a root once, if any backend lacks the result."""
+    """Makes the tarball of a root, only once, if any backend lacks its result."""
     recipe = ROOTS[root].recipe
     assert recipe is not None, f"{root} is not made of Debian packages"
     with ExitStack() as stack:
@@ -330,7 +330,7 @@ def _write_etc(etc: Path) -> None:
 
 
 def _compile(work: Path) -> None:
-    """Compiles all modules with this interpreter; the times of the sources do not matter."""
+    """Compiles all modules with this interpreter; modification times do not matter."""
     command = [
         sys.executable, "-m", "compileall", "-q", "-j", "0", "-f",
         "--invalidation-mode", "unchecked-hash", "-s", str(work), "-p", "/",
@@ -390,7 +390,7 @@ def libraries_of(files: Iterable[Path], loader: Path) -> set[Path]:
 
 
 def lock_without(name: str, present: set[str]) -> str:
-    """A lock without the packages in ``present``."""
+    """The lock file without the packages in ``present``."""
     kept, keep = [], True
     for line in lock_text(name).splitlines():
         if line and not line[0].isspace():
@@ -527,7 +527,7 @@ def _mirror() -> str | None:
 
 
 def _scratch() -> str | None:
-    """A folder in memory if there is space, since the package manager syncs at every step."""
+    """A folder in memory if there is space, because the package manager syncs at every step."""
     shared = Path("/dev/shm")  # noqa: S108 - the folder made in it is private
     if shared.is_dir() and shutil.disk_usage(shared).free > _WANTED_MEMORY_BYTES:
         return str(shared)

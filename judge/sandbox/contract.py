@@ -26,7 +26,7 @@ class RunStatus(enum.StrEnum):
     EXITED = "exited"
     """The program ended by itself with another exit code."""
     SIGNALED = "signaled"
-    """The program was ended by a signal that none of the limits explains."""
+    """The program was ended by a signal, but not because of a limit."""
     CPU_LIMIT = "cpu_limit"
     WALL_LIMIT = "wall_limit"
     MEMORY_LIMIT = "memory_limit"
@@ -36,7 +36,7 @@ class RunStatus(enum.StrEnum):
 
 
 class OutputStatus(enum.StrEnum):
-    """The state of the output path after the run."""
+    """What is at the output path after the run."""
 
     COLLECTED = "collected"
     MISSING = "missing"

@@ -52,7 +52,7 @@ def disk_bytes(limits: Limits) -> int:
 
 
 def modules_to_warm(program: str) -> list[str]:
-    """Slow modules that a program's source mentions, so that it helps to import them in advance."""
+    """The slow modules that a program's source mentions; importing them in advance saves time."""
     return [name for name in _HEAVY_MODULES if name in program]
 
 

@@ -115,7 +115,7 @@ class StreamEndedError(Exception):
 
 
 class ByteStream(Protocol):
-    """A two-way stream to a program inside; deadlines are of ``time.monotonic``."""
+    """A two-way stream to a program in the sandbox; deadlines are ``time.monotonic`` values."""
 
     def send(self, data: bytes, deadline: float) -> None:
         """Sends everything, or raises StreamEndedError or TimeoutError."""

@@ -11,7 +11,7 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The judge that owns a container, as far as another judge can tell.
+    """The identity of the judge that owns a container, as visible to another judge.
 
     Attributes:
         host: the machine.
@@ -52,7 +52,7 @@ class Owner:
         return cls(parts[0], parts[1], parts[2], int(parts[3]), parts[4])
 
     def knows_ended(self, other: Owner) -> bool:
-        """Whether this judge can be sure that the other judge has ended."""
+        """Whether the other judge has certainly ended."""
         if other.host != self.host:
             return False
         if other.boot != self.boot:

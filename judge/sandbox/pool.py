@@ -54,7 +54,7 @@ class Pool(Generic[T]):
         self._preparing = 0
 
     def take(self) -> T:
-        """Takes a prepared object; waits if none is ready.
+        """Takes a prepared object; waits if no object is ready.
 
         Raises:
             SandboxError: no object can be made.
@@ -83,7 +83,7 @@ class Pool(Generic[T]):
             raise error
 
     def give_back(self, item: T) -> None:
-        """Takes an object back that is as good as new; it is the next to be taken."""
+        """Takes back an object that is as good as new; it is the next one to be lent."""
         with self._changed:
             self._in_use -= 1
             if not self._closed:

@@ -41,7 +41,7 @@ def pins(name: str = "solutions") -> dict[str, str]:
 
 
 def python_digest() -> str:
-    """Names the root of this particular interpreter; its build is a part of the version."""
+    """Names the root of this particular interpreter; the version includes its build."""
     return _digest(sys.version)
 
 
@@ -102,6 +102,7 @@ _DESKTOP_ACCOUNTS = _ACCOUNTS.replace("solution", "user")
 _OPEN = 'chmod 1777 "$1"/home "$1"/run'
 
 # Programs of the new system write the lists that the packages' own scripts would write.
+# A root is read-only at run time: without this, programs would compile their modules every time.
 _COMPILE = "python3 -W ignore -m compileall -q --invalidation-mode unchecked-hash /usr/lib/python3*"
 
 _CACHES = (
@@ -111,7 +112,6 @@ _CACHES = (
     'chroot "$1" update-mime-database /usr/share/mime',
     'chroot "$1" fc-cache --system-only',
     'printf "%032d\\n" 1 > "$1"/etc/machine-id',
-    # the root is read-only at run time: without this, programs compile their modules every time
     f'chroot "$1" sh -c "{_COMPILE}"',
 )
 
@@ -180,7 +180,7 @@ OFFICE = Recipe(
         "base-files", "base-passwd", "coreutils", "dash", "fontconfig-config", "fonts-liberation",
         "grep", "libc-bin", "libreoffice-calc-nogui", "python3-uno", "sed",
     ),
-    hooks=(_ACCOUNTS, _SHELL, _REGISTRY, _SLIM),
+    hooks=(_ACCOUNTS, _SHELL, _REGISTRY, f'chroot "$1" sh -c "{_COMPILE}"', _SLIM),
     backports="trixie-backports",
 )  # fmt: skip
 """A Debian 13 with LibreOffice from its backports and the UNO bridge."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from judge.sandbox.contract import Backend, BackendFinding, Sandbox
 
 AUTO = "auto"
-"""Takes the first backend that works on this machine."""
+"""Selects the first backend that works on this machine."""
 
 
 class Row(NamedTuple):

@@ -44,7 +44,7 @@ API_ROUTES = (
     "judge.serve.api.boards",
     "judge.serve.disputes.routes",
     "judge.serve.rejudging.routes",
-    "judge.serve.operations.webhook_routes",
+    "judge.serve.operations.deliveries",
 )
 PAGE_ROUTES = (
     "judge.serve.pages.frame",

@@ -34,7 +34,7 @@ from judge.serve.queue.conditions import (
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row, row_of
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.ids import new_id
+from judge.serve.store.tables import new_id
 from judge.serve.store.words import Level, PhaseState, SuiteRole, Visibility
 from judge.suites.corrections import corrected_suite
 from judge.suites.folders import regular_files
@@ -47,7 +47,7 @@ _KEPT = 4
 
 @dataclass(frozen=True, slots=True)
 class NewSuite:
-    """A suite to add, or to give a new revision.
+    """A suite to be added, or a new revision of one.
 
     Attributes:
         name: used in addresses: small letters, digits, and ``. _ -``.

@@ -49,10 +49,10 @@ from judge.serve.queue.leases import enqueue, lock_account
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row, row_of
 from judge.serve.store.folder import DataFolder, ReceivedBody, StoredBody
-from judge.serve.store.ids import new_id
+from judge.serve.store.tables import new_id
 from judge.serve.store.words import JudgingState, Kind, PhaseState, Role, Scope, SuiteRole
 from judge.suites.archive import ZipRefusedError, extract_zip
-from judge.suites.outputs import find_outputs
+from judge.suites.layouts import find_outputs
 from judge.suites.submissions import iterate_submissions
 from judge.suites.suite import Suite, load_suite
 
@@ -527,7 +527,7 @@ def _last_revision(server: Server, name: str) -> dict[str, Any] | None:
 def _hidden_of(
     server: Server, before: dict[str, Any] | None, root: Path, named: Collection[str] | None
 ) -> tuple[str, ...]:
-    """The hidden tasks of a new revision: the named ones, or those of the revision before.
+    """The hidden tasks of a new revision: those named, or those of the previous revision.
 
     Raises:
         Problem: 422, a suite with a hidden split has a new task, and no hidden tasks are named.

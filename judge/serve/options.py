@@ -145,8 +145,8 @@ class SlotOptions:
         slots: how many judgings run at a time.
         jobs: how many submissions of one judging run at a time.
         sandbox: kind of sandbox.
-        cluster: workers that judge in place of threads.
-        insecure_cluster: whether they may be reached without TLS.
+        cluster: workers that judge instead of this process's threads.
+        insecure_cluster: whether the workers may be reached without TLS.
         name: the name of the dispatcher.
     """
 

@@ -152,7 +152,7 @@ class Problem(Exception):  # noqa: N818  the RFC's word
 
 
 def not_found() -> Problem:
-    """The same answer whether an object does not exist or the caller may not see it."""
+    """The problem for an object that does not exist or that the caller may not see."""
     return Problem("not-found")
 
 

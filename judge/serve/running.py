@@ -1,16 +1,19 @@
-"""The processes of ``judge serve``: the server, the dispatcher, or both in one."""
+"""The processes of ``judge serve``: the server, the dispatcher, or both in one; and its demo."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
+import shlex
 import socket
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,10 +25,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from judge.console import print_label
 from judge.errors import JudgeError, UsageError
 from judge.serve.access.accounts import create_account, create_sign_in
+from judge.serve.access.rights import Viewer
+from judge.serve.api.submissions import accept_body
 from judge.serve.app import make_app
 from judge.serve.boards.disclosure import record_shown
-from judge.serve.boards.versions import Boards
+from judge.serve.boards.versions import Boards, NewBoard
+from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
 from judge.serve.context import ADDRESS, ServeOptions, Server
+from judge.serve.intake import LINES, Described, admit
 from judge.serve.operations.metrics import metrics_of, serve_metrics
 from judge.serve.options import LOOPBACK, ListenOptions, SlotOptions, StorageOptions, address_of
 from judge.serve.queue.conditions import set_setting
@@ -34,7 +41,9 @@ from judge.serve.queue.watching import Watcher
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, sqlite_url
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.words import Role
+from judge.serve.store.words import AccountKind, Role, Scope
+from judge.suites.submissions import load_submissions, submission_record
+from judge.suites.suite import data_folder, load_suite
 
 CHORES = (
     "judge.serve.boards.versions:renew_judged",
@@ -42,8 +51,7 @@ CHORES = (
     "judge.serve.operations.upkeep:send_webhooks",
     "judge.serve.operations.upkeep:sweep_hourly",
 )
-"""Functions that the serving process calls within a second after a change, and otherwise from time
-to time."""
+"""Functions that the serving process calls within a second of a change, and regularly otherwise."""
 
 _CHORE_S = 1.0
 _CHORE_ANYWAY_S = 5.0
@@ -57,7 +65,7 @@ _OPERATOR = "operator"
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open server; if the operator was created just now, also the code of a link to sign in."""
+    """An open server; if its operator was just created, also the code of a sign-in link."""
 
     server: Server
     code: str | None
@@ -389,3 +397,76 @@ def _first_operator(database: Database) -> str | None:
             return None
         account = create_account(transaction, _OPERATOR, roles=(Role.OPERATOR, Role.AUTHOR))
         return create_sign_in(transaction, account)
+
+
+_SUITES = {
+    "sample": "Programs: fourteen tasks of everyday spreadsheet work",
+    "sample-typed": "Typed answers about workbooks",
+    "sample-rules": "Finished workbooks, judged by rules",
+}
+_TEAMS = ("Aster", "Birch", "Cedar", "Dahlia", "Elder")
+_ACTOR = Actor("demo")
+_BOARD = "sample"
+_FIELDS = ("id", "solution", "input_path", "output_path")
+
+
+def add_demo(server: Server) -> Iterator[str]:
+    """Adds the sample suites, unless they exist; yields lines that say where they are.
+
+    Args:
+        server: the server; its dispatcher is ready, so that the conditions of a board are known.
+    """
+    with server.database.reading() as connection:
+        existing = connection.scalar(sa.select(t.board.c.id).where(t.board.c.name == _BOARD))
+        operator = connection.scalar(
+            sa.select(t.account.c.id).where(
+                sa.cast(t.account.c.roles, sa.Text).contains(Role.OPERATOR.value)
+            )
+        )
+    if existing is None:
+        with server.database.writing(_ACTOR) as transaction:
+            for name, title in _SUITES.items():
+                add_revision(server, transaction, NewSuite(name, name, str(operator), title=title))
+                phase = NewPhase(f"{name}-open", name, per_day=100, in_total=1000)
+                add_phase(transaction, phase)
+            board = NewBoard(_BOARD, f"{_BOARD}-open", title="The sample suite")
+            server.shared["boards"].add(transaction, board)
+        for number, team in enumerate(_TEAMS):
+            _submit(server, team, number)
+    address = server.setting(ADDRESS)
+    yield f"A board of {len(_TEAMS)} sample submissions: {address}/boards/{_BOARD}"
+    program = server.program
+    yield f"A token: export JUDGE_TOKEN=$({program} serve admin token operator {server.where})"
+    answers = shlex.quote(str(_short(data_folder() / "sample-typed" / "answers.jsonl")))
+    yield f"Submit: {program} submit {answers} --to {address} --phase sample-typed-open --wait"
+
+
+def _short(path: Path) -> Path:
+    """A path relative to the working folder, if it is inside; otherwise, the path itself."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _submit(server: Server, team: str, number: int) -> None:
+    """One answer to each task of the sample suite; different teams get different answers."""
+    by_task: dict[str, list[dict[str, object]]] = {}
+    path = data_folder() / _BOARD / "submissions.jsonl"
+    suite = load_suite(_BOARD)
+    for submission in load_submissions(path, suite):
+        record = submission_record(submission, suite)
+        by_task.setdefault(submission.task_id, []).append(record)
+    lines = []
+    for answers in by_task.values():
+        record = dict(answers[number % len(answers)] if number else answers[0])
+        record = {name: record[name] for name in _FIELDS if name in record}
+        lines.append(json.dumps(record))
+    with server.database.writing(_ACTOR) as transaction:
+        account = create_account(transaction, f"demo-{team}", kind=AccountKind.SERVICE)
+    viewer = Viewer(
+        account=account, name=team, scopes=frozenset({Scope.SUBMIT}), teams=frozenset({account})
+    )
+    admission = admit(server, viewer, f"{_BOARD}-open", None)
+    with server.folder.receiving() as received:
+        received.write("".join(f"{line}\n" for line in lines).encode())
+        described = Described(system=f"{team} (sample)", note="made by judge serve --demo")
+        accept_body(server, viewer, admission, received, LINES, described, f"demo-{team}", None)

@@ -46,7 +46,7 @@ MAX_HEADERS_BYTES = 64 * 1024**2
 
 _MAX_FAULTS = 20
 _MAX_READS = 64
-"""How many reads are allowed between two members, for stacked headers and maps of sparse files."""
+"""How many reads are allowed between two members: for long headers and maps of sparse files."""
 
 _BLOCK_BYTES = 512
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -71,7 +71,7 @@ class _Headers:
         self._is_listing = True
 
     def member(self, size: int) -> None:
-        """Notes that a member was listed; reads for the headers of the next one count afresh."""
+        """Notes that a member was listed, and counts the reads for the next header from 0."""
         self._reads_left = _MAX_READS
         if size < 0:
             raise _RefusedError("a member has a negative size")
@@ -257,7 +257,7 @@ def _problem_of_path(path: PurePosixPath) -> str | None:
 
 
 def _is_litter(name: str) -> bool:
-    """Whether a member is one of the files that macOS adds to archives."""
+    """Whether a member is a file that macOS adds to archives."""
     return any(part.startswith("._") or part == ".DS_Store" for part in PurePosixPath(name).parts)
 
 
@@ -399,7 +399,7 @@ def _extract_members(
 def check_directory(file: BinaryIO) -> None:
     """Refuses a list of members that is too long to be read into memory.
 
-    Its size is in the end record, or in the 64-bit end record in front of that.
+    The end record, or the 64-bit end record before it, states its size.
     """
     file.seek(0, 2)
     size = file.tell()

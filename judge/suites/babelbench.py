@@ -34,8 +34,8 @@ from judge.suites.suite import data_folder
 DEFINITION = "benchmark.csv"
 NAME = "babelbench"
 COLUMNS = ("tag", "prompt", "imgs", "attachments", "prompt_type", "eval_info", "difficulty")
-"""The columns that are read. The columns with the source of a file are not: such an address often
-names what the picture shows, and so gives the answer away."""
+"""The columns that are read. The columns with the URLs of the files are not, because a URL often
+names what the picture shows and so gives the answer away."""
 
 
 PAPER_TABLE = ScoreTable(

@@ -1,7 +1,7 @@
 """The certified tasks of a published suite: grades that careful readers gave to its golds.
 
 A file of ``dataset/certified`` grades the tasks of one suite, with reasons. A grade is valid only
-for the workbooks that were read. The grades lead to corrections
+for the workbooks that the grader read. The grades lead to corrections
 (:meth:`Certification.corrections`) and to scores over certified tasks.
 """
 
@@ -25,7 +25,7 @@ from judge.suites.suite import CERTIFIED_FOLDER, Suite, certified_files, data_fo
 
 
 class Grade(enum.StrEnum):
-    """How far a task's gold can be relied on."""
+    """How far a reader can rely on a task's gold."""
 
     SOUND = "sound"
     """The gold's values follow from the question and the input, and every right answer passes."""
@@ -132,13 +132,13 @@ class Certification:
         )
 
     def is_corrected(self, task_id: str) -> bool:
-        """Whether a task is faulty, but has a correction that makes it possible to judge it."""
+        """Whether a task is faulty, but can be judged after a correction."""
         return any(
             correction.field != "exclude" for correction in self._corrections_by_task[task_id]
         )
 
     def grades_of(self, suite: Suite) -> dict[str, Grade]:
-        """Task id -> grade, for the suite's tasks that have the workbooks that were read.
+        """Task id -> grade, for the tasks of the suite whose workbooks are those that were graded.
 
         Raises:
             SuiteError: a workbook cannot be read.
@@ -178,7 +178,7 @@ class Certification:
 
 
 def _has_files(case: TestCase, graded: GradedTask) -> bool:
-    """Whether a case has the workbooks that were read."""
+    """Whether a case still has the workbooks that were graded."""
     if not case.inputs or not case.golds or case.golds[0].path is None:
         return False
     return (
@@ -280,7 +280,7 @@ def _by_id(document: _Document) -> dict[str, GradedTask]:
 
 
 def _with_grades(task: GradedTask) -> GradedTask:
-    """The task with the names of grades turned into :class:`Grade` values."""
+    """The certified task of a record, with :class:`Grade` values in place of their names."""
     return {
         **task,
         "grade": Grade(task["grade"]),

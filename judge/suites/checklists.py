@@ -246,7 +246,7 @@ def file_kind(path: Path) -> FileKind:
 
 
 def workbook_first(files: Sequence[InputFile]) -> list[InputFile]:
-    """Sorts workbooks to the front, because programs are given the path of the first file."""
+    """Puts workbooks first, because programs are given the path of the first file."""
     return sorted(files, key=lambda file: file.kind is not FileKind.WORKBOOK)
 
 

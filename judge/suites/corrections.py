@@ -293,10 +293,10 @@ def apply_corrections(suite: Suite, corrections: Iterable[Correction]) -> Correc
 
 
 def _corrected(task: Task, correction: Correction) -> Task | None:
-    """The task with one correction; None if it does not have the fault.
+    """Applies one correction to a task; None if the task does not have the fault.
 
     Raises:
-        UnfitCellsError: it was made for another file.
+        UnfitCellsError: the correction was made for another file.
     """
     if correction.case is not None:
         return _corrected_in_case(task, correction)

@@ -109,7 +109,7 @@ class DesktopFormat(SuiteFormat):
         self._before = before
 
     def recognises(self, root: Path) -> bool:
-        """Whether a folder has tasks of this format, and none of the one that takes precedence."""
+        """Whether a folder has tasks of this format, and none of one that takes precedence."""
         other = self._before is not None and (root / self.examples / self._before).is_dir()
         return (root / self.definition).is_dir() and not other
 
@@ -220,7 +220,7 @@ def _gold_elsewhere(expected: Any) -> str | None:
 
 
 def _listed(evaluator: Mapping[str, Any], name: str, count: int) -> list[Any]:
-    """The value of a field for each metric; a value that is not a list is for the first metric."""
+    """The value of a field for each metric; a single value belongs to the first metric."""
     value = evaluator.get(name)
     values = value if isinstance(value, list) else [value]
     return [*values, *[None] * count][:count]
@@ -286,7 +286,7 @@ def _reason(func: Any, result: Any, expected: Any) -> str | None:
 
 
 def _file_of(result: Mapping[str, Any]) -> str:
-    """The name of the file that was left on the desktop."""
+    """The name of the file that is retrieved from the desktop."""
     path = result.get("path")
     first = path[0] if isinstance(path, list) and path else path
     return _last(str(first))

@@ -34,7 +34,7 @@ MAX_ARCHIVE_BYTES = 4 * 1024**3
 """Largest download if its size is not known (the largest published archive has 0.1 GB)."""
 
 MIN_BYTES = 64 * 1024
-"""How many bytes a server has to send every :data:`PATIENCE_S`; slower servers are dropped."""
+"""Bytes that a server has to send in every :data:`PATIENCE_S`; slower ones are dropped."""
 
 PATIENCE_S = 120.0
 
@@ -66,7 +66,7 @@ class Fetched:
 
 
 class _AddressError(Exception):
-    """An address did not give the archive; the part that was received is kept."""
+    """An address did not deliver the archive; the received part is kept."""
 
 
 class _TooSlowError(_AddressError):
@@ -305,7 +305,7 @@ def _continues(response: HTTPResponse, done: int) -> bool:
 
 
 class _Pace:
-    """Drops a server that sends only a byte now and then; time in standby counts too.
+    """Drops a server that only sends a byte now and then; time on standby counts, too.
 
     Headers, chunk sizes and the TLS handshake are read in many small steps, and the socket's
     timeout applies to every step separately. So a thread watches how much arrives in total, and
@@ -339,10 +339,10 @@ class _Pace:
         return connection
 
     def received(self, count: int) -> None:
-        """Counts bytes of the archive that were received.
+        """Counts received bytes of the archive.
 
         Raises:
-            _TooSlowError: too few were received for too long.
+            _TooSlowError: too few bytes were received for too long.
         """
         self._bytes += count
         if self._bytes >= MIN_BYTES:

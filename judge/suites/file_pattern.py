@@ -11,8 +11,7 @@ from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.errors import JudgeError, SubmissionError, UsageError
 from judge.suites.folders import regular_files
-from judge.suites.layouts import LayoutKind
-from judge.suites.outputs import FoundOutputs, raise_unknown
+from judge.suites.layouts import FoundOutputs, LayoutKind, raise_unknown
 from judge.suites.submissions import submission_of_program
 from judge.suites.suite import Suite
 

@@ -23,7 +23,7 @@ MAX_ENTRIES = 500_000
 
 
 class Boundary:
-    """The real folder of a suite, which no path that the suite names may leave.
+    """The real path of the suite's folder; no path in the suite may lead out of it.
 
     Args:
         root: the folder.
@@ -37,7 +37,7 @@ class Boundary:
         self._is_inside: dict[Path, bool] = {}
 
     def holds(self, path: Path) -> bool:
-        """Whether a path is in the suite after its links are followed; it need not exist.
+        """Whether a path is in the suite after links are followed, even if it does not exist.
 
         Args:
             path: any path; an absolute one outside :attr:`root`, or one that leaves it by ``..``

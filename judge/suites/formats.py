@@ -1,7 +1,7 @@
 """The contract of a suite format, and the formats that exist.
 
-A format is one module with a :class:`SuiteFormat`, and one row of :data:`ROWS`. It recognises the
-folders that are suites of its kind, reads them, and knows how their files are named.
+A format is one module with a :class:`SuiteFormat`, and one row of :data:`FORMATS`. It recognises
+the folders that are suites of its kind, reads them, and knows how their files are named.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Row(NamedTuple):
         return suite_format
 
     def may_be_in(self, root: Path) -> bool:
-        """Whether a folder has a marker; False if the folder cannot be listed."""
+        """Whether a folder has a certain entry; False if the folder cannot be listed."""
         try:
             return any(_is_there(root, marker) for marker in self.markers or (self.definition,))
         except OSError:
@@ -64,7 +64,7 @@ def _is_there(root: Path, marker: str) -> bool:
 
 
 _EXAMPLES = "evaluation_examples/examples"
-ROWS = (
+FORMATS = (
     Row(
         ("spreadsheetbench-v0.1", "spreadsheetbench-verified"),
         "dataset.json",
@@ -195,7 +195,7 @@ class SuiteFormat(ABC):
         """
 
     def alias_of(self, record: Mapping[str, object]) -> str | None:  # noqa: ARG002
-        """The name that an answer record without an id uses for its task, or None."""
+        """The name by which an answer record without an id identifies its task, or None."""
         return None
 
     def output_of(
@@ -314,7 +314,7 @@ def unregister(name: str) -> None:
 
 def format_rows() -> Iterator[Row]:
     """The rows of all formats, first the judge's, then registered ones; imports no format."""
-    yield from ROWS
+    yield from FORMATS
     for suite_format in {id(row): row for row in _REGISTERED.values()}.values():
         yield Row(suite_format.names, suite_format.definition, suite_format)
 

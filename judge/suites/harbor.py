@@ -25,8 +25,7 @@ from judge.errors import JudgeError, SubmissionError
 from judge.files.documents import read_json
 from judge.suites.file_pattern import FilePattern
 from judge.suites.folders import is_folder, is_regular, regular_files
-from judge.suites.layouts import LayoutKind
-from judge.suites.outputs import FoundOutputs, raise_unknown
+from judge.suites.layouts import FoundOutputs, LayoutKind, raise_unknown
 from judge.suites.submissions import submission_of_program
 from judge.suites.suite import Suite
 
@@ -472,10 +471,10 @@ def _facts_of(trial: Trial) -> dict[str, object]:
 
 
 class Jobs(LayoutKind):
-    """The layout whose outputs or programs are among the artifacts of a job's trials."""
+    """The layout in which outputs or programs are among the artifacts of a job's trials."""
 
     def fits(self, folder: Path, pattern: str | None) -> bool:
-        """Whether a folder is a job, and the pattern does not say which task a file answers."""
+        """Whether a folder is a job and no pattern with ``{task}`` was given."""
         return (pattern is None or "task" not in FilePattern(pattern).fields) and is_job(folder)
 
     def outputs(self, folder: Path, suite: Suite, pattern: str | None) -> FoundOutputs:

@@ -52,7 +52,7 @@ CATEGORIES = (
 
 
 def division_of(category: str) -> str:
-    """The name of a category's division, whose group ``yes`` holds the tasks of the category."""
+    """The name of a category's division; its group ``yes`` holds the tasks of the category."""
     return category.lower().replace(" ", "_")
 
 
@@ -107,7 +107,7 @@ class SheetCopilot(SuiteFormat):
         return FileRole.OUTPUT if output is not None and output[0] == task_id else None
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The workbook keeps its own name; the output is ``{order}_{sheet}_output.xlsx``."""
+        """The input keeps its file name; the output is ``{order}_{sheet}_output.xlsx``."""
         files = question.inputs[0].files if question.inputs else ()
         name = files[0].path.name if files else "input.xlsx"
         return SolutionPaths(f"{folder}/{name}", f"{folder}/{question.id}_output.xlsx")

@@ -73,7 +73,7 @@ class SpreadsheetBench2(SuiteFormat):
         return FileRole.INPUT if _INPUT.fullmatch(file_name) else None
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The input keeps its own name; the output is ``{id}_output.xlsx``."""
+        """The input keeps its file name; the output is ``{id}_output.xlsx``."""
         files = question.inputs[0].files if question.inputs else ()
         name = files[0].path.name if files else f"{question.id}_input.xlsx"
         return SolutionPaths(f"{folder}/input/{name}", f"{folder}/output/{question.id}_output.xlsx")
@@ -89,7 +89,7 @@ NOT_JUDGED = (
 """Why visualization tasks have no verdict."""
 
 _COLOUR, _FORMULAS = "Color", "Embedded"
-"""Words in an input's path that decide how a debugging task is compared."""
+"""Words in the path of an input that decide how a debugging task is compared."""
 
 _FIELDS = frozenset(
     {

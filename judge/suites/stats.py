@@ -128,7 +128,7 @@ def _checklists(tasks: Iterable[Task]) -> _Checklists:
 
 
 def _judging(task: Task, judges: Sequence[Judged]) -> str:
-    """How much of a task is judged without a model or a person."""
+    """Which part of a task is judged without a model or a person."""
     if task.reason_left_out() is not None or Judged.DETERMINISTIC not in judges:
         return "not at all"
     return "in full" if set(judges) == {Judged.DETERMINISTIC} else "in part"

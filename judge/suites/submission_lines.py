@@ -1,5 +1,9 @@
 """Checks a line of a file of solutions, and turns it into a submission.
 
+The sandbox places each case's workbook where the solution looks for it, so that code is never
+rewritten. A recorded path takes precedence, then the path in the prompt, then the path in the code,
+then the default path of the suite's format.
+
 Episodes on a desktop leave files. The field ``outputs`` of their record is an object whose names
 are case numbers. Each value has ``sha256``, the hash of a file in the record's results directory
 (null if no file was left), and optionally ``name``, ``ended``, ``gui_only`` and ``problem``, as in
@@ -8,22 +12,112 @@ are case numbers. Each value has ``sha256``, the hash of a file in the record's 
 
 from __future__ import annotations
 
+import ast
 import difflib
-from collections.abc import Collection, Mapping
+import posixpath
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from judge.core.records.runs import EpisodeOutput, usage_fault
 from judge.core.submission import KeptOutput, SampleNumbers, Submission
-from judge.core.task import Task
+from judge.core.task import Task, TaskQuestion
 from judge.core.verdict import Verdict
 from judge.files.documents import MalformedError, parse_json, written
 from judge.files.forms import checked
 from judge.replies.extract import recorded_program
+from judge.replies.python_text import syntax_tree
 from judge.sandbox.layout import can_be_placed
-from judge.suites.formats import SolutionPaths
-from judge.suites.solution_paths import solution_paths
+from judge.suites.formats import FileRole, SolutionPaths, SuiteFormat
 from judge.suites.suite import Suite
+
+__all__ = ["SolutionPaths", "solution_paths"]
+
+_QUOTED = re.compile(r"""(?P<quote>['"])(?P<text>/[^'"\n]+?)(?P=quote)""")
+_WORD_IN_PROMPT = re.compile(r"""[^\s'"`<>|]++""")
+
+
+def solution_paths(
+    question: TaskQuestion,
+    code: str | None,
+    conventions: SuiteFormat,
+    *,
+    conversation: object = None,
+    input_path: str | None = None,
+    output_path: str | None = None,
+) -> SolutionPaths:
+    """Finds both paths of a solution.
+
+    Args:
+        question: the task.
+        code: the program, if there is one.
+        conventions: the format of the task's suite.
+        conversation: the recorded conversation: a list of strings (the first is the prompt) or of
+            messages with ``role`` and ``content``.
+        input_path: the recorded input path, which takes precedence.
+        output_path: the recorded output path, which takes precedence too.
+    """
+    if input_path is not None and output_path is not None:
+        return SolutionPaths(input_path, output_path)
+    texts = [
+        *_prompt_paths(conversation, conventions.file_suffixes),
+        *(_literals(code) if code else ()),
+    ]
+    paths: dict[FileRole, str] = {}
+    for text in texts:
+        if text.startswith("/"):
+            role = conventions.role_of(posixpath.basename(text), question.id)
+            if role is not None and role not in paths and can_be_placed(text):
+                paths[role] = text
+    default = conventions.default_paths(question)
+    return SolutionPaths(
+        input_path or paths.get(FileRole.INPUT) or default.input_path,
+        output_path or paths.get(FileRole.OUTPUT) or default.output_path,
+    )
+
+
+def _prompt_paths(conversation: object, suffixes: tuple[str, ...]) -> Iterator[str]:
+    """Yields the paths in messages to the chat model; its replies are not read."""
+    if not isinstance(conversation, list):
+        return
+    for index, message in enumerate(conversation):
+        if isinstance(message, str):
+            if index == 0:
+                yield from _file_paths(message, suffixes)
+        elif isinstance(message, Mapping) and message.get("role") in {"system", "user"}:
+            content = message.get("content")
+            if isinstance(content, str):
+                yield from _file_paths(content, suffixes)
+
+
+def _file_paths(text: str, suffixes: tuple[str, ...]) -> Iterator[str]:
+    """Yields the words that look like a file's absolute path, from first slash to last suffix."""
+    for word in _WORD_IN_PROMPT.findall(text):
+        start = word.find("/")
+        end = max(_end(word, suffix) for suffix in suffixes)
+        if 0 <= start < end:
+            yield word[start:end]
+
+
+def _end(word: str, suffix: str) -> int:
+    """The index at which the last occurrence of a suffix ends; -1 if no suffix occurs."""
+    start = word.rfind(suffix)
+    return -1 if start < 0 else start + len(suffix)
+
+
+def _literals(code: str) -> list[str]:
+    """The string constants of a program, in the order of the code."""
+    tree = syntax_tree(code)
+    if tree is None:
+        return [match["text"] for match in _QUOTED.finditer(code)]
+    literals = [
+        (node.lineno, node.col_offset, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    return [text for _, _, text in sorted(literals)]
+
 
 _OWN_FIELDS = frozenset(
     {"id", "solution", "code", "sample", "model", "setting", "expected", "label"}
@@ -44,7 +138,7 @@ _LOOK_ALIKE: Mapping[str, tuple[str, ...]] = {
 """Field -> other names that people use for it, in lower-case letters; the most likely first."""
 
 _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcode")}
-"""Field -> names that can only mean this field, even if the record has the field, but empty."""
+"""Field -> names that can only mean this field, even if the record has it and it is empty."""
 
 _NEAR = 0.75
 _MAX_FIELDS = 12
@@ -53,13 +147,13 @@ _VERDICTS = frozenset(verdict.value for verdict in Verdict)
 
 
 class TakenKeys:
-    """Remembers the line of a file that has each (task id, sample)."""
+    """Remembers on which line of a file each (task id, sample) occurs."""
 
     def __init__(self) -> None:
         self._lines: dict[str, SampleNumbers] = {}
 
     def line_of(self, key: tuple[str, int]) -> int | None:
-        """The number of the line with a key; None if no line has it."""
+        """The number of the line with a key; None if no line has the key."""
         samples = self._lines.get(key[0])
         return None if samples is None else samples.get(key[1])
 
@@ -159,7 +253,7 @@ def lacks(name: str) -> str:
 
 
 def lacking(name: str, record: Mapping[str, object]) -> str:
-    """The message for a missing field: names the line's fields, and one that is likely meant."""
+    """The message for a missing field: names the line's fields and the one that may be misspelt."""
     fields = sorted(record, key=lambda field: field != "id")
     shown = ", ".join(map(_quoted, fields[:_MAX_FIELDS]))
     more = f" and {len(fields) - _MAX_FIELDS} more" if len(fields) > _MAX_FIELDS else ""
@@ -279,7 +373,7 @@ def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path
 def _without_program(
     task_id: str, record: Mapping[str, object], suite: Suite, own: Collection[str]
 ) -> Submission:
-    """A submission without a program; fields other than ``own`` become its provenance."""
+    """A submission without a program; all fields but those in ``own`` become its provenance."""
     paths = suite.conventions.default_paths(suite.task(task_id).question)
     return Submission(
         task_id=task_id,

@@ -20,8 +20,7 @@ from judge.files.documents import MIB, read_text
 from judge.files.json_lines import LinesAt, read_placed_lines
 from judge.replies.extract import recorded_program
 from judge.suites.formats import SuiteFormat
-from judge.suites.solution_paths import solution_paths
-from judge.suites.submission_lines import LineError, LineReader, lacks
+from judge.suites.submission_lines import LineError, LineReader, lacks, solution_paths
 from judge.suites.suite import Suite
 
 _MAX_SHOWN = 20
@@ -65,9 +64,9 @@ def iterate_submissions(
 ) -> Iterator[tuple[int, int, Submission]]:
     """Yields the submissions of a file, each with the offset and the length of its line.
 
-    Faults are raised after the last submission: until then, no submission can be relied on.
-    ``programs`` says whether programs and their paths are extracted, which takes most of the time;
-    if not, submissions have neither.
+    Faults are raised after the last submission: so no submission may be used before all have been
+    read. If ``programs`` is false, programs and their paths are left out, which saves most of the
+    time.
     """
     task_ids = None if ids is None else {str(task_id) for task_id in ids}
     reader = LineReader(suite, path.parent, task_ids, programs=programs)

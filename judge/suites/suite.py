@@ -241,7 +241,7 @@ CERTIFIED_FOLDER = "certified"
 """Folder of ``dataset/`` with grades of golds; a file's name begins with the suite's format."""
 
 _MAX_DEPTH = 2
-"""How many nested folders are entered if each holds only one folder."""
+"""How many nested folders are entered, as long as each holds only one folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class Located:
 
 
 def data_folder() -> Path:
-    """The folder with the judge's data, which people can edit: ``dataset/`` of the checkout.
+    """The folder of the judge's data, which people can edit: ``dataset/`` in a checkout.
 
     In an installed package it is ``judge/data/dataset``.
 

@@ -27,7 +27,7 @@ class Severity(enum.StrEnum):
     WARNING = "warning"
     """The case can be judged, but it tests little or may contain a mistake."""
     NOTE = "note"
-    """An irregularity that was tolerated, or a note from the suite."""
+    """A tolerated irregularity, or a note from the suite."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Audits a suite: searches every task for every sign, and compares suspects with answers of runs.
+"""Audits a suite: searches every task for every sign, and compares suspects with runs' answers.
 
 A program only gets the input. If its output has the value that a sign expects, the sign is
 confirmed. If it has the gold's value, that value follows from the input after all.
@@ -39,8 +39,7 @@ from judge.suspects.model import (
     SignRun,
     Suspect,
 )
-from judge.suspects.signs.failed_task import SIGN as FAILED_TASK
-from judge.suspects.signs.mixed_verdicts import SIGN as MIXED_VERDICTS
+from judge.suspects.signs.verdicts import FAILED_TASK, MIXED_VERDICTS
 from judge.workbook.address import cell_key, parse_cell
 
 MAX_SUMMARY = 300
@@ -169,11 +168,11 @@ def examine_task(
         signs: the signs.
         same_question: other tasks of the suite with the same question.
     """
+    if (left_out := known_fault(task)) is not None:
+        return TaskFindings(task, not_examined=left_out)
     opened, problems = _opened(task, tools)
     if not opened and problems:
         return TaskFindings(task, problems=tuple(problems))
-    if not opened and (left_out := known_fault(task)) is not None:
-        return TaskFindings(task, not_examined=left_out)
     suspects: dict[tuple[str, int | None, str], Suspect] = {}
     whole = TaskMaterial(task, tuple(opened), tools, same_question)
     for sign in signs:

@@ -1,4 +1,4 @@
-"""Workbooks for signs, which read each sheet once and whole; and comparisons of two workbooks."""
+"""Workbooks for signs, whose sheets are each read once as a whole; comparisons of workbooks."""
 
 from __future__ import annotations
 

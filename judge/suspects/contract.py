@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
+from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from judge.workbook.cell import CellValue
 class Sign(Protocol):
     """A property of a task's files that makes a gold or a case suspect.
 
-    A sign is one module with one object, and one line in :mod:`judge.suspects.contract`.
+    A sign is one object, in a module of ``judge/suspects/signs/``, and one row of :data:`SIGNS`.
     """
 
     @property
@@ -39,7 +39,7 @@ class Sign(Protocol):
 
     @property
     def blind_spots(self) -> tuple[str, ...]:
-        """Faults that it cannot see, and cases that mislead it, one line each."""
+        """Faults that the sign cannot see, and cases that mislead it, one line each."""
         ...
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
@@ -143,49 +143,44 @@ def address_in(book: Book, address: CellAddress) -> str:
     return address.name if len(book.sheet_names) == 1 else f"'{address.sheet}'!{address.name}"
 
 
-def counted(number: int, noun: str) -> str:
-    """Formats a number with its noun: ``1 cell``, ``3 cells``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def and_more(number: int) -> str:
-    """Says how many there are besides the one that was named; empty if there are no others."""
+    """Says how many others there are besides the named one; empty if there are no others."""
     return f" (and {number - 1:,} more)" if number > 1 else ""
 
 
-_HOMES = (
-    "judge.suspects.signs.contradicted_input",
-    "judge.suspects.signs.blank_constant",
-    "judge.suspects.signs.frozen_input",
-    "judge.suspects.signs.broken_column",
-    "judge.suspects.signs.error_values",
-    "judge.suspects.signs.stale",
-    "judge.suspects.signs.volatile",
-    "judge.suspects.signs.changed_rule",
-    "judge.suspects.signs.says_nothing",
-    "judge.suspects.signs.odd_formula",
-    "judge.suspects.signs.odd_total",
-    "judge.suspects.signs.lone_value",
-    "judge.suspects.signs.ranges",
-    "judge.suspects.signs.contradicted_example",
-    "judge.suspects.signs.stated_result",
-    "judge.suspects.signs.wording",
-    "judge.suspects.signs.unnamed_label",
-    "judge.suspects.signs.blank_as_zero",
-    "judge.suspects.signs.filled_blank",
-    "judge.suspects.signs.leftover",
-    "judge.suspects.signs.swapped_gold",
-    "judge.suspects.signs.omitted_row",
-    "judge.suspects.signs.copied_rows",
-    "judge.suspects.signs.outvoted",
-    "judge.suspects.signs.items",
-    "judge.suspects.signs.gold_refused",
-    "judge.suspects.signs.same_question",
-    "judge.suspects.signs.mixed_verdicts",
-    "judge.suspects.signs.failed_task",
-    "judge.suspects.signs.beyond_position",
+SIGNS = (
+    "judge.suspects.signs.contradicted_input:CONTRADICTED_INPUT",
+    "judge.suspects.signs.contradicted_input:BLANK_CONSTANT",
+    "judge.suspects.signs.contradicted_input:FROZEN_INPUT",
+    "judge.suspects.signs.columns:BROKEN_COLUMN",
+    "judge.suspects.signs.stored_values:ERROR_VALUES",
+    "judge.suspects.signs.stored_values:STALE",
+    "judge.suspects.signs.stored_values:VOLATILE",
+    "judge.suspects.signs.changed_rule:CHANGED_RULE",
+    "judge.suspects.signs.says_nothing:SAYS_NOTHING",
+    "judge.suspects.signs.columns:ODD_FORMULA",
+    "judge.suspects.signs.single_values:ODD_TOTAL",
+    "judge.suspects.signs.single_values:LONE_VALUE",
+    "judge.suspects.signs.ranges:RANGES",
+    "judge.suspects.signs.contradicted_example:CONTRADICTED_EXAMPLE",
+    "judge.suspects.signs.questions:STATED_RESULT",
+    "judge.suspects.signs.questions:WORDING",
+    "judge.suspects.signs.questions:UNNAMED_LABEL",
+    "judge.suspects.signs.blanks:BLANK_AS_ZERO",
+    "judge.suspects.signs.blanks:FILLED_BLANK",
+    "judge.suspects.signs.leftover:LEFTOVER",
+    "judge.suspects.signs.swapped_gold:SWAPPED_GOLD",
+    "judge.suspects.signs.questions:OMITTED_ROW",
+    "judge.suspects.signs.copied_rows:COPIED_ROWS",
+    "judge.suspects.signs.verdicts:OUTVOTED",
+    "judge.suspects.signs.refusals:ITEMS",
+    "judge.suspects.signs.refusals:GOLD_REFUSED",
+    "judge.suspects.signs.refusals:SAME_QUESTION",
+    "judge.suspects.signs.verdicts:MIXED_VERDICTS",
+    "judge.suspects.signs.verdicts:FAILED_TASK",
+    "judge.suspects.signs.beyond_position:BEYOND_POSITION",
 )
-"""The modules that define the signs of this package, each as ``SIGN``."""
+"""Where the signs of this package are: ``module:object``."""
 
 _REGISTERED: dict[str, Sign] = {}
 
@@ -215,4 +210,4 @@ def all_signs() -> tuple[Sign, ...]:
 
 @functools.cache
 def _own() -> tuple[Sign, ...]:
-    return tuple(importlib.import_module(home).SIGN for home in _HOMES)
+    return tuple(resolve_name(sign) for sign in SIGNS)

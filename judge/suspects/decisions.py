@@ -310,7 +310,7 @@ class Suspicions:
         return by_case
 
     def of_case(self, task: str, case: int) -> tuple[ReviewedSuspect, ...]:
-        """Returns the suspects about a case, or about its whole task, the surest first."""
+        """Returns the suspects about a case or about its whole task, the surest first."""
         reviewed = (*self._by_case.get((task, case), ()), *self._by_case.get((task, None), ()))
         return tuple(sorted(reviewed, key=lambda item: item.certainty.rank))
 

@@ -72,7 +72,7 @@ class Output:
         return "" if data is None else sha256(data).hexdigest()
 
     def is_copy_of(self, other: Output) -> bool:
-        """Returns whether it adds no evidence, because the program or the file is the same."""
+        """Returns whether this output repeats another one: same program or same file."""
         if self.program and self.program == other.program:
             return True
         return bool(self.digest) and self.digest == other.digest
@@ -243,7 +243,7 @@ class CaseMaterial:
         return frozenset(map(CellAddress.of, changing))
 
     def is_given(self, address: CellAddress) -> bool:
-        """Returns whether a cell is data: it holds a constant from the same column of the input."""
+        """Returns whether a cell is data: a constant that the same column of the input has."""
         value = self.gold.value(address)
         if value is None or self.gold.formula(address) is not None:
             return False

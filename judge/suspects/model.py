@@ -22,7 +22,7 @@ MAX_EVIDENCE = 20
 
 
 class Certainty(enum.StrEnum):
-    """How often a careful reader will probably agree that the gold is at fault."""
+    """How likely a careful reader will agree that the gold is at fault."""
 
     SURE = "sure"
     """Nearly always: the files themselves show it."""

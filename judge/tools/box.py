@@ -29,7 +29,7 @@ MAX_DRAWN_BYTES = 8 * MIB
 _START_S = 120.0
 _FILES_S = 120.0
 _SLACK_S = 30.0
-"""How many more seconds than its limit an answer may take, while the driver ends the program."""
+"""Seconds that an answer may exceed its limit, while the driver ends the program."""
 
 _DATA_SHARE = 0.8
 """Share of the sandbox's memory that one process may allocate."""
@@ -72,7 +72,7 @@ class BoxFile:
 
     @property
     def sha256(self) -> str | None:
-        """SHA-256 of the bytes; None if there are none."""
+        """SHA-256 of the bytes; None if there are no bytes."""
         return None if self.data is None else hashlib.sha256(self.data).hexdigest()
 
 

@@ -34,12 +34,12 @@ PROBE_S = 5.0
 
 LIST_S = 60.0
 CANCEL_S = 5.0
-"""Seconds within which a server must answer after a call was cancelled, so as not to be ended."""
+"""Seconds that a server has to answer after a call was cancelled; otherwise it is stopped."""
 
 MAX_PAGES, MAX_TOOLS, MAX_LIST_BYTES, MAX_LEVELS = 20, 256, 1 * MIB, 64
 MAX_DESCRIPTION_CHARS = 4_096
 MAX_USELESS = 100
-"""How many lines in an episode may be other than answers; with more, the server is at fault."""
+"""How many lines of an episode need not be answers; a server that sends more is at fault."""
 
 MAX_PICTURES, MAX_PICTURE_BYTES = 4, 8 * MIB
 _MAX_LINES, _MAX_BYTES = 20_000, 32 * MIB
@@ -74,7 +74,7 @@ class ServerError(Exception):
 
 @contextlib.contextmanager
 def _within(late: str) -> Iterator[None]:
-    """Gives a timeout within the block the message ``late``."""
+    """Gives timeouts within the block the message ``late``."""
     try:
         yield
     except ServerError as error:
@@ -382,7 +382,9 @@ class McpClient:
             )
             self._await((number,), deadline)
         except ServerError as error:
-            raise ServerError("died", f"no result in {limit_s:g} s, nor after that") from error
+            raise ServerError(
+                "died", f"no result within {limit_s:g} s, and no answer to the cancellation either"
+            ) from error
 
     # -- messages ---------------------------------------------------------------------------------
 

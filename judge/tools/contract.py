@@ -22,7 +22,7 @@ MAX_ITEMS = 2_000
 
 
 class ToolFaultError(JudgeError):
-    """A call cannot be executed: its arguments do not fit, or a file cannot be used."""
+    """A call cannot be executed because its arguments do not fit or a file cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ class ToolFolder:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a file can have this name: without a NUL, and without half a surrogate pair."""
+    """Whether a file can have this name, which must not contain a NUL or a lone surrogate."""
     return "\0" not in text and text.encode("utf-8", "replace").decode() == text
 
 

@@ -1,4 +1,4 @@
-"""The judge's own tools for an episode: some run in the sandbox, others read its workbooks."""
+"""The judge's own tools for an episode: some run in the sandbox, others read workbooks from it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MARKER = "<<SWE_AGENT_SUBMISSION>>"
 """The text by which the published agent of SpreadsheetBench 2 recognizes a submission."""
 
 SLOW = frozenset({"recalc", "render"})
-"""Tools with a longer time limit."""
+"""Tools whose calls have a longer time limit."""
 
 MAX_ROWS, MAX_COLUMNS = 2_000, 100
 """Largest number of rows and columns of a range that is drawn."""

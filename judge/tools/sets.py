@@ -508,7 +508,7 @@ class EpisodeTools(Closable):
             return ToolOutcome(error.message, "tool")
 
     def _after_loss(self, error: SandboxError) -> ToolOutcome:
-        """Opens the sandboxes again, with the initial files, after one ended; does so only once."""
+        """Opens the sandboxes again with the initial files after one has ended, but only once."""
         self._lost += 1
         fault = f"the sandbox of the tools ended: {error.message}"
         for running in self._running.values():

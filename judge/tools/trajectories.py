@@ -32,8 +32,8 @@ from judge.core.records.tool_episodes import (
 from judge.desktop.episodes import MAX_TURNS
 from judge.errors import StoreError, SubmissionError
 from judge.files.documents import MIB, MalformedError, parse_json, read_regular
-from judge.files.hashed import HashedFolder
 from judge.files.media import PICTURE_SUFFIXES, PICTURES_FOLDER, image_type
+from judge.files.writing import HashedFolder
 from judge.tools.episodes import (
     SETTING,
     ToolEpisode,

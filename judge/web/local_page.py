@@ -53,7 +53,7 @@ MAX_AT_WORK = 8
 """How many requests are handled at a time."""
 
 MAX_WAITING = 64
-"""How many requests wait or are handled; others are refused."""
+"""How many requests wait or are handled at a time; further ones are refused."""
 
 INLINE_POLICY = "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 """The policy of a page that contains its style and script, and lists their hashes."""
@@ -63,7 +63,7 @@ _FETCHED_BY = frozenset({"same-origin", "none"})
 
 
 class UnwantedError(JudgeError):
-    """Raised when nobody waits for the answer any more."""
+    """Raised when no client waits for the answer any more."""
 
 
 _given_up: contextvars.ContextVar[threading.Event | None] = contextvars.ContextVar(

@@ -121,7 +121,7 @@ class Rectangle:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Window(Rectangle):
-    """A rectangle of a worksheet whose name is kept elsewhere."""
+    """A rectangle of a worksheet, without the worksheet's name."""
 
     min_row: int
     min_column: int

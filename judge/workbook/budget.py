@@ -52,13 +52,13 @@ class ReadLimits:
 
 
 MIN_FORMULA_CHARS = 16
-"""How many characters a formula counts as at least, however short it is."""
+"""The least number of characters that a formula counts as, however short it is."""
 
 _CHARS_OF_A_LOOK = 4096
-"""After how many characters of formulas the clock is read, which takes half a microsecond."""
+"""The clock is read once per this many characters of formulas; reading it takes 0.5 µs."""
 
 DEFAULT_LIMITS = ReadLimits()
-"""Limits that admit every published workbook and stop every known bomb."""
+"""Limits that every published workbook meets, and that stop every known bomb."""
 
 
 class Budget:

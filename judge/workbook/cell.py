@@ -81,6 +81,11 @@ class CellRange(Rectangle):
         """The rectangle without its sheet."""
         return Window(self.min_row, self.min_column, self.max_row, self.max_column)
 
+    def refs(self) -> Iterator[CellRef]:
+        """The positions of its cells, row by row."""
+        rows = range(self.min_row, self.max_row + 1)
+        return refs_in(self.sheet, rows, range(self.min_column, self.max_column + 1))
+
     def has(self, cell: CellRef) -> bool:
         """Whether a cell is inside, on the same sheet."""
         return self.sheet == cell.sheet and self.holds(cell.row, cell.column)

@@ -24,16 +24,15 @@ CELL_TYPES = frozenset({"n", "s", "str", "inlineStr", "b", "e", "d"})
 """The types of cells: ECMA-376 part 1, 18.18.11."""
 
 ODD_NUMBER = re.compile(r"[^0-9.eE+\-\0]|[eE][+-]?[0-9]{3}|[0-9]{300}")
-"""Characters that plain numbers, joined by zero bytes, never hold. If one occurs, each number must
-be checked: Python accepts underscores, other scripts' digits and ``nan``."""
+"""Characters that never occur in plain numbers joined by zero bytes. If one occurs, each number
+must be checked: Python accepts underscores, other scripts' digits and ``nan``."""
 
 _NUMBER = re.compile(r" *[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)? *")
 _INDEX = re.compile(r"[0-9]{1,9}")
 _CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?Z?"
 _DATE_TIME = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:T{_CLOCK})?|{_CLOCK}")
 _FIRST_DAY = "1900-03-01"
-"""First day on which programs agree; about earlier days they differ, since Excel counts a
-1900-02-29."""
+"""From this day on, programs agree; before it they differ, because Excel counts a 1900-02-29."""
 _ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
 _ESCAPE_AHEAD = re.compile(
     "_(?=x(?!(?:00(?:0[0-8bBcCeEfF]|1[0-9A-Fa-f])|[dD][89A-Fa-f]..|[fF]{3}[eEfF])_)[0-9A-Fa-f]{4}_)"
@@ -164,7 +163,7 @@ class ValueReader:
         return int(text)
 
     def style(self, text: str) -> int:
-        """The index of a cell format that the workbook has."""
+        """Reads the index of a cell format, which the workbook has to contain."""
         number = self.index(text)
         if number >= self._formats:
             self._fail(f"the cell format {number}, but the workbook has only {self._formats}")

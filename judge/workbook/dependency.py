@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from judge.errors import WorkbookError
-from judge.formulas.references import Reference, read_formula, readable
+from judge.formulas.references import Reference, readable, with_form
 from judge.formulas.shapes import Call, calls
 from judge.formulas.traits import FormulaTraits, traits
 from judge.workbook.address import WHOLE_SHEET, Window, folded, parse_window
@@ -29,7 +29,7 @@ half a microsecond. The workbooks of the published suites need at most a sixth o
 STEPS_OF_FORMULA = 20
 STEPS_OF_REFERENCE = 3
 CHARACTERS_OF_STEP = 8
-"""What reading a formula costs, in steps: a fixed amount, an amount for each reference, and its
+"""The cost of reading a formula, in steps: a fixed amount, an amount for each reference, and its
 characters. Each column that is searched costs a step, and so does each cell that is found there."""
 
 
@@ -47,7 +47,7 @@ class Reach:
 
 
 class Followed(NamedTuple):
-    """A formula cell that was followed.
+    """A formula cell whose references were followed.
 
     Attributes:
         ref: the cell.
@@ -82,7 +82,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What some formula cells depend on, including these cells themselves.
+    """The dependencies of some formula cells, including these cells themselves.
 
     Attributes:
         functions: every function that is called.
@@ -200,7 +200,7 @@ class SheetFormulas:
         ]
 
     def filled_in(self, reference: Reference) -> Iterator[Cell]:
-        """The formula cells that fill several cells, of which at least one is in a rectangle."""
+        """The formula cells that fill several cells, at least one of them in a rectangle."""
         for filled, cell in self.filling:
             if (
                 filled.min_row <= reference.max_row
@@ -341,7 +341,7 @@ class Search:
 
 
 def first_unseen(seen: dict[int, int], index: int) -> int:
-    """The first unseen index at or after the given one; paths are compressed on the way."""
+    """The first index at or after the given one that was not seen; compresses paths on the way."""
     end = index
     while end in seen:
         end = seen[end]
@@ -397,7 +397,8 @@ class _Follower:
         if cell.formula is None or ref in self._reached:
             return None
         self._reached.add(ref)
-        traits, named = read_formula(cell.formula)
+        form, named = with_form(cell.formula)
+        traits = form.traits
         self._index.work_left -= STEPS_OF_FORMULA + STEPS_OF_REFERENCE * len(named)
         self._index.work_left -= len(cell.formula) // CHARACTERS_OF_STEP
         self._sum.add(cell, traits)
@@ -408,8 +409,11 @@ class _Follower:
         anywhere = traits.opaque or traits.unbounded
         reads = () if traits.opaque else readable(cell.formula, traits, named)
         below = itertools.chain.from_iterable(self._search.unseen(read, sheet) for read in reads)
+        # The calls of a formula are those of its form, which all cells of a column share.
         called = calls(
-            cell.formula, is_array=fills, intersects=traits.array_sensitive and not fills
+            form.text or cell.formula,
+            is_array=fills,
+            intersects=traits.array_sensitive and not fills,
         )
         return Followed(ref, traits, reads, anywhere, fills, called), below
 

@@ -44,7 +44,7 @@ class FeatureKind(enum.StrEnum):
     FORMAT = "conditional_format"
     SPARKLINE = "sparkline"
     RICH_TEXT = "rich_text"
-    """Cells of which only a part is bold, coloured or in another font."""
+    """Cells in which only a part of the text is bold, coloured or in another font."""
     MERGE = "merged_cells"
     PROTECTION = "protection"
     """Sheets that are protected against changes."""
@@ -53,7 +53,7 @@ class FeatureKind(enum.StrEnum):
 
 
 MAX_PLACES = 1_000
-"""How many features with the same content have their places listed."""
+"""How many features with the same content are listed with their places."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Held:
 
     Attributes:
         label: what it is, for people.
-        measure: how much there is: the number of cells of a rule, or the number of anything else.
+        measure: the number of cells of a rule, or the number of anything else.
         sheet: the sheet of the first one; empty if it belongs to the workbook.
         where: the cells of the first one; empty if it has none.
         places: sheet and cells of the first :data:`MAX_PLACES` of them.
@@ -81,7 +81,8 @@ class Features:
 
     Attributes:
         held: (kind, content) -> how much of this feature there is.
-        chart_parts: types of a chart -> most parts of each label that one chart of them has.
+        chart_parts: chart types -> label of a part -> its largest number in one chart of these
+            types.
         definitions: name in lower case -> what each definition of it refers to. Names that programs
             make for themselves, print areas included, are left out.
     """
@@ -336,7 +337,7 @@ def _read_chart(package: Package, part: str, sheet: str, features: Features) -> 
 
 
 _AROUND = {"si", "is", "row", "c", "v", "f"}
-"""Elements that begin a string, or that show by their beginning that the last string is over."""
+"""Elements that begin a string, or whose start tag shows that the last string has ended."""
 
 _FORMAT = b"rPr>"
 """The end of the tag of a run's format, which is the same with every namespace prefix."""
@@ -429,7 +430,7 @@ _RULES = {
 
 _TERMS = ("type", "operator", "text", "timePeriod", "rank", "percent", "bottom", "aboveAverage")
 _MAX_EXACT = 200
-"""Up to this many rectangles of a rule, a cell that several of them cover counts once."""
+"""If a rule has at most this many rectangles, a cell that several of them cover counts once."""
 
 
 @dataclass(slots=True)

@@ -259,7 +259,7 @@ _ODD_END = re.compile(rb"/>(?!\s*<|\s*\Z)")
 _SECTIONS = frozenset({"numFmts", "fonts", "fills", "borders", "cellStyleXfs", "cellXfs", "dxfs"})
 
 _LISTS = {"numFmts": "numFmt", "cellXfs": "xf"}
-"""List of formats that decides which cells hold dates -> the only element that it may contain."""
+"""The lists that decide which cells hold dates: element of the list -> element of its entries."""
 
 _PARENTS = {"numFmt": {"numFmts", "dxf"}, "xf": {"cellXfs", "cellStyleXfs"}}
 
@@ -314,7 +314,7 @@ def _read_plainly(data: bytes) -> NumberFormats | None:
 
 
 def _read_custom(section: bytes) -> dict[int, str] | None:
-    """Custom formats by number; None if they are not written as usual."""
+    """Custom formats by number; None if the section is not in the usual form."""
     try:
         text = section.decode()
     except UnicodeDecodeError:

@@ -282,7 +282,9 @@ def _check_names(entries: list[Entry]) -> None:
                 hint=_AMBIGUOUS_HINT,
             )
         if "[" in name and _PIECE.search(name):
-            raise _ambiguous(f"{_cut(name)} is a piece of a part, which some programs put together")
+            raise _ambiguous(
+                f"{_cut(name)} is one of several pieces, which some programs join to a part"
+            )
         if not entry.encoded_name.isascii():
             is_text = name.casefold().endswith(_READ_AS_TEXT)
             if (is_text and not entry.flags & _UTF8_FLAG) or "\ufffd" in name:

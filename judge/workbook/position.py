@@ -374,7 +374,7 @@ def _shorten(text: str, length: int = 60) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SheetIndex:
-    """What is needed about a workbook's sheets to resolve a position.
+    """The facts about a workbook's sheets that are needed to resolve a position.
 
     Attributes:
         names: its worksheets in workbook order.
@@ -479,7 +479,7 @@ def _gold_sheet(
 
 
 def _names_one_sheet(position: Position) -> bool:
-    """Whether all parts of a position name the same sheet, so it may mean the only one there is."""
+    """Whether all parts of a position name the same sheet, which may then mean the only sheet."""
     return len({_folded(part.sheet) for part in position.parts if part.sheet is not None}) == 1
 
 

@@ -28,7 +28,7 @@ Value = str | int | float | bool | dt.datetime | dt.time | ErrorValue | None
 """The value that a cell shows; None if it is blank."""
 
 _EXACT = 10**15
-"""Limit up to which every whole number is a floating-point number that prints the same digits."""
+"""Up to this limit, every whole number can be stored as a float that prints the same digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _number(number: float) -> int | float:
 
 
 def _moment(span: dt.timedelta, *, date_1904: bool) -> Value:
-    """The date and time that an elapsed time would be as a date; None if there is none."""
+    """The date and time that have the same serial number as an elapsed time; None if none has."""
     serial = to_serial(span)
     if serial >= 0:
         with contextlib.suppress(OverflowError, ValueError):

@@ -7,10 +7,9 @@ range by range, and each range once.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +19,6 @@ from judge.files.documents import read_regular
 from judge.workbook.address import (
     COLUMN_BITS,
     COLUMN_MASK,
-    MAX_COLUMN,
-    MAX_ROW,
     WHOLE_SHEET,
     Window,
     cell_key,
@@ -31,9 +28,9 @@ from judge.workbook.cell import Cell, CellRange, CellValue, WorkbookFacts
 from judge.workbook.number_formats import NumberFormats, read_number_formats
 from judge.workbook.package import Package
 from judge.workbook.sheets.shared_strings import SharedStrings
-from judge.workbook.sheets.sheet import Sheet
+from judge.workbook.sheets.sheet import DATA_TABLE, UNCOMPUTED_TABLE, Sheet
 from judge.workbook.sheets.sheet_cells import SheetCells
-from judge.workbook.sheets.sheet_scan import scan_first_rows, scan_sheet
+from judge.workbook.sheets.sheet_scan import scan_first_rows
 from judge.workbook.workbook_parts import (
     Tab,
     WorkbookPart,
@@ -274,23 +271,9 @@ class Workbook:
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.
         """
-        sheet_ = self.sheet(sheet)
-        values = sheet_.values(WHOLE_SHEET)
-        if not sheet_.tail.merges:
-            return values
-        with self._package.blamed():
-            read = scan_sheet(
-                self._package,
-                sheet_.part,
-                [WHOLE_SHEET],
-                self.number_formats,
-                date_1904=self._part.date_1904,
-                blanks=False,
-            )
-            if read.strings:
-                strings = self._strings.load(read.strings.values())
-                read.values.update((key, strings[index]) for key, index in read.strings.items())
-        return read.values
+        values = self.sheet(sheet).values(WHOLE_SHEET)
+        hidden = self.sheet(sheet).hidden_values
+        return {**values, **hidden} if hidden else values
 
     def formula_cells(self, cell_range: CellRange) -> list[Cell]:
         """The cells of a range that hold formulas, in reading order.
@@ -304,7 +287,7 @@ class Workbook:
         return [sheet.cell(key) for key in keys]
 
     def used_range(self, sheet: str) -> CellRange | None:
-        """The rectangle around all cells with a value or a formula, or filled by one; or None.
+        """The rectangle around all cells with content or filled by a formula; None without any.
 
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.
@@ -416,8 +399,7 @@ def _bounds(window: Window) -> tuple[int, int, int, int]:
 
 
 _MAX_LOOKS = 20_000_000
-"""Largest number of pairs of a linked cell and a merged range that are checked, which takes a few
-seconds."""
+"""How many pairs of a linked cell and a merged range are checked, which takes a few seconds."""
 
 
 def linked_keys(
@@ -455,13 +437,6 @@ def linked_keys(
         yield linked_window, [cell_key(row, column) for row in rows for column in columns], target
 
 
-DATA_TABLE = "=TABLE()"
-"""Used as the formula of a data table's cells, which have no formula text."""
-
-UNCOMPUTED_TABLE = "=TABLE(#REF!)"
-"""Used instead of :data:`DATA_TABLE` if no engine computes it, as when its inputs are not named."""
-
-
 def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
     """The cells of a sheet whose formula fills a range, with that range.
 
@@ -480,23 +455,10 @@ def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
     ]
 
 
-def sheet_formulas(workbook: Workbook, sheet: str) -> list[Cell]:
+def sheet_formulas(workbook: Workbook, sheet: str) -> Sequence[Cell]:
     """Every formula cell of a sheet; a data table's first cell says what the table fills.
 
     Raises:
         WorkbookError: the sheet cannot be read.
     """
-    target = workbook.sheet(sheet)
-    cells = []
-    for cell in workbook.formula_cells(_whole(sheet)):
-        raw = target.raw_formula(cell_key(cell.row, cell.column))
-        if raw is not None and raw.kind == "dataTable":
-            formula = DATA_TABLE if raw.computed_window else UNCOMPUTED_TABLE
-            cells.append(replace(cell, formula=formula, array_range=raw.reference))
-        else:
-            cells.append(cell)
-    return cells
-
-
-def _whole(sheet: str) -> CellRange:
-    return CellRange(sheet, 1, 1, MAX_ROW, MAX_COLUMN)
+    return workbook.sheet(sheet).all_formulas

@@ -70,7 +70,7 @@ def read_tree(
     most: int | None = None,
     names: Names = SHEET_NAMES,
 ) -> Element:
-    """A whole part as a tree; its elements count as cells of the workbook's limits.
+    """A whole part as a tree; its elements count as cells towards the workbook's limits.
 
     Args:
         package: the workbook.

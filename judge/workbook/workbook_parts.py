@@ -39,7 +39,7 @@ _MAIN_TYPES = frozenset(
     }
 )
 """Content types of workbooks. They are compared as they are written, like LibreOffice and openpyxl
-do. Neither reads an add-in, of which Excel shows no sheet."""
+do. Neither reads an add-in, whose sheets Excel does not show."""
 
 _ADD_IN_TYPE = "application/vnd.ms-excel.addin.macroEnabled.main+xml"
 _TYPES = {
@@ -80,7 +80,7 @@ _BINARY_ENDING = ".bin"
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """A sheet as the workbook lists it.
+    """A sheet in the workbook's list of sheets.
 
     Attributes:
         name: its real name.
@@ -295,7 +295,7 @@ class _ContentTypes:
         defaults: ending -> content type.
         overrides: case-folded name of a part -> content type. In the names of worksheets, escapes
             are replaced; openpyxl finds the other parts by the name as written.
-        names: the names of these parts as they are written.
+        names: case-folded name of a part -> its name as written in the file.
     """
 
     defaults: dict[str, str] = field(default_factory=dict)
@@ -359,7 +359,7 @@ def _content_types(package: Package) -> _ContentTypes:
                     f"{_CONTENT_TYPES} names the part {name[:80]!r} without a slash"
                 )
         if depth != 1 or path[0] != "Types" or tag not in {"Default", "Override"} or not key:
-            raise WorkbookError(f"{_CONTENT_TYPES} holds {tag[:80]!r}, which is not read there")
+            raise WorkbookError(f"{_CONTENT_TYPES} holds {tag[:80]!r}, which is not allowed there")
         if key in table:
             raise WorkbookError(f"{_CONTENT_TYPES} says twice what {key[:80]} is")
         table[key] = declared
@@ -399,7 +399,7 @@ def _main_part(package: Package, types: _ContentTypes) -> str:
         )
     if _ADD_IN_TYPE in types.overrides.values():
         raise WorkbookError(
-            "the file is an add-in (.xlam), of which no program shows a sheet",
+            "the file is an add-in (.xlam), and no program shows the sheets of an add-in",
             hint="Save it as an .xlsx workbook.",
         )
     if "content.xml" in package:

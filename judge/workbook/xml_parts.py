@@ -79,14 +79,14 @@ _DRAWING_NAMES = frozenset(
         *("srgbClr", "sysClr", "t", "tailEnd", "headEnd", "tint", "xfrm"),
     }
 )
-"""Elements of DrawingML that occur in drawings and charts, whose own elements have other names."""
+"""Elements of DrawingML that occur inside drawings and charts, which use other namespaces."""
 
 
 _MAX_NAMES = 10_000
 
 
 class Names(dict[str, str]):
-    """Name as a parser has it -> its short name, which is made when the name first occurs.
+    """Name from the parser -> short name, which is made when the name first occurs.
 
     Args:
         own: prefixes that are left out of short names.
@@ -265,7 +265,7 @@ class PartParser:
         return names.attributes(attributes)
 
     def check_compatibility(self, attributes: Mapping[str, str]) -> None:
-        """Called with an element's attributes: refuses those that change how others are read.
+        """Called with an element's attributes: refuses attributes that change how others are read.
 
         Raises:
             WorkbookError: the part says that a known namespace may be ignored, or that an unknown
@@ -362,7 +362,8 @@ def scan_part(
 _PATHS = frozenset(
     {"officeDocument", "worksheet", "chartsheet", "dialogsheet", "sharedStrings", "styles"}
 )
-"""Kinds of relationships that decide which cells there are; all programs must read them alike."""
+"""Kinds of relationships that decide which cells there are; all programs must read them the same
+way."""
 
 _PLAIN_PATH = re.compile(r"/?(?:(?:\.\./)?(?:\w[\w .()-]*/)*)\w[\w .()-]*")
 

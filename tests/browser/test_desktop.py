@@ -19,8 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from judge.api import ScoreOptions, score
 from judge.desktop.episodes import EpisodeEnd, EpisodeFiles, read_episodes
-from judge.live.page import LivePage
-from judge.live.session import Ending, Result
+from judge.live.session import Ending, LivePage, Result
 from judge.web.local_page import listen, server_of
 from tests.browser.conftest import Watched
 from tests.conformance.leftovers import descendants, wait_until

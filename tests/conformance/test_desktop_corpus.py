@@ -73,12 +73,15 @@ ATTACKS = [
 class Reopened:
     """A desktop for one attack after the other, opened again if an attack succeeded."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
+    def __init__(self, way: str) -> None:
+        self.way = way
+        self._sandbox: Sandbox = open_or_skip(way)
         self._place: Place | None = None
         self.opened = 0
 
     def get(self) -> Place:
+        if not self._sandbox.has_root("desktop"):
+            pytest.skip("no desktop root: judge sandbox build --desktop")
         if self._place is None:
             self._place = Place(self._sandbox, MEMORY_BYTES)
             self.opened += 1
@@ -93,24 +96,39 @@ class Reopened:
             place.sweep()
             assert place.ask("look") == {"pid": 1, "others": 0}
         except BaseException:
-            self.close()
+            self._close_place()
             raise
 
-    def close(self) -> None:
+    def _close_place(self) -> None:
         if self._place is not None:
             self._place.close()
         self._place = None
 
+    def close(self) -> None:
+        self._close_place()
+        self._sandbox.close()
+
 
 @pytest.fixture(scope="module")
-def reopened(request: pytest.FixtureRequest) -> Iterator[Reopened]:
-    sandbox = open_or_skip(request.param)
-    if not sandbox.has_root("desktop"):
-        pytest.skip("no desktop root: judge sandbox build --desktop")
-    made = Reopened(sandbox)
-    yield made
-    made.close()
-    sandbox.close()
+def one_open() -> Iterator[list[Reopened]]:
+    """The one that the test before used, if any."""
+    last: list[Reopened] = []
+    yield last
+    for each in last:
+        each.close()
+
+
+@pytest.fixture
+def reopened(request: pytest.FixtureRequest, one_open: list[Reopened]) -> Reopened:
+    """A desktop of one way.
+
+    Not of the module itself: pytest makes such a fixture again for each set of parameters.
+    """
+    if not one_open or one_open[0].way != request.param:
+        while one_open:
+            one_open.pop().close()
+        one_open.append(Reopened(request.param))
+    return one_open[0]
 
 
 def test_the_attacks_left_out_need_a_package() -> None:

@@ -18,7 +18,7 @@ import docker
 import openpyxl
 import pytest
 
-from judge.authoring.harbor import HarborImages, export_harbor
+from judge.authoring.platforms import HarborImages, export_harbor
 from judge.sandbox.backends.docker import python_tag
 from tests.conformance.conftest import open_or_skip
 from tests.conftest import REPOSITORY

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from openpyxl import load_workbook
 
 from judge.desktop.contract import Action, DesktopOptions, DesktopTask, Element, WindowBounds
 from judge.desktop.sandboxed import SandboxDesktop, SandboxDesktopHost
-from tests.desktop.workbooks import PATH, crowded
+from tests.desktop.conftest import Shared
+from tests.desktop.workbooks import PATH, crowded, task
 
 pytestmark = [pytest.mark.desktop, pytest.mark.bubblewrap, pytest.mark.slow]
 
@@ -87,31 +89,35 @@ def test_marks_in_tool_bars_are_hit_before_any_mouse_action(
         assert cursor_of(elements_of(desktop, f"pyautogui.click{warning.centre}")) == before
 
 
-def test_positions_are_the_same_before_and_after_the_mouse_was_there(
-    host: SandboxDesktopHost,
-) -> None:
+@pytest.fixture(scope="module")
+def shared(host: SandboxDesktopHost) -> Iterator[Shared]:
+    """A desktop whose mouse has not been moved before the first test that takes it."""
+    with contextlib.closing(Shared(lambda: host.open(task(), WHOLE))) as desktops:
+        yield desktops
+
+
+def test_positions_are_the_same_before_and_after_the_mouse_was_there(shared: Shared) -> None:
     """For windows that the keyboard opened or changed, so the mouse has not been over them."""
     over = "pyautogui.moveTo(720, 420)\npyautogui.moveTo(725, 425)"
-    with host.open(DesktopTask({PATH: crowded()}, PATH, PATH), WHOLE) as desktop:
-        for keys in (
-            "pyautogui.press('down')",
-            "pyautogui.hotkey('ctrl', 'pagedown')",  # another sheet
-            "pyautogui.hotkey('ctrl', 'pageup')",
-            "pyautogui.hotkey('ctrl', 'shift', 'j')",  # full screen, with a tool bar that floats
-            "pyautogui.hotkey('ctrl', 'shift', 'j')",  # the window, which is no longer the same
-            "pyautogui.hotkey('ctrl', 'n')",
-            "pyautogui.hotkey('ctrl', 'w')",
-        ):
-            before = elements_of(desktop, keys)
-            assert any(each.x is not None for each in before if each.role == "root-pane"), keys
-            assert any(each.x is not None for each in before if each.role == "table-cell"), keys
-            after = elements_of(desktop, over)
-            assert places(after) == places(before), keys
+    desktop = shared.running()
+    for keys in (
+        "pyautogui.press('down')",
+        "pyautogui.hotkey('ctrl', 'pagedown')",  # another sheet
+        "pyautogui.hotkey('ctrl', 'pageup')",
+        "pyautogui.hotkey('ctrl', 'shift', 'j')",  # full screen, with a tool bar that floats
+        "pyautogui.hotkey('ctrl', 'shift', 'j')",  # the window, which is no longer the same
+        "pyautogui.hotkey('ctrl', 'n')",
+        "pyautogui.hotkey('ctrl', 'w')",
+    ):
+        before = elements_of(desktop, keys)
+        assert any(each.x is not None for each in before if each.role == "root-pane"), keys
+        assert any(each.x is not None for each in before if each.role == "table-cell"), keys
+        after = elements_of(desktop, over)
+        assert places(after) == places(before), keys
 
 
-def test_elements_that_a_dialog_does_not_show_have_no_position(host: SandboxDesktopHost) -> None:
-    with host.open(DesktopTask({PATH: crowded()}, PATH, PATH), WHOLE) as desktop:
-        elements = elements_of(desktop, "pyautogui.hotkey('ctrl', '1')")
-        assert any(each.name == "Format Cells" for each in elements)
-        placed = [each for each in elements if each.x is not None and each.y is not None]
-        assert [each for each in placed if min(each.x or 0, each.y or 0) < 0] == []
+def test_elements_that_a_dialog_does_not_show_have_no_position(shared: Shared) -> None:
+    elements = elements_of(shared.running(), "pyautogui.hotkey('ctrl', '1')")
+    assert any(each.name == "Format Cells" for each in elements)
+    placed = [each for each in elements if each.x is not None and each.y is not None]
+    assert [each for each in placed if min(each.x or 0, each.y or 0) < 0] == []

@@ -22,7 +22,7 @@ from tests.records import digests_of_run
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
-TIME = ("--cpu", "3")
+TIME = ("--cpu", "2")
 OUT_OF_TIME = "62-3"
 AS_WRITTEN = (*TIME, "--recalc", "never", "--profile", "official")
 PUBLISHED_BEST_SOFT = 0.683

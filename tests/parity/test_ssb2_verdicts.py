@@ -33,7 +33,7 @@ def recorded(judge_data: Path) -> Path:
 
 def test_every_recorded_verdict_is_reproduced(recorded: Path) -> None:
     rows = list(recorded_rows(recorded))
-    assert [row for row in rows if not row.is_given_again()] == []
+    assert [row for row in rows if not row.is_reproduced()] == []
     assert len(rows) == 1334
 
 

@@ -431,7 +431,7 @@ class AnnotationSession:
 
     @property
     def distrusted(self) -> tuple[str, ...]:
-        """Lines about reference solutions that cannot be trusted: they get the base case wrong."""
+        """Lines about reference solutions that are not trusted because they fail the base case."""
         return self._wrong_references.get(self._start.revision, ())
 
     def save(self, revision: str, *, note: str = "") -> Mapping[str, Any]:
@@ -549,7 +549,7 @@ def _cells(cells: Any, sheet: str, workbook: Workbook) -> list[Edit]:
 
 
 def _content(text: str, cell: Cell | None) -> CellContent:
-    """The content for typed text; in a cell formatted as text, all but formulas are text."""
+    """Converts typed text to content; in a cell formatted as text, only a formula is converted."""
     is_text = cell is not None and cell.number_format == _TEXT_FORMAT
     if is_text and text and not text.startswith(("=", "'")):
         return text

@@ -223,7 +223,7 @@ def _inside(inner: Window, outer: Window) -> bool:
 
 
 def typed_text(cell: Cell) -> str:
-    """The text that one would type to get this cell."""
+    """The text to type in order to get this cell."""
     if cell.formula is not None:
         return content_text(Formula(cell.formula.removeprefix("=")))
     return content_text(cell.value)

@@ -13,12 +13,11 @@ from functools import cached_property
 
 from judge.compare.cells.computing import NoEngines
 from judge.compare.rules import objects as whole
-from judge.compare.rules.book import Book
+from judge.compare.rules.book import Book, values_agree
 from judge.compare.rules.looks import WholeLooks, differing_looks
 from judge.compare.rules.options import CHART_PROPERTIES, PIVOT_PROPERTIES
 from judge.compare.rules.published_error import Side
 from judge.compare.rules.standard import StandardJudge
-from judge.compare.rules.values import values_agree
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.workbook.address import (
@@ -358,7 +357,7 @@ def _formulas(workbook: Workbook, sheet: str, values: Mapping[int, object]) -> d
 
 
 def _chart_props(facts: SheetFacts) -> tuple[str, ...]:
-    """For charts that are new in the gold, the properties to compare besides their data."""
+    """The properties, besides the data, that are compared of charts that are new in the gold."""
     props = ["type"]
     if any(chart.title is not None and chart.title.text for chart in facts.charts):
         props.append("title")

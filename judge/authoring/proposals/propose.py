@@ -312,7 +312,7 @@ def propose(cases: Sequence[tuple[Path, Path]]) -> Proposals:
 
 
 def _sheets(pairs: Sequence[Pair]) -> list[tuple[str, ...]]:
-    """The names that each sheet of the golds has in the cases.
+    """The names of each sheet in the golds of all cases.
 
     If golds name their sheets differently, sheets are matched by their position.
     """
@@ -338,7 +338,7 @@ def _facts(pair: Pair, name: str) -> SheetFacts:
 def _of_sheet(
     pairs: Sequence[Pair], names: Sequence[str], facts: Sequence[SheetFacts]
 ) -> Iterator[Proposal]:
-    """The rules about a sheet; a type of difference in one case becomes a rule for all cases."""
+    """The rules about a sheet; a type of difference in any case becomes a rule for all cases."""
     first: dict[str, tuple[Change, SheetFacts]] = {}
     props: dict[str, dict[str, None]] = {}
     for pair, name, gold in zip(pairs, names, facts, strict=True):
@@ -366,7 +366,7 @@ def _rule(kind: str, sheet: str, gold: SheetFacts, props: Sequence[str]) -> Rule
 
 
 def _entry(validation: Validation) -> Mapping[str, object]:
-    """A validation as a rule states it."""
+    """A data validation in the form in which a rule describes it."""
     places = [reference.replace("$", "") for reference in validation.places]
     entry: dict[str, object] = {
         "ranges": {"method": "spreadsheet_range", "ref": [places, places]},

@@ -125,9 +125,9 @@ class Board:
 
     @staticmethod
     def of(document: object) -> Board:
-        """Reads a board: sheet number -> category -> property -> whether the board asks for it.
+        """Reads a board: sheet number -> category -> property -> whether the board requires it.
 
-        A category or a property that is not mentioned is not asked for.
+        Categories and properties that are not mentioned are not required.
 
         Args:
             document: the board, or an object with the field ``check_board``.

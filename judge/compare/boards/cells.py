@@ -141,7 +141,7 @@ def _interior(fill: Fill) -> str:
 
 @cache
 def format_class(code: str) -> str:
-    """Returns the class that the published function gives a number format, by its code."""
+    """Returns the class that the published function assigns to the code of a number format."""
     lower = code.lower()
     if "$" in lower or "¥" in lower or lower == "currency":
         return "currency"
@@ -362,7 +362,7 @@ class SheetCells:
         return links
 
     def visible(self, window: Window) -> list[int]:
-        """Returns the keys of the cells in use of a rectangle that are not hidden.
+        """Returns the keys of a rectangle's used cells that are not hidden.
 
         Raises:
             WorkbookError: the sheet is over a limit.
@@ -388,7 +388,7 @@ class SheetCells:
 
 
 def _end(filled: Iterable[int], limit: int) -> int:
-    """Returns where Ctrl+arrow goes from the first cell of a line with these filled cells."""
+    """Returns where Ctrl+arrow leads from the first cell of a line with these filled cells."""
     places = set(filled)
     index = 1
     if 1 in places and 2 in places:

@@ -24,7 +24,7 @@ from judge.workbook.workbook_parts import Tab
 
 _RELATIVE, _ABSOLUTE = 1e-5, 1e-8
 _MAX_CHARTS = 300
-"""Largest number of charts on a sheet; more never count as the same number as in the gold."""
+"""Largest number of charts on a sheet that can be equal to the gold's number."""
 
 _GROUPINGS = {"stacked": "stacked", "percentStacked": "100 % stacked"}
 _WITH_MARKERS = {"lineChart", "scatterChart", "radarChart", "stockChart"}

@@ -133,7 +133,7 @@ def _view(rule: ConditionalRule, look: ConditionalStyle) -> RuleView:
 
 
 def _terms(kind: str, terms: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Returns the terms that a kind of rule uses: some programs write all terms for every rule."""
+    """Returns the terms that this kind of rule uses; some programs also write unused terms."""
     usual = _TERMS.get(kind, _TEXT_TERMS)
     pairs = ((name, terms.get(name, default)) for name, default in usual.items())
     return tuple((name, _switch(value)) for name, value in pairs if value)

@@ -183,7 +183,7 @@ def _plain(sheet: SheetCells, key: int) -> CellValue:
 
 
 _MAX_PIVOTS = 300
-"""Largest number of pivot tables on a sheet; more never count as the same number as in the gold."""
+"""Largest number of pivot tables on a sheet that can be equal to the gold's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +395,7 @@ def _same_trend(gold: Trendline, answer: Trendline) -> bool:
 
 
 def _same_labels(gold: SeriesView, answer: SeriesView) -> bool:
-    """Whether both series have labels that show what the gold's show, or both have none."""
+    """Whether the labels of both series show the same, or neither series has labels."""
     if gold.labels is None or answer.labels is None:
         same = gold.labels == answer.labels
     else:
@@ -576,7 +576,7 @@ _MAX_WINDOWS = 300
 
 
 def _bands(windows: Sequence[Window]) -> tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...]:
-    """Returns the covered cells as bands: runs of rows with the same runs of columns."""
+    """Returns the covered cells as bands of consecutive rows that cover the same columns."""
     kept = [
         replace(window, min_row=max(2, window.min_row)) for window in windows if window.max_row >= 2
     ][:_MAX_WINDOWS]

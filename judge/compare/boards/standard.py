@@ -80,7 +80,7 @@ Properties = Mapping[str, tuple[object, object, bool]]
 
 
 class UnusableBoardError(Exception):
-    """A board asks only for objects that its gold does not have, so any workbook would pass."""
+    """A board requires only objects that its gold does not have, so any workbook would pass."""
 
 
 class StandardJudge:
@@ -128,7 +128,7 @@ class StandardJudge:
         return self._differences.listed
 
     def _distance(self, gold: Tab, answer: Tab) -> float:
-        """Returns how far two sheets differ: in charts and pivot tables, then in filled cells."""
+        """Returns how much two sheets differ: in charts and pivot tables, then in filled cells."""
         counts = []
         for owner, tab in ((self._gold, gold), (self._answer, answer)):
             facts = owner.book.facts

@@ -36,7 +36,7 @@ MAX_EDITS = 5_000
 """In how many cells two cases of a task may differ at most."""
 
 MAX_TRIES, ENOUGH = 12, 3
-"""At most this many single values are tried; the trials end when this many changed the answer."""
+"""How many single values are tried, and how many changes of the answer end the trials."""
 
 _STEP, _SMALL_STEP, _SMALL, _FACTOR = 7, 1, 10, 1.1
 
@@ -296,7 +296,7 @@ def _allows(workbook: Workbook, sheet: str, rule: Validation, value: CellValue) 
 
 
 def _limit(workbook: Workbook, sheet: str, text: str) -> float | None:
-    """Returns the limit of a validation: a number, or that in a cell; None for anything else."""
+    """Returns the limit of a validation, a number or a cell's number; None for other limits."""
     try:
         return float(text)
     except ValueError:
@@ -305,7 +305,7 @@ def _limit(workbook: Workbook, sheet: str, text: str) -> float | None:
 
 
 def _values_of(workbook: Workbook, sheet: str, text: str) -> list[CellValue]:
-    """Returns the constants of the rectangle that a formula refers to; none for other formulas."""
+    """Returns the constants in the rectangle that a formula refers to; empty for other formulas."""
     areas = areas_of(text if "!" in text else f"'{sheet.replace(chr(39), chr(39) * 2)}'!{text}")
     if areas is None or len(areas) > 1:
         return []

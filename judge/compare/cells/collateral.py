@@ -144,7 +144,7 @@ _Signatures = dict[int, Hashable]
 def _in_common_positions(
     first: Mapping[int, _Line], second: Mapping[int, _Line]
 ) -> tuple[_Signatures, _Signatures]:
-    """Returns the lines' content in positions where at least half of it is equal on both sides.
+    """Returns the content of the lines in positions where at least half of it agrees on both sides.
 
     This way, a helper column or an overwritten column does not make all rows different.
     """

@@ -342,7 +342,7 @@ def remark_on(expected: CellValue, actual: CellValue, *, expected_1904: bool = F
 
 
 def with_erased_content(comparison: Comparison, before: Workbook | Path) -> Comparison:
-    """Adds to a comparison the input's content of the cells that are blank in the output.
+    """Adds the input's content to a comparison, for cells that are blank in the output.
 
     This is only an explanation: if the input cannot be read, the comparison is returned unchanged.
 

@@ -307,7 +307,7 @@ class RuleEvaluator:
     def overlay(
         self, rules: Sequence[StyledRule], row: int, column: int, names: Sequence[str]
     ) -> Overlay | str:
-        """Returns how the rules change a cell: for each attribute, the first rule that holds wins.
+        """Returns how the rules change a cell: for each attribute, by the first rule that holds.
 
         Args:
             rules: the rules that apply to the cell, in their order.
@@ -465,7 +465,7 @@ class RuleComparison:
 
     @property
     def notes(self) -> list[str]:
-        """How rules with different text were compared; complete only after :meth:`differing`."""
+        """Notes on how rules with different text were compared; final after :meth:`differing`."""
         where = f"{self._gold.sheet!r}"
         notes = []
         if self._as_shown:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 
 ConditionKey = tuple[str, str]
-"""A condition: its sheet, and its formula with the references that it has in the cell."""
+"""A condition: its sheet, and its formula with the references shifted to the cell."""
 
 MAX_CONDITIONS = 10_000
 """How many conditions per workbook are computed; the others are compared as text. LibreOffice takes
@@ -75,19 +75,19 @@ NOT_ASKED = Answers(otherwise="nothing was evaluated")
 
 @dataclass(frozen=True, slots=True)
 class ConditionAnswers:
-    """Answers about both workbooks of a comparison."""
+    """Which conditions hold in the two workbooks of a comparison."""
 
     gold: Answers = NOT_ASKED
     output: Answers = NOT_ASKED
 
 
 NO_ANSWERS = ConditionAnswers()
-"""The answers if no condition was evaluated."""
+"""The results if no condition was evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionQuestions:
-    """Questions about both workbooks of a comparison."""
+    """The conditions that are needed from the two workbooks of a comparison."""
 
     gold: Questions = field(default_factory=Questions)
     output: Questions = field(default_factory=Questions)

@@ -169,7 +169,7 @@ class _Measure:
     # -- what can be measured --------------------------------------------------------------------
 
     def _formulas(self) -> tuple[list[_Place], Precedents]:
-        """Returns answer cells with a formula that the input lacks, and what they depend on."""
+        """Returns answer cells with a formula that the input lacks, and their precedents."""
         finder = PrecedentFinder(self._gold)
         precedents: list[Precedents] = []
         cells: dict[_Place, None] = {}
@@ -224,7 +224,7 @@ class _Measure:
                 yield from (cell_key(*place) for place in inside.cells())
 
     def _computed(self, workbook: Workbook, *, own: bool) -> _Values:
-        """The answer in a workbook; values that the file stores with formulas do not count.
+        """The answer in a workbook; values that are stored with formulas are ignored.
 
         Args:
             workbook: gold or output, changed or not.
@@ -540,7 +540,7 @@ class PrecedentFinder:
         return Reason.NOT_RECALCULATED if traits.functions & _UNCOMPUTED else None
 
     def _is_circular(self, steps: Sequence[Followed]) -> bool:
-        """Whether a formula reads a formula that is computed after it: they form a circle.
+        """Whether a formula reads a formula that is computed after it, so that they form a circle.
 
         If the workbook does not allow circular references, no engine has a value for them. If it
         does, values depend on the previous ones.

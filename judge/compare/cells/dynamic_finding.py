@@ -38,7 +38,7 @@ class Trial:
         return self.followed == self.moved and not self.false_moves
 
     def to_json(self) -> DynamicChangeRecord:
-        """Returns the change in the form of the records, complete enough to repeat it."""
+        """Returns the change as it is written to records, complete enough to repeat it."""
         record: DynamicChangeRecord = {
             "case": self.change.case,
             "edits": len(self.change.edits),
@@ -99,7 +99,7 @@ class DynamicFinding:
         return f"{said}; nobody asked for a formula, so this is not a fault"
 
     def to_json(self, mode: str) -> DynamicRecord:
-        """Returns the finding in the form of the records.
+        """Returns the finding as it is written to records.
 
         Args:
             mode: ``note`` or ``fail``.

@@ -75,7 +75,7 @@ class Figures:
             yield str(dynamic)
 
     def to_json(self) -> tuple[CollateralRecord | None, DynamicRecord | None]:
-        """Returns both figures in the form of the records; None if one was not examined."""
+        """Returns both figures as written to records; None for a figure that was not examined."""
         damage: CollateralRecord | None = None
         if self.collateral is not None:
             damage = self.collateral.to_json(self.options.collateral)

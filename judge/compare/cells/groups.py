@@ -31,7 +31,7 @@ _DIGITS = 4
 
 
 def judge_groups(groups: Sequence[CellGroup], *, published: bool) -> GroupsVerdict:
-    """Decides whether a task is solved: all cells to change and nearly all cells to keep agree.
+    """Decides whether a task is solved: all cells to change, and nearly all cells to keep, agree.
 
     Args:
         groups: the two groups of the task.

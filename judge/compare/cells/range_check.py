@@ -314,7 +314,7 @@ def differing_keys(
     agree: Agree,
     ignore_extra: bool = False,
 ) -> list[int]:
-    """Returns the keys of cells that do not agree, unordered; cells blank on both sides agree."""
+    """Returns the unordered keys of cells that do not agree; cells blank on both sides agree."""
     differing = [
         key for key in unequal_keys(expected, actual) if not agree(expected[key], actual.get(key))
     ]

@@ -277,7 +277,7 @@ def _difference_to_json(difference: Difference) -> DifferenceRecord:
 
 
 def _from_where_they_differ(expected: CellValue, actual: CellValue) -> tuple[CellValue, CellValue]:
-    """Returns two long strings without their common start, if cutting would hide the difference."""
+    """Cuts the common start off two long strings if the difference would not be shown otherwise."""
     if isinstance(expected, str) and isinstance(actual, str):
         start = common_length(expected, actual)
         if start > _MAX_TEXT_LENGTH - _SHOWN_OF_A_DIFFERENCE:

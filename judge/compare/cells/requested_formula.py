@@ -34,7 +34,7 @@ _REFUSED = re.compile(
 _PROGRAM = re.compile(
     r"\b(?:vba|macros?|udf|user[- ]defined function|power\s?query|script)\b", re.IGNORECASE
 )
-"""Words that show that a question asks for a program, whose results may be constants."""
+"""Words of a question that asks for a macro or script; the results of one may be constants."""
 
 _WORDS_BEFORE = 60
 

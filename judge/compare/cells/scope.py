@@ -93,7 +93,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The losses among everything that an output should have kept.
+    """The losses of an output, compared with everything that it should have kept.
 
     Attributes:
         counts: kind -> how many features of that kind were lost (all are counted).
@@ -153,7 +153,7 @@ def find_losses(
 
 
 def _parts_of_lost_charts(first: Features, expected: Features, actual: Features) -> Counter[str]:
-    """Label of a chart's part -> how many were lost with whole charts, which already count.
+    """Label of a chart's part -> how many were lost because the whole chart was.
 
     If one of several charts of the same type was lost, it is unknown which one; it is taken to be
     the one with the most parts.
@@ -186,7 +186,7 @@ def _kept(kind: FeatureKind, content: str, held: Held, expected: Features) -> in
 def _lost_place(
     held: Held, in_gold: Sequence[tuple[str, str]], in_output: Sequence[tuple[str, str]]
 ) -> tuple[str, str]:
-    """Finds the sheet and cells of the first lost feature; one with equal content may remain."""
+    """Finds sheet and cells of the first lost feature; another with equal content may remain."""
     left = Counter((folded(sheet), where) for sheet, where in in_output)
     kept = {(folded(sheet), where) for sheet, where in in_gold}
     for sheet, where in held.places:
@@ -401,7 +401,7 @@ class Scope:
         return record
 
     def formula_to_json(self) -> FormulaAskedRecord:
-        """Returns the result about the requested formula in the form of the records."""
+        """Returns the result about the requested formula as it is written to records."""
         record: FormulaAskedRecord = {"as": self.formula_asked}
         if (problem := self.problems.get("formula_asked")) is not None:
             record["problem"] = problem

@@ -92,7 +92,7 @@ def comparator(
 
 
 def _comparable(profile: Profile) -> Callable[[CellValue], CellValue]:
-    """Returns a function that gives values with the same meaning under a profile the same type."""
+    """Returns a function that gives the same type to values that a profile treats alike."""
     plain_numbers = profile.text_numbers is TextNumbers.PLAIN
 
     def comparable(value: CellValue) -> CellValue:

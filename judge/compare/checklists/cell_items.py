@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.compare.cells.value import Agree, comparator
-from judge.compare.checklists.items import Item, Outcome, Reading, fails, holds
-from judge.compare.checklists.kind import (
+from judge.compare.checklists.items import (
     AMOUNT,
     AREA,
     AREAS,
@@ -22,7 +21,12 @@ from judge.compare.checklists.kind import (
     TRUTH,
     VALUE,
     VALUES,
+    Item,
     ItemKind,
+    Outcome,
+    Reading,
+    fails,
+    holds,
     needed,
     one_of,
 )
@@ -51,7 +55,7 @@ MAX_CELLS = 100_000
 
 _NEAR_ZERO = 1e-9
 _BOUND_NOISE = 1e-9
-"""The tolerance may be exceeded by this share of it, which counts as a rounding error."""
+"""A difference may exceed the tolerance by this share of it, as a rounding error."""
 
 _DAYS = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -82,7 +86,7 @@ def value_of_json(value: object) -> CellValue:
 
 
 def agreement_of(item: Item) -> Agree:
-    """Returns the test of whether a value agrees with the value that an item states.
+    """Returns a function that tests whether a value agrees with the one that an item states.
 
     Numbers agree within ``tolerance``, or within the share ``relative`` of the larger number. If
     neither is given, only rounding errors are ignored. Text is compared without regard to case and

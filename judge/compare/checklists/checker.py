@@ -358,7 +358,7 @@ class ChecklistChecker(Checker):
         return {"": Answer(Origin.FINISHED, (AnswerFile(gold.name, data),))}
 
     def partial_answer(self, task: Task, gold: Gold) -> tuple[Answer, frozenset[str]] | None:
-        """Returns the gold workbook with a placeholder reply, and the ids of items it decides.
+        """Returns the gold workbook with a placeholder reply, and the ids of the items it decides.
 
         Returns None if the answer to the task is a workbook, or if the gold decides no item.
         """

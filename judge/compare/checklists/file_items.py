@@ -16,8 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from email.message import EmailMessage
 
 from judge.compare.checklists.cell_items import agreement_of, value_of_json
-from judge.compare.checklists.items import Item, Outcome, Reading, fails, holds
-from judge.compare.checklists.kind import (
+from judge.compare.checklists.items import (
     AMOUNT,
     COUNT,
     NUMBER,
@@ -26,11 +25,16 @@ from judge.compare.checklists.kind import (
     TEXTS,
     TRUTH,
     VALUE,
+    Item,
     ItemKind,
+    Outcome,
+    Reading,
+    fails,
+    holds,
 )
 from judge.compare.checklists.workspace import WORKBOOK_SUFFIXES, MissingError, Workspace
+from judge.compare.rules.book import text_of
 from judge.compare.rules.patterns import PatternError, check_pattern, search
-from judge.compare.rules.values import text_of
 from judge.core.finding import in_words
 from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_BITS

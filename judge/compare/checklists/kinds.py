@@ -6,26 +6,24 @@ from collections.abc import Iterator, Mapping
 
 from judge.compare.checklists import cell_items, file_items, object_items, work_items
 from judge.compare.checklists.items import (
-    ChecklistOptions,
-    Item,
-    Judged,
-    Outcome,
-    Reading,
-    broken,
-    fails,
-    not_judged,
-)
-from judge.compare.checklists.kind import (
     COUNT,
     NUMBER,
     OBJECT,
     TEXT,
     TEXTS,
     TRUTH,
+    ChecklistOptions,
     FieldForm,
+    Item,
     ItemKind,
+    Judged,
     JudgeItem,
+    Outcome,
+    Reading,
+    broken,
+    fails,
     faults_of,
+    not_judged,
     one_of,
 )
 from judge.compare.checklists.suites import SUITES, suite_named

@@ -5,14 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from judge.compare.checklists.items import Item, Outcome, Reading, fails, holds
-from judge.compare.checklists.kind import (
+from judge.compare.checklists.items import (
     AREA,
     COUNT,
     TEXT,
     TEXTS,
     TRUTH,
+    Item,
     ItemKind,
+    Outcome,
+    Reading,
+    fails,
+    holds,
     needed,
     one_of,
 )

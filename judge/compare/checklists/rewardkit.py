@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from judge.compare.checklists.cell_items import KINDS
-from judge.compare.checklists.items import Item, Outcome, Reading, fails
-from judge.compare.checklists.kind import is_value
+from judge.compare.checklists.items import Item, Outcome, Reading, fails, is_value
 from judge.compare.checklists.suites import PublishedSuite
 from judge.compare.checklists.workspace import Workspace
 from judge.compare.published.rewardkit import PARAMETERS, judge_criterion

@@ -6,13 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from judge.compare.checklists.items import Item, Outcome, Reading, broken, fails, holds
-from judge.compare.checklists.kind import (
+from judge.compare.checklists.items import (
     AMOUNT,
     OBJECTS,
     TEXT,
     FieldForm,
+    Item,
     ItemKind,
+    Outcome,
+    Reading,
+    broken,
+    fails,
+    holds,
     needed,
     one_of,
 )

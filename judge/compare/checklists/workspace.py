@@ -11,10 +11,9 @@ from typing import Any, TypeVar
 
 from judge.compare.cells.computing import Compute
 from judge.compare.files.pages import read_pages
-from judge.compare.rules.book import Book
+from judge.compare.rules.book import Book, Grid, Grids
 from judge.compare.rules.patterns import MAX_STEPS, Steps
 from judge.compare.rules.published_error import Side
-from judge.compare.rules.values import Grid, Grids
 from judge.compare.sealed import Remembering, SealedFiles, UnreadableFileError, sealed
 from judge.core.submission import Answer, AnswerFile, Origin
 from judge.errors import WorkbookError

@@ -161,7 +161,7 @@ def with_score(finding: Finding, published: tuple[float | None, PublishedError |
 
 
 class MetricsChecker(Checker):
-    """Checks one metric, or several metrics, of which all have to hold, or any one.
+    """Checks one metric, or several; all of them have to hold, or any one.
 
     The golds of a case are not alternatives here: each metric names its gold.
     """
@@ -300,7 +300,7 @@ def _workbook(
     compute: Compute,
     rules: Rules,
 ) -> Judged:
-    """Judges a list of rules that is one of the metrics."""
+    """Judges a metric that is a list of rules."""
     position = DifferenceLocation(LocationKind.RULE, f"{number + 1} ({WORKBOOK})")
     if file is None:
         return Judged(0.0, None, (FoundDifference(WORKBOOK, position, "a workbook", None),))

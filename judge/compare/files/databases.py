@@ -48,7 +48,7 @@ def _asked_of(asked: Asked) -> tuple[dict[str, Any], set[str]]:
 
 def _read(asked: Asked, data: bytes, options: dict[str, Any], side: Side) -> list[dict[str, Any]]:
     if asked.files is None:
-        raise RecalcError("databases are read in the sandbox, but there is none")
+        raise RecalcError("databases are read in a sandbox, and no sandbox is available")
     try:
         return list(asked.files.read_file("sqlite3", data, options)["objects"])
     except UnreadableFileError as error:

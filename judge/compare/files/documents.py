@@ -90,7 +90,7 @@ def _published_value(document: Any, path: list[Any]) -> Any:
 
 
 def published_check_json(asked: Asked) -> float:
-    """Whether all expected keys meet their rules, and no unexpected key meets its rule."""
+    """Whether all expected keys match their rules, and no unexpected key matches its rule."""
     if asked.answer is None:
         return 0.0
     document = _document(asked.answer, Side.ANSWER)
@@ -382,7 +382,7 @@ def _without_ends(pieces: Sequence[str]) -> str:
 
 
 def right_outputs(asked: Asked) -> Wrong | None:
-    """Returns the first difference in what the code cells show."""
+    """Returns the first difference in the outputs of the code cells."""
     if asked.answer is None:
         return MISSING
     gold, own = ([shown(cell) for cell in cells if cell.get("cell_type") == "code"]

@@ -74,7 +74,7 @@ def read_pages(
         RecalcError: there is no sandbox, or it cannot read PDF.
     """
     if files is None:
-        raise RecalcError("PDF is read in the sandbox, but there is none")
+        raise RecalcError("PDF files are read in a sandbox, and no sandbox is available")
     library = _library()
     options = {"library_bytes": len(library), "texts": with_text}
     return files.read_file("pypdf", library + data, options)

@@ -317,7 +317,7 @@ def _csv_rows(document: Document, words: Sequence[str]) -> Result:
 
 
 def _preference(_: Document, words: Sequence[str]) -> Result:
-    problem = f"no profile says {words[0]}: no finished file does (O10)"
+    problem = f"{words[0]} is a preference of the desktop, and no output file records it (O10)"
     raise PublishedError("error", problem, Side.RULES)
 
 

@@ -54,7 +54,7 @@ class ScriptError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OfficialPart:
-    """One part of a position as the script reads it.
+    """One part of a position, as the script reads it.
 
     Attributes:
         sheet: the sheet whose cells are compared.

@@ -1,30 +1,36 @@
-"""A workbook as rules refer to it: its sheets by name, by number, and as printed text.
+"""A workbook as rules refer to it: its sheets by name, by number, as printed text, and computed.
 
-Sheets are printed to text files next to the workbook, named ``{stem}-{sheet}.csv``.
+Sheets are printed to text files next to the workbook, named ``{stem}-{sheet}.csv``. A grid has the
+values of a whole sheet with computed formulas.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
+from judge.compare.cells.computing import Compute
+from judge.compare.cells.sides import RangeSide
 from judge.compare.published.spider2v.cell_text import CellTexts
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import UnreadableFileError
-from judge.core.submission import AnswerFile
+from judge.core.submission import AnswerFile, Origin
 from judge.errors import RecalcError, WorkbookError
 from judge.files.documents import read_regular
+from judge.workbook.cell import CellRange, CellValue, ErrorValue
 from judge.workbook.facts.book import BookFacts
+from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import Workbook
 from judge.workbook.workbook_parts import Tab
 
 
 @dataclass(eq=False)
 class Book:
-    """A workbook, with the parts of it that were read.
+    """A workbook, with its parts as far as they were read.
 
     Attributes:
         workbook: the workbook.
@@ -188,3 +194,115 @@ def _lines(data: bytes) -> list[str] | None:
         return data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         return None
+
+
+_RELATIVE = 1e-9
+_DAYS = 1e-6
+"""Serial numbers this close are the same time; it is about a tenth of a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The values of a sheet.
+
+    Attributes:
+        values: filled cells by key, computed values in place of stored ones.
+        not_calculated: key of a formula cell whose value could not be computed -> why.
+        not_tried: those of these cells that no engine tried to compute.
+    """
+
+    values: Mapping[int, CellValue]
+    not_calculated: Mapping[int, str]
+    not_tried: frozenset[int] = frozenset()
+
+
+class Grids:
+    """Values of the sheets of one workbook; each sheet is computed only once.
+
+    Args:
+        book: the workbook.
+        compute: computes formulas.
+        origin: where the workbook comes from.
+    """
+
+    def __init__(self, book: Book, compute: Compute, origin: Origin) -> None:
+        self._book = book
+        self._compute = compute
+        self._origin = origin
+        self._grids: dict[str, Grid] = {}
+
+    def sheet(self, name: str) -> Grid:
+        """Returns the values of a sheet.
+
+        Raises:
+            WorkbookError: the sheet is missing, broken or over a limit.
+            RecalcError: an engine cannot be started.
+        """
+        grid = self._grids.get(name)
+        if grid is None:
+            grid = self._grids[name] = self._read(name)
+        return grid
+
+    def _read(self, name: str) -> Grid:
+        workbook = self._book.workbook
+        used = workbook.used_range(name)
+        if used is None:
+            return Grid({}, {})
+        cells = CellRange(name, 1, 1, used.max_row, used.max_column)
+        computed = self._compute.fill(workbook, [cells], origin=self._origin)
+        area = RangeSide(workbook, cells, computed)
+        missing = area.uncomputed()
+        return Grid(
+            {key: value for key, value in area.values().items() if not is_blank(value)},
+            missing,
+            frozenset(missing.keys() - area.refused().keys()),
+        )
+
+
+def is_blank(value: CellValue) -> bool:
+    """Whether a cell shows nothing."""
+    return value is None or value == ""
+
+
+def values_agree(expected: CellValue, actual: CellValue, decimals: int) -> bool:
+    """Whether two values agree: numbers within half a unit of the last decimal, others exactly.
+
+    TRUE is not 1, text is not a number, and an error agrees with the same error. Dates are compared
+    by their serial numbers, also with numbers.
+
+    Args:
+        expected: the gold's value.
+        actual: the answer's value.
+        decimals: to how many decimals numbers are compared.
+    """
+    if is_blank(expected) or is_blank(actual):
+        return is_blank(expected) and is_blank(actual)
+    if isinstance(expected, bool | str | ErrorValue) or isinstance(actual, bool | str | ErrorValue):
+        return type(expected) is type(actual) and expected == actual
+    first, second = _number(expected), _number(actual)
+    gap = abs(first - second)
+    if not isinstance(expected, int | float) or not isinstance(actual, int | float):
+        return gap <= _DAYS
+    if first == second or gap <= _RELATIVE * max(abs(first), abs(second)):
+        return True
+    return gap <= 0.5 * 10.0 ** -max(-300, min(decimals, 300))
+
+
+def _number(value: CellValue) -> float:
+    if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
+        return to_serial(value)
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def text_of(value: CellValue) -> str:
+    """Returns a value as text: whole numbers without a decimal point, blanks as empty text."""
+    if value is None:
+        return ""
+    if isinstance(value, ErrorValue):
+        return value.code
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)

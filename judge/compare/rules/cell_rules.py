@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from judge.compare.published.spider2v.looks import name_of
-from judge.compare.rules.book import Rule, option_of
-from judge.compare.rules.judged import MAX_CELLS, NOT_CALCULATED, Judged, Said, Target
+from judge.compare.rules.book import Rule, option_of, text_of, values_agree
+from judge.compare.rules.judged import MAX_CELLS, NOT_CALCULATED, Judged, RuleDifference, Target
 from judge.compare.rules.looks import WholeLooks
 from judge.compare.rules.methods import (
     asked_of,
@@ -24,7 +24,6 @@ from judge.compare.rules.methods import (
     window_of,
 )
 from judge.compare.rules.published_error import PublishedError, Side
-from judge.compare.rules.values import text_of, values_agree
 from judge.compare.rules.words import method_in_words, property_in_words
 from judge.core.finding import differing_cell
 from judge.core.records.cases import DifferingCellRecord
@@ -36,7 +35,7 @@ _MAX_AFTER = 2000
 """How many more cells are compared after the first one that differs."""
 
 
-def sheet_data(judged: Judged, rule: Rule) -> Said | None:
+def sheet_data(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks that all values of two sheets agree."""
     decimals = rule.get("precision", 4)
     if not isinstance(decimals, int):
@@ -62,7 +61,7 @@ def sheet_data(judged: Judged, rule: Rule) -> Said | None:
         )
         for key in keys[:MAX_CELLS]
     )
-    return Said(
+    return RuleDifference(
         cells[0]["expected"],
         cells[0]["actual"],
         _cells(keys),
@@ -77,7 +76,7 @@ def _formula(target: Target, key: int) -> str | None:
     return target.book.workbook.sheet(target.tab.name).formula(key)
 
 
-def sheet_print(judged: Judged, rule: Rule) -> Said | None:
+def sheet_print(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks that the printed lines of two sheets agree, ignoring white space around them."""
     expected, actual = judged.pair(rule)
     lines = []
@@ -85,7 +84,7 @@ def sheet_print(judged: Judged, rule: Rule) -> Said | None:
         written = target.book.lines(target.tab.name)
         if written is None and target.book.unprinted:
             why = target.book.unprinted
-            return Said(None, None, why, target.tab.name, NOT_CALCULATED)
+            return RuleDifference(None, None, why, target.tab.name, NOT_CALCULATED)
         if written is None and target.book.side is Side.GOLD:
             raise PublishedError("FileNotFoundError", "the gold has no text file", Side.GOLD)
         stripped = [line.strip() for line in written or ()]
@@ -100,10 +99,10 @@ def sheet_print(judged: Judged, rule: Rule) -> Said | None:
         min(map(len, lines)),
     )
     column = [line[row] if row < len(line) else None for line in lines]
-    return Said(column[0], column[1], f"line {row + 1}", actual.tab.name)
+    return RuleDifference(column[0], column[1], f"line {row + 1}", actual.tab.name)
 
 
-def sheet_fuzzy(judged: Judged, rule: Rule) -> Said | None:
+def sheet_fuzzy(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks that the text of ranges is similar."""
     expected, actual = judged.pair(rule)
     texts = _Texts(judged.grid(expected).values, judged.grid(actual).values)
@@ -120,7 +119,7 @@ def sheet_fuzzy(judged: Judged, rule: Rule) -> Said | None:
                 )
                 cells = tuple(map(texts.cell, (key, *islice(more, MAX_CELLS - 1))))
                 first = cells[0]
-                return Said(
+                return RuleDifference(
                     first["expected"],
                     first["actual"],
                     first["cell"],
@@ -162,7 +161,7 @@ class _Texts:
         )
 
 
-def check_cell(judged: Judged, rule: Rule) -> Said | None:
+def check_cell(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks the properties of one cell that the rule names."""
     target = judged.target(rule, "sheet_idx")
     coordinate = option_of(rule, "coordinate")
@@ -184,7 +183,7 @@ def check_cell(judged: Judged, rule: Rule) -> Said | None:
             where = f"{name} of {coordinate}"
             words = f"{property_in_words(name)} {method_in_words(method)}"
             cell = differing_cell(cell_name(*position), words, value)
-            return Said(asked_of(method), value, where, target.tab.name, kind, (cell,), 1)
+            return RuleDifference(asked_of(method), value, where, target.tab.name, kind, (cell,), 1)
     return None
 
 

@@ -1,4 +1,4 @@
-"""The two workbooks on which rules are checked, and the difference that a failed rule reports."""
+"""The two workbooks that rules compare, and the difference that a failed rule reports."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from judge.compare.cells.computing import Compute
-from judge.compare.rules.book import Book, Rule, option_of, sheet_named
+from judge.compare.rules.book import Book, Grid, Grids, Rule, option_of, sheet_named
 from judge.compare.rules.published_error import PublishedError, Side
-from judge.compare.rules.values import Grid, Grids
 from judge.core.records.cases import DifferingCellRecord
 from judge.core.submission import Origin
 from judge.workbook.workbook_parts import Tab
@@ -36,7 +35,7 @@ class MissingSheetError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RuleDifference:
     """The difference that makes a rule fail.
 
     Attributes:
@@ -98,7 +97,7 @@ class Judged:
         return Target(ref.book, tab)
 
     def pair(self, rule: Rule) -> tuple[Target, Target]:
-        """Returns the sheets that a rule compares: the gold's (or a second one), then the answer's.
+        """Returns the sheets that a rule compares: the gold's, or a second one; then the answer's.
 
         Raises:
             PublishedError: the rule or the gold is at fault, such as a rule that cannot fail.

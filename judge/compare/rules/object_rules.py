@@ -14,7 +14,7 @@ from typing import Any
 from judge.compare.published.spider2v.objects import validation_property
 from judge.compare.rules import objects as whole
 from judge.compare.rules.book import Book, Rule, option_of
-from judge.compare.rules.judged import MAX_CELLS, Judged, Said, Target
+from judge.compare.rules.judged import MAX_CELLS, Judged, RuleDifference, Target
 from judge.compare.rules.looks import WholeLooks, differing_looks
 from judge.compare.rules.methods import (
     Places,
@@ -107,7 +107,7 @@ def all_validations(book: Book, tab: Tab) -> list[Element]:
 def left_over(
     actual: Sequence[Element], entries: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Mapping[str, Any]], list[Element]]:
-    """Matches validations and entries one to one; returns unmet entries and extra validations.
+    """Matches validations and entries one to one; returns the unmatched ones of both.
 
     Cells that no entry mentions may have other validations. But a rule without entries requires
     that there are no validations at all.
@@ -157,17 +157,17 @@ def _fits(element: Element, entry: Mapping[str, Any]) -> bool:
     return True
 
 
-def sheet_name(judged: Judged, _: Rule) -> Said | None:
+def sheet_name(judged: Judged, _: Rule) -> RuleDifference | None:
     """Checks that the sheets have the same names, in the same order."""
     if judged.gold is None:
         raise PublishedError("ValueError", "the rule requires a gold", Side.RULES)
     expected, actual = (
         [tab.name for tab in book.facts.tabs] for book in (judged.gold, judged.answer)
     )
-    return None if expected == actual else Said(expected, actual)
+    return None if expected == actual else RuleDifference(expected, actual)
 
 
-def sparkline(judged: Judged, rule: Rule) -> Said | None:
+def sparkline(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks that two sheets have the same sparklines."""
     return _described(
         judged,
@@ -183,7 +183,7 @@ def sparkline(judged: Judged, rule: Rule) -> Said | None:
     )
 
 
-def chart(judged: Judged, rule: Rule) -> Said | None:
+def chart(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks that two sheets have the same charts, by the properties that the rule names."""
     return _described(
         judged,
@@ -193,7 +193,7 @@ def chart(judged: Judged, rule: Rule) -> Said | None:
     )
 
 
-def pivot_table(judged: Judged, rule: Rule) -> Said | None:
+def pivot_table(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks that two sheets have the same pivot tables, by the properties that the rule names."""
     return _described(
         judged,
@@ -208,7 +208,7 @@ def _described(
     rule: Rule,
     read: Callable[[Target, Sequence[str]], list[whole.Described]],
     asked: Sequence[str],
-) -> Said | None:
+) -> RuleDifference | None:
     """Matches the objects of both sheets one to one."""
     expected, actual = judged.pair(rule)
     lacking, extra = unmatched(
@@ -217,7 +217,7 @@ def _described(
     if not lacking and not extra:
         return None
     first, second = (elements[0] if elements else None for elements in (lacking, extra))
-    return Said(
+    return RuleDifference(
         None if first is None else whole.as_json(first.content),
         None if second is None else whole.as_json(second.content),
         f"{len(lacking)} without a counterpart in the output, {len(extra)} without one in the "
@@ -226,7 +226,7 @@ def _described(
     )
 
 
-def style(judged: Judged, rule: Rule) -> Said | None:
+def style(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks that the cells of two sheets agree in the asked properties of their looks."""
     expected, actual = judged.pair(rule)
     differing = differing_looks(
@@ -243,12 +243,12 @@ def style(judged: Judged, rule: Rule) -> Said | None:
     cells = tuple(
         differing_cell(name, detail=how) for name, how in islice(differing.items(), MAX_CELLS)
     )
-    return Said(
+    return RuleDifference(
         "the gold's look", detail, f"{cell}{more}", actual.tab.name, "", cells, len(differing)
     )
 
 
-def freeze(judged: Judged, rule: Rule) -> Said | None:
+def freeze(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks that the same rows and columns are frozen."""
     expected, actual = judged.pair(rule)
     panes = []
@@ -257,27 +257,29 @@ def freeze(judged: Judged, rule: Rule) -> Said | None:
         frozen = pane is not None and pane.frozen
         panes.append([pane.columns, pane.rows] if pane is not None and frozen else None)
     return (
-        None if panes[0] == panes[1] else Said(panes[0], panes[1], "columns, rows", actual.tab.name)
+        None
+        if panes[0] == panes[1]
+        else RuleDifference(panes[0], panes[1], "columns, rows", actual.tab.name)
     )
 
 
-def zoom(judged: Judged, rule: Rule) -> Said | None:
+def zoom(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks the zoom of a sheet."""
     target = judged.target(rule, "sheet_idx")
     zoom = view_of(target.book.facts.tree(target.tab)).zoom
     if matches(zoom, rule):
         return None
-    return Said(asked_of(rule), zoom, sheet=target.tab.name)
+    return RuleDifference(asked_of(rule), zoom, sheet=target.tab.name)
 
 
-def data_validation(judged: Judged, rule: Rule) -> Said | None:
-    """Checks that the validations of a sheet match those that the rule lists, one to one."""
+def data_validation(judged: Judged, rule: Rule) -> RuleDifference | None:
+    """Checks that the validations of a sheet and those that the rule lists match one to one."""
     target = judged.target(rule, "sheet_idx")
     validations = all_validations(target.book, target.tab)
     lacking, extra = left_over(validations, option_of(rule, "dv_props"))
     if not lacking and not extra:
         return None
-    return Said(
+    return RuleDifference(
         lacking[0] if lacking else None,
         " ".join(cells_with(extra[0])) if extra else None,
         f"{len(lacking)} not met, {len(extra)} beyond the requested ones",
@@ -285,26 +287,26 @@ def data_validation(judged: Judged, rule: Rule) -> Said | None:
     )
 
 
-def row_props(judged: Judged, rule: Rule) -> Said | None:
+def row_props(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks that the rows of two sheets have the same properties."""
     return _lines(judged, rule, whole.rows, "row")
 
 
-def col_props(judged: Judged, rule: Rule) -> Said | None:
+def col_props(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks that the columns of two sheets have the same properties."""
     return _lines(judged, rule, whole.columns, "column")
 
 
 def _lines(
     judged: Judged, rule: Rule, read: Callable[[Book, Tab, str], dict[int, object]], what: str
-) -> Said | None:
+) -> RuleDifference | None:
     expected, actual = judged.pair(rule)
     for name in rule.get("props", ()):
         first = read(expected.book, expected.tab, name)
         second = read(actual.book, actual.tab, name)
         for line in sorted(first.keys() | second.keys()):
             if first.get(line) != second.get(line):
-                return Said(
+                return RuleDifference(
                     first.get(line),
                     second.get(line),
                     f"{name} of {what} {line}",
@@ -313,7 +315,7 @@ def _lines(
     return None
 
 
-def filter_rule(judged: Judged, rule: Rule) -> Said | None:
+def filter_rule(judged: Judged, rule: Rule) -> RuleDifference | None:
     """Checks that two sheets have the same filter."""
     expected, actual = judged.pair(rule)
     contents = [
@@ -323,4 +325,4 @@ def filter_rule(judged: Judged, rule: Rule) -> Said | None:
     if contents[0] == contents[1]:
         return None
     first, second = map(whole.as_json, contents)
-    return Said(first, second, sheet=actual.tab.name)
+    return RuleDifference(first, second, sheet=actual.tab.name)

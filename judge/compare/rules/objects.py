@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.compare.published.spider2v.objects import column_property, row_property
-from judge.compare.rules.book import Book
-from judge.compare.rules.values import text_of
+from judge.compare.rules.book import Book, text_of
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, parse_window
 from judge.workbook.facts.charts import Anchor, Axis, Chart, Plot, Series, Source, Title
 from judge.workbook.facts.pivots import Pivot

@@ -28,7 +28,7 @@ MAX_STEPS = 10_000_000
 """At most this many states are visited in one search."""
 
 MAX_STATES = 20_000
-"""How many states a pattern may have; ``(ab){1,500}`` has about 1,500."""
+"""Largest number of states of a pattern; ``(ab){1,500}`` has about 1,500."""
 
 MAX_PATTERN_CHARS = 10_000
 CPU_SECONDS = 10

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from judge.compare.cells.computing import Compute
 from judge.compare.rules import cell_rules, object_rules
 from judge.compare.rules.book import Book, Rule, SheetRef, sheet_named
-from judge.compare.rules.judged import Judged, MissingSheetError, Said
+from judge.compare.rules.judged import Judged, MissingSheetError, RuleDifference
 from judge.compare.rules.options import place_of
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.words import properties_in_words, rule_in_words
@@ -101,7 +101,7 @@ def _sheet(index: object, answer: Book, gold: Book | None) -> SheetRecord | None
 
 MISSING_SHEET = "missing_sheet"
 
-_CHECKS: Mapping[str, Callable[[Judged, Rule], Said | None]] = {
+_CHECKS: Mapping[str, Callable[[Judged, Rule], RuleDifference | None]] = {
     "sheet_name": object_rules.sheet_name,
     "sheet_data": cell_rules.sheet_data,
     "sheet_print": cell_rules.sheet_print,
@@ -152,12 +152,12 @@ class StandardJudge:
             try:
                 outcome = check(self._judged, rule)
             except MissingSheetError as missing:
-                outcome = Said(missing.name, None, sheet=missing.name, kind=MISSING_SHEET)
+                outcome = RuleDifference(missing.name, None, sheet=missing.name, kind=MISSING_SHEET)
             if outcome is not None:
                 differences.append(self._difference(index, rule, outcome))
         return differences
 
-    def _difference(self, index: int, rule: Rule, outcome: Said) -> FoundDifference:
+    def _difference(self, index: int, rule: Rule, outcome: RuleDifference) -> FoundDifference:
         return FoundDifference(
             outcome.kind or str(rule.get("type")),
             place_of(index, rule, outcome.sheet),

@@ -88,7 +88,7 @@ class VariableRule:
         return ", ".join(words)
 
     def as_json(self) -> dict[str, object]:
-        """Returns the rule in the form of a suite's options, without fields that have defaults."""
+        """Returns the rule as a suite's options state it, without fields that have defaults."""
         record: dict[str, object] = {"type": self.type.value}
         if self.match is not Match.EXACT:
             record["match"] = self.match.value

@@ -51,9 +51,9 @@ class ToolsIdentity(TypedDict, total=False):
     servers: list[ServerRecord]
     limits: dict[str, float | None]
     as_published: list[str]
-    """Departures of the published agent from its own description that are reproduced."""
+    """Differences between the published agent and its own description that are reproduced."""
     corrected: list[str]
-    """Departures of the published agent from its own description that are corrected."""
+    """Differences between the published agent and its own description that are corrected."""
     licences: dict[str, dict[str, str]]
     """Licences, by server, then by package."""
     preset_sha256: Sha256

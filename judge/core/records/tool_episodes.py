@@ -15,8 +15,8 @@ from judge.files.forms import Amount, Count, Sha256, TaskId
 
 ERROR_KINDS = ("argument", "tool", "protocol", "timeout", "died", "limit")
 """Why a call has no result: its arguments are invalid; the tool reports a failure; its server sent
-something that is not an answer, did not answer in time, or ended; or the call exceeded the limit
-on calls, or was cut off."""
+no valid answer, did not answer in time, or ended; or the call was beyond the limit on calls, or was
+cut off."""
 
 ENDS = (
     *("submitted", "turns", "tokens", "cost", "time", "no-call", "format", "timeouts"),
@@ -141,7 +141,7 @@ class ToolTurn(TypedDict, total=False):
     cut: Required[bool]
     """Whether the reply was cut off."""
     told: str
-    """Messages to the model besides the results of calls; empty if there are no others."""
+    """Messages to the model besides the results of calls."""
     calls: Required[list[ToolCallLine]]
     seconds: Required[Amount | None]
     """Seconds from the reply to the last result; None if an imported trajectory does not say."""
@@ -170,6 +170,6 @@ class ToolEpisodeEnd(TypedDict, total=False):
     output_bytes: Required[Count]
     changed: Required[bool]
     problem: Required[str]
-    """Why there is no file; empty if there is one."""
+    """Why there is no file; empty if there is a file."""
     fault: str
     """What broke, and whose fault it was; empty if nothing broke."""

@@ -31,7 +31,7 @@ _TYPES = {
     "GetInterfaces": "as", "GetRoleName": "s", "GetState": "au", "GetText": "s",
     "ChildCount": "i", "CurrentValue": "d", "Description": "s", "Name": "s", "NColumns": "i",
 }  # fmt: skip
-"""The D-Bus type of each method's answer, and of each property."""
+"""The D-Bus types of the methods' answers and of the properties."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,10 +58,10 @@ class Call:
 
 
 def calls_of(action: Mapping[str, Any]) -> tuple[Call, ...]:
-    """Translates an action to calls of PyAutoGUI; to none for WAIT, FAIL and DONE.
+    """Translates an action to calls of PyAutoGUI; WAIT, FAIL and DONE need no calls.
 
     Raises:
-        NoActionError: it is not one of the thirteen actions, or has wrong parameters.
+        NoActionError: the action is not one of the thirteen, or has wrong parameters.
     """
     kind = action.get("action_type")
     if not isinstance(kind, str) or kind not in _PARAMETERS:

@@ -21,7 +21,7 @@ SCREEN = 0
 MAX_CELLS = 10_000
 """How many cells of a sheet are read; at a zoom of 20 %, more than twice as many are shown."""
 _MAX_LOOKS = 200
-"""How often gaps are searched; far more than it takes to find rows that are one pixel high."""
+"""How often gaps are searched: far more often than rows one pixel high require."""
 _MAX_PIXELS = 1 << 15
 """Upper bound of the size of a screen."""
 _ROW_STEP = 8

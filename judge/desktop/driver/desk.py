@@ -203,7 +203,7 @@ class DrivenDesktop:
     def _tree(self) -> tuple[list[Node], float]:
         """Returns the tree, and how many seconds it took to read it.
 
-        It is not read again as long as the screen shows the same as when the desktop settled.
+        It is not read again while the screen is the same as when the desktop settled.
         """
         settled, self._settled = self._settled, None
         if settled is not None and settled.view == self._view():
@@ -303,7 +303,7 @@ class DrivenDesktop:
         self._screen.work(events)
 
     def frame(self, shown_digest: str) -> tuple[str, bytes | None]:
-        """Returns the digest of the screen, and the picture unless the caller has it.
+        """Returns the digest of the screen, and its picture unless the caller already has it.
 
         Raises:
             BrokenError: the desktop broke.

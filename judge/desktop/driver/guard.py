@@ -61,7 +61,7 @@ def assemble(own: int, machine: str | None = None) -> bytes:
 def _case(
     number: int, offset: int, values: tuple[int, ...], *, found: int, otherwise: int
 ) -> list[bytes]:
-    """Decides about one system call by one of its arguments; other calls continue after it."""
+    """Decides about one system call by an argument; for other calls, the filter continues."""
     body = [_line(_LOAD, offset)]
     for value in values:
         body += [_line(_EQUAL, value, if_false=1), _line(_RETURN, found)]

@@ -32,7 +32,7 @@ def symbol_of(character: str) -> int:
 
 
 def _is_lent(symbol: int) -> bool:
-    """Returns whether a symbol is one that only a spare key has on all levels."""
+    """Returns whether a symbol is of the kind that a spare key has on all levels."""
     return symbol >= _UNICODE or 0xA0 <= symbol < 0x100
 
 

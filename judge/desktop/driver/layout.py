@@ -17,7 +17,7 @@ Place = tuple[int, int, int, int]
 _PLACED_S = 5.0
 _BETWEEN_S = 0.1
 _HELD = 3
-"""How often in a row a window must have the right position."""
+"""How many times in a row a window has to be in the right position."""
 _OPENED_S = 5.0
 _CLUTTER = ("Notes", "Budget", "Contacts", "Inventory", "Schedule", "Orders", "Prices", "Draft")
 

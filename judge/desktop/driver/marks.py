@@ -15,7 +15,7 @@ _BEGINNING = 24
 _WEIGHTS = {"ink": 1, "beginning": 20, "label": 20}
 """The cost of covering a pixel, by its kind."""
 _CLEARLY = 0.8
-"""A corner is better than an earlier one if its cost is less than this share of the other's."""
+"""A corner is better than an earlier one if its cost is below this share of the earlier cost."""
 _DIFFERENT = 10
 """Two colours count as different if they differ by more than this (of 255)."""
 

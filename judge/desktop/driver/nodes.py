@@ -109,7 +109,7 @@ class Shown(Protocol):
 
 
 def unused_cells(elements: Sequence[Shown]) -> set[int]:
-    """Returns the numbers of empty cells that nobody needs.
+    """Returns the numbers of empty cells that can be left out.
 
     Empty cells are needed if they are among the cells with text, in the first row below these or in
     the first column next to them (where the next value is written), or if they have the cursor.
@@ -175,7 +175,7 @@ def mark_cursor(nodes: Sequence[Node]) -> None:
 
 
 def _name_box(nodes: Sequence[Node], document: Node) -> re.Match[str] | None:
-    """Returns the address in the name box of a document's window: the first text that is one."""
+    """Returns the address in the name box of a document's window, if it shows one."""
     window = _frame_of(nodes, document)
     for node in nodes:
         match = _RANGE.fullmatch(node.text) if node.role == "text" else None

@@ -106,7 +106,7 @@ class Processes:
         """Checks that everything still runs; starts a process again that asked for it.
 
         Raises:
-            BrokenError: a process ended that must not end.
+            BrokenError: a process ended that has to keep running.
         """
         for part in list(self.parts):
             code = part.process.poll()
@@ -169,7 +169,7 @@ class Processes:
         return ended
 
     def _reap(self) -> None:
-        """Waits for ended orphans, for which no other process waits."""
+        """Reaps ended orphans, for which no other process waits."""
         ours = {part.process.pid for part in self.parts}
         for pid, parent in parents(ended=True).items():
             if parent == os.getpid() and pid not in ours:
@@ -205,17 +205,17 @@ class Processes:
 
 
 def stand_apart() -> None:
-    """Takes from this process the ability to reach others, before it runs an untrusted program.
+    """Stops this process from reaching other processes, before it runs an untrusted program.
 
-    It runs after a fork, but cannot wait for a lock of one of the driver's threads: those only
-    sleep and read how much memory is used.
+    It runs after a fork. It cannot block on a lock held by another thread of the driver, since
+    those only sleep and read how much memory is used.
     """
     kernel.forbid_new_privileges()
     kernel.install_filter(guard.assemble(os.getpid()))
 
 
 def parents(*, ended: bool = False) -> dict[int, int]:
-    """Maps every running process to its parent; or every ended one that was not waited for."""
+    """Maps running processes to their parents; with ``ended``, those that wait to be reaped."""
     parent_of = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():

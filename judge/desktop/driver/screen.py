@@ -108,7 +108,7 @@ class Screen:
         self._ask_manager(number, "_NET_WM_STATE", [1, *states, 1, 0])
 
     def place(self, number: int, x: int, y: int, width: int, height: int) -> None:
-        """Moves and resizes a window; the position and size include the borders."""
+        """Moves and resizes a window; position and size include its borders."""
         states = [self._atom(f"_NET_WM_STATE_MAXIMIZED_{way}") for way in ("HORZ", "VERT")]
         self._ask_manager(number, "_NET_WM_STATE", [0, *states, 1, 0])
         left, right, top, bottom = self._borders(number)

@@ -11,7 +11,7 @@ HOME = "/home/user"
 RUNTIME = "/tmp/desktop"  # noqa: S108 - inside the sandbox, on its own tmpfs
 OFFICE = "/usr/lib/libreoffice/program/soffice.bin"
 RESTART_EXIT_CODE = 81
-"""Exit code with which the office asks to be started again, as it may do once in a new profile."""
+"""Exit code by which the office asks to be restarted, as it may do once with a new profile."""
 
 ENVIRONMENT = {
     "GDK_BACKEND": "x11",

@@ -63,7 +63,7 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """The properties of an object that never change: its role, who draws it, its interfaces."""
+    """The properties of an object that never change: its role, its toolkit, its interfaces."""
 
     role: str
     gtk: bool
@@ -178,7 +178,7 @@ class Reader:
         return following
 
     def _is_entered(self, seen: _Seen, parent: _Seen) -> bool:
-        """Returns whether its children are read level by level; sheets are read differently."""
+        """Returns whether an object's children are read level by level, unlike a sheet's."""
         sheet = parent.node.role == "document-spreadsheet" and seen.node.role == "table"
         if seen.node.role == "document-spreadsheet" and "hit-tests" in self._corrections:
             if not _is_covered(seen.above, seen.box):
@@ -339,7 +339,7 @@ class Reader:
         )
 
     def _closed_menus(self, menus: list[_Seen]) -> set[int]:
-        """Returns the menus of which nothing is on the screen."""
+        """Returns the menus that are completely off the screen."""
         if "menus" not in self._corrections:
             return set()
         unopened = [seen for seen in menus if not {"selected", "expanded"} & set(seen.node.states)]

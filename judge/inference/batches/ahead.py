@@ -149,7 +149,7 @@ class RequestQueue:
                     yield PendingRequest(job, key, request)
 
     def record(self, key: CallKey, reply: ChatReply, prompt_tokens: int, source: str) -> None:
-        """Records a reply in the journal, unless the request already has one there.
+        """Records a reply in the journal, unless the journal already has one to the request.
 
         Args:
             key: the key of the call.
@@ -161,7 +161,7 @@ class RequestQueue:
             self.context.write_down(key, reply, lambda: prompt_tokens, batch=source)
 
     def cache_key(self, request: ChatRequest) -> str | None:
-        """Returns the key of a reply in the cache of all runs; None if it is not to be cached."""
+        """Returns the key of a reply in the cache of all runs; None if the reply is not cached."""
         if self.context.cache is None or not request.is_repeatable:
             return None
         return request.digest(self.context.chat_model.endpoint)
@@ -321,7 +321,7 @@ class ResultsFile:
         self._path = path
 
     async def answer(self, queue: RequestQueue) -> Outcome:
-        """Records the replies to requests that have none yet.
+        """Records the replies to requests without a recorded reply.
 
         Raises:
             UsageError: there is no such file.

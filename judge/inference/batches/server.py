@@ -406,7 +406,7 @@ class BatchState:
 
     @property
     def is_over(self) -> bool:
-        """Whether the batch has ended, so that nothing will change any more."""
+        """Whether the batch has ended and cannot change any more."""
         return self.status in _FINAL_STATES
 
 
@@ -435,7 +435,7 @@ class BatchEndpoint:
         return _id_in(await self._ask(request), "file")
 
     async def create(self, file_id: str, label: str) -> BatchState:
-        """Asks the server to create a batch from a file. Tried once: it must not happen twice.
+        """Asks the server to create a batch from a file; tried once, as it must not happen twice.
 
         Raises:
             CallError: of the kind ``gave-up`` if the batch may exist nevertheless.

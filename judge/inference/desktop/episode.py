@@ -98,7 +98,7 @@ class Window:
 
 
 CODE_BLOCKS = "code-blocks"
-"""Name of the correction by which a code block is read as a whole."""
+"""Name of the correction that reads a code block as a whole instead of cutting it at semicolons."""
 
 _ENDINGS = frozenset({Signal.DONE, Signal.FAIL})
 

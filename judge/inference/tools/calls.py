@@ -116,7 +116,7 @@ def arguments_of(text: str) -> dict[str, Any]:
 
 
 def text_calls_in(text: str) -> list[ToolCall]:
-    """Returns calls in the format of Hermes, which a server without a parser leaves in the text."""
+    """Returns calls in the format of Hermes, which servers without a parser leave in the text."""
     calls = []
     for match in list(_TEXT_CALL.finditer(text))[:_MAX_TEXT_CALLS]:
         try:

@@ -358,7 +358,7 @@ class ToolEnvironment(Environment):
         return lines, ended
 
     async def _one(self, call: ReadCall) -> tuple[tuple[ToolOutcome, ToolCallLine], str | None]:
-        """Executes one call; returns outcome and record, and why the episode ends (None: not)."""
+        """Executes one call; returns outcome, record, and why the episode ends, if it does."""
         began = self._clock()
         repairs: list[str] = []
         arguments = call.arguments

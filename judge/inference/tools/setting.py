@@ -33,7 +33,7 @@ DEPARTURES: Mapping[str, str] = {
     "call-51": "one more reply is requested, and not used",
     "values": "the prompt promises values, which view_xlsx never shows",
 }
-"""Where SpreadsheetBench 2's published agent departs from its own description: name -> effect.
+"""Differences between SpreadsheetBench 2's published agent and its description: name -> effect.
 
 The network, which the published agent has, is never offered."""
 
@@ -238,14 +238,14 @@ class ToolMode:
 
     @property
     def shows(self) -> str:
-        """The prompt's statement of what view_xlsx shows; empty if there is none."""
+        """What the prompt says about the output of view_xlsx; empty if it says nothing."""
         if not self.preset.shows:
             return ""
         return self.preset.shows["published" if "values" in self.as_published else "corrected"]
 
 
 def _lasting(record: ServerRecord) -> ServerRecord:
-    """Returns the facts about a server that do not change from start to start."""
+    """Returns the facts about a server that are the same at every start."""
     passing = ("start_s", "noise", "list_changed", "restarts")
     return cast("ServerRecord", {k: v for k, v in record.items() if k not in passing})
 

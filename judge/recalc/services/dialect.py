@@ -42,7 +42,7 @@ def spelt_date(arguments: list[str]) -> str | None:
 
 
 def moved_date(name: str) -> Rewriting:
-    """A concatenated string where a date is expected; a date before the first is #NUM! to Excel."""
+    """EDATE and EOMONTH: concatenated text is a date; before Excel's first day comes #NUM!."""
 
     def rewrite(arguments: list[str]) -> str | None:
         if len(arguments) != 2:
@@ -150,7 +150,7 @@ _COMPUTED = re.compile(r"[-+*/^&=<>({]")
 
 
 def same_sign(arguments: list[str]) -> str | None:
-    """Rounding to a multiple of the opposite sign is #NUM! to Excel."""
+    """Excel gives #NUM! for rounding to a multiple of the opposite sign."""
     if len(arguments) != 2:
         return None
     number, multiple = arguments
@@ -167,7 +167,7 @@ def in_brackets(arguments: list[str]) -> str | None:
 
 
 def no_direction(arguments: list[str]) -> str | None:
-    """Excel finds no angle at the origin."""
+    """Excel has no angle for the origin."""
     if len(arguments) != 2:
         return None
     x, y = arguments
@@ -182,13 +182,13 @@ def with_separators(arguments: list[str]) -> str | None:
 
 
 def without_rank(arguments: list[str]) -> str | None:
-    """A ranking without a rank is #VALUE! to Excel."""
+    """Excel gives #VALUE! for a ranking without a rank."""
     ranks = len(arguments) == 3 and arguments[0].strip() in ("14", "15", "16", "17", "18", "19")
     return "#VALUE!" if ranks else None
 
 
 def column_below_one(arguments: list[str]) -> str | None:
-    """Looking up in a column before the first is #VALUE! to Excel."""
+    """Excel gives #VALUE! for a look-up in a column before the first."""
     if len(arguments) not in (3, 4) or not re.fullmatch(r"\s*(?:0|-\d+)\s*", arguments[2]):
         return None
     return "#VALUE!"

@@ -47,7 +47,7 @@ _PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.)+", re.IGNORECASE)
 
 @dataclass
 class _Bracket:
-    """An open bracket: of a call, or (with an empty name) a plain one."""
+    """An open bracket: that of a call, or a plain one, whose name is empty."""
 
     name: str
     arrays: bool

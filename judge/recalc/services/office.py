@@ -31,11 +31,13 @@ from judge.recalc.services.package import Step, prepare
 from judge.recalc.services.reading import Area, read_values
 from judge.recalc.services.slim import without_the_unseen
 
-SOFFICE = "/usr/lib/libreoffice/program/soffice.bin"
+PROGRAM = "/usr/lib/libreoffice/program"
+SOFFICE = f"{PROGRAM}/soffice.bin"
 FILTER = "Calc MS Excel 2007 XML"
 START_TIMEOUT_S = 60.0
 RESTART_EXIT_CODE = 81
-"""Exit status with which soffice asks to be restarted, as it may do once with a new profile."""
+"""Exit status with which soffice asks to be restarted, as it does once with a profile that no
+process of the same build has used (:func:`write_settings`)."""
 
 WORKBOOKS_PER_PROCESS = 400
 """After how many workbooks soffice is restarted: it grows with each workbook that it opens, and a
@@ -63,6 +65,8 @@ SETTINGS = (
     ("/org.openoffice.Office.Common/Java", "Enable", "false"),
     ("/org.openoffice.Office.Common/Misc", "FirstRun", "false"),
     ("/org.openoffice.Office.Recovery/AutoSave", "Enabled", "false"),
+    # Otherwise soffice fills a new profile with texts, galleries and a bibliography.
+    ("/org.openoffice.Setup/Office", "ooSetupInstCompleted", "true"),
     ("/org.openoffice.Setup/L10N", "ooSetupSystemLocale", "en-US"),
     ("/org.openoffice.Setup/L10N", "ooLocale", "en-US"),
     # Excel reads 2011/02/23 as a date in every language.
@@ -131,7 +135,7 @@ class Office:
         self.free_at_start = self.temporary.free_bytes()
 
     def still_starting(self, command: list[str], deadline: float, error: Exception) -> None:
-        """Restarts soffice if it asks for that; gives up if it ended or hangs."""
+        """Restarts soffice if it asks for a restart; gives up if it ended or hangs."""
         assert self.process is not None
         ended = self.process.poll()
         if ended == RESTART_EXIT_CODE:
@@ -150,7 +154,14 @@ class Office:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=dict(os.environ, HOME=home, TMPDIR=home, SAL_USE_VCLPLUGIN="svp", LC_ALL="C.UTF-8"),
+            env=dict(
+                os.environ,
+                HOME=home,
+                TMPDIR=home,
+                PATH=PROGRAM,  # GnuPG is elsewhere: soffice would start it for signatures
+                SAL_USE_VCLPLUGIN="svp",
+                LC_ALL="C.UTF-8",
+            ),
         )
 
     def kill(self) -> None:
@@ -159,7 +170,7 @@ class Office:
             self.process.kill()
 
     def stop(self) -> None:
-        """Ends soffice, forgets the bridge, and removes all that it wrote."""
+        """Ends soffice, forgets the bridge, and removes everything that soffice wrote."""
         self.kill()
         if self.process is not None:
             self.process.wait()
@@ -186,9 +197,16 @@ class Office:
 
 
 def write_settings(profile: str) -> None:
-    """Writes the settings into a new profile, where soffice reads them at its start."""
+    """Writes the settings into a new profile, where soffice reads them at its start.
+
+    The profile also names this build as the one that used it last. Otherwise soffice would clear
+    its cache of extensions and end with :data:`RESTART_EXIT_CODE`, which takes a tenth of a second.
+    """
     folder = os.path.join(profile, "user")  # noqa: PTH118
-    os.makedirs(folder)  # noqa: PTH103
+    extensions = os.path.join(folder, "extensions")  # noqa: PTH118
+    os.makedirs(extensions)  # noqa: PTH103
+    with open(os.path.join(extensions, "buildid"), "w", encoding="utf-8") as file:  # noqa: PTH118, PTH123
+        file.write(build_id())
     items = "".join(
         f'<item oor:path="{path}"><prop oor:name="{name}" oor:op="fuse">'
         f"<value>{value}</value></prop></item>"
@@ -202,6 +220,16 @@ def write_settings(profile: str) -> None:
             'xmlns:xs="http://www.w3.org/2001/XMLSchema" '
             f'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">{items}</oor:items>'
         )
+
+
+def build_id() -> str:
+    """The build of the installed LibreOffice; empty if its file of versions does not name it."""
+    try:
+        with open(f"{PROGRAM}/versionrc", encoding="utf-8") as file:  # noqa: PTH123
+            lines = file.read().splitlines()
+    except OSError:
+        return ""
+    return next((line[8:].strip() for line in lines if line.startswith("buildid=")), "")
 
 
 def product_version(manager: Any, context: Any) -> str:

@@ -29,7 +29,7 @@ Rewrite = Callable[[str, bool], str]
 """Rewrites a formula's text, given whether it is an array formula."""
 
 Slim = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
-"""Reduces the parts of a package."""
+"""Removes everything from a package that no value depends on."""
 
 
 @dataclass(frozen=True)
@@ -183,4 +183,4 @@ _FORMULA = re.compile(
 )
 _PREFIXED_FORMULA = re.compile(rb"<\w+:f[\s/>]")
 _SHEET_FORMULA = re.compile(rb"(<f(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</f>)")
-"""The same for sheets in the usual notation; faster, since the pattern begins with a literal."""
+"""A faster pattern for sheets in the usual notation, since it begins with a literal."""

@@ -54,7 +54,7 @@ OTHER_ERRORS = {
 
 
 def read_values(document: Any, areas: list[Area]) -> list[list[object]]:
-    """The values of some areas, row by row, in the form of an answer."""
+    """The values of some areas, row by row, as an answer contains them."""
     reading = Reading(document, areas)
     lists = [reading.raw(*area) for area in areas]
     errors: list[Place] = []

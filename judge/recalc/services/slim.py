@@ -69,7 +69,7 @@ _PROTECTION = re.compile(
     rb"<(?:\w+:)?(?:sheet|workbook)Protection\b[^<>]*"
     rb"(?:/>|>\s*</(?:\w+:)?(?:sheet|workbook)Protection\s*>)"
 )
-"""Removed since we add formulas in a free column, which a protected sheet does not accept."""
+"""Removed because a protected sheet would not accept the formulas that we add in a free column."""
 
 _AS_DISPLAYED = re.compile(rb"""\bfullPrecision\s*=\s*["'](?:0|false)["']""")
 

@@ -47,7 +47,7 @@ _OF_REQUESTS = {
 
 @dataclass(frozen=True, slots=True)
 class RequestSettings:
-    """The settings of requests to the chat model, for a line of a table.
+    """The settings of requests to the chat model, for one line of a table.
 
     Attributes:
         history: earlier turns that a request shows; None if not known.
@@ -193,7 +193,7 @@ def _of_setting(scored: Scored, setting: tuple[str, str, str, bool]) -> Scored:
 def setting_row(
     name: str, run: RunDocument, scored: Scored, columns: Sequence[ScoreColumn], method: Method
 ) -> SettingRow:
-    """A line of a table in the form of the papers.
+    """A line of a table like those in the papers.
 
     Args:
         name: the name of the run, if there are several.
@@ -277,7 +277,7 @@ def _endings(episodes: _Found) -> tuple[EndingCount, ...]:
 
 
 def _histogram(episodes: _Found, read: Callable[[EpisodeEntry], int]) -> tuple[EpisodeBin, ...]:
-    """Counts the episodes that ended, in bars of the same width."""
+    """Counts finished episodes in bars of the same width."""
     numbers = [(read(entry), is_accepted) for entry, is_accepted in episodes if entry.ended]
     if not numbers:
         return ()

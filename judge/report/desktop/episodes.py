@@ -18,7 +18,7 @@ ENDINGS = {
     "context-length": "context too long",
     "closed": "page closed",
 }
-"""How an episode ended: the key in its record -> the words for it."""
+"""How an episode ended: key in the record -> words for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class EpisodeEntry:
         gui_only: whether actions could only use mouse and keyboard.
         as_published: corrections of the published desktops that were not applied.
         ended: how it ended, a key of :data:`ENDINGS`; None if it was interrupted.
-        turns: number of turns that were taken.
-        steps: number of actions that were performed.
+        turns: number of turns.
+        steps: number of performed actions.
         failed_steps: number of actions that failed or were refused.
         empty_turns: number of turns whose reply does not contain an action.
         seconds: time from the first observation to the end; None if it was interrupted.
         ready_s: time from the start of the desktop to its first settled state.
-        changed: whether the file differs at the end from what it was at the start; None if the
-            episode was interrupted.
+        changed: whether the file was changed during the episode; None if the episode was
+            interrupted.
         problem: why it did not leave a file; empty if it did.
         screen: size of the screen, such as ``1920x1080``; empty if not on record.
         window: position and size of the window, such as ``100,50,1280x720``; empty for the whole
@@ -172,8 +172,8 @@ class EpisodesSummary:
         episodes: number of episodes.
         settings: the success by setting.
         endings: how they ended, most common first.
-        steps: histogram of the actions of episodes that ended.
-        turns: histogram of the turns of episodes that ended.
+        steps: histogram of the number of actions of finished episodes.
+        turns: histogram of the number of turns of finished episodes.
     """
 
     episodes: int

@@ -25,7 +25,7 @@ from judge.grading.case_records import case_records, result_of_record
 from judge.grading.store import RunDirectory
 from judge.report.desktop.episodes import ending_in_words
 from judge.report.desktop.marks import Mark, marks_of
-from judge.report.unseen import shown_plainly
+from judge.report.html.figures import shown_plainly
 from judge.sandbox import open_sandbox
 from judge.sandbox.bundle import program_text
 from judge.sandbox.contract import Sandbox, ServiceChannel

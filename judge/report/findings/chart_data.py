@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from judge.compare.rules.values import text_of
+from judge.compare.rules.book import text_of
 from judge.errors import WorkbookError
 from judge.workbook.cell import CellValue, ErrorValue
 from judge.workbook.facts.charts import Axis, Chart, Plot, Series, Source, Title
@@ -264,7 +264,7 @@ def _number(value: CellValue) -> float | None:
 
 
 def _read(workbook: Workbook, source: Source | None) -> tuple[CellValue, ...]:
-    """The values of the cells of a source; the chart's own copy if the cells have none."""
+    """The values of a source's cells; if the cells have no values, those stored in the chart."""
     if source is None:
         return ()
     try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.report.findings.chart_data import Drawn, DrawnPlot, Scale, scale_of, tick_label
-from judge.report.unseen import shown_plainly
+from judge.report.html.figures import shown_plainly
 
 _CHARACTER = 6.3
 """Approximate width of a character, in the units of a drawing."""

@@ -170,7 +170,7 @@ def _cells_of(size: object) -> str:
 def _side(
     book: Workbook, chart: Chart, differing: Collection[str], max_points: int
 ) -> dict[str, Any]:
-    """A chart as a drawing, or a note on why there is none."""
+    """A chart as a drawing, or a note on why it is not drawn."""
     words = "; ".join(map(kind_in_words, chart.plots)) or "chart without data"
     title = title_text(chart.title)
     label = f"{words}{f', {title}' if title else ''}"

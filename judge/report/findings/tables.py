@@ -492,7 +492,7 @@ def _value(data: PivotData, *, named: bool) -> str:
 def _areas(
     pivot: Pivot | None, other: Pivot | None, counted: Collection[str]
 ) -> list[dict[str, Any]] | None:
-    """The fields of a pivot table by area; a field is marked if the other table lacks it there."""
+    """The fields of a pivot table by area; fields that the other area lacks are marked."""
     if pivot is None:
         return None
     areas = []

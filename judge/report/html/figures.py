@@ -1,7 +1,8 @@
 """Numbers as a page shows them, each with its path in the JSON form of the report.
 
 A template cannot print a number of a run itself: it names a path in the document, and the number is
-taken from there. So a page cannot differ from the JSON.
+taken from there. So a page cannot differ from the JSON. Characters that are invisible, or change
+the direction of text, are shown by their names.
 """
 
 from __future__ import annotations
@@ -13,7 +14,29 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from judge.report.unseen import UNSEEN
+UNSEEN = {
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    0xAD,
+    0x61C,
+    0x180E,
+    *range(0x200B, 0x2010),
+    *range(0x2028, 0x202F),
+    *range(0x2060, 0x2070),
+    0xFEFF,
+    *range(0xFFF9, 0xFFFC),
+    *range(0xD800, 0xE000),
+}
+"""Code points that pages show by their name."""
+
+
+def shown_plainly(text: str) -> str:
+    """Replaces these characters by their names where markup is impossible: drawings and labels."""
+    return "".join(
+        character if ord(character) not in UNSEEN else f"U+{ord(character):04X}"
+        for character in text
+    )
+
 
 MIB = 1 << 20
 SMALL_P = 0.0001
@@ -84,7 +107,7 @@ def shown_as(value: float, style: str) -> Shown:
 
 
 def _digits(value: float, significant: int) -> int:
-    """How many digits after the decimal point give a number of significant digits."""
+    """The decimals that a number needs to show some number of significant digits."""
     if not value:
         return 0
     return max(0, min(12, significant - 1 - math.floor(math.log10(abs(value)))))

@@ -18,6 +18,7 @@ from markupsafe import Markup
 from pygments.lexers import PythonLexer
 from pygments.token import Token
 
+from judge.console import counted
 from judge.core.records.runs import served_model
 from judge.core.verdict import Verdict
 from judge.report.html.figures import lines, plain, visible
@@ -130,11 +131,6 @@ def render_page(
             "policy": policy(css, js, connects=connects, pictures=pictures),
         }
     return page.render({**context, **inside, "linked": linked, "judge_version": __version__})
-
-
-def counted(number: int, what: str) -> str:
-    """A number with its noun: ``1 case``, ``2 cases``."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def percent(share: float | None) -> str:

@@ -30,14 +30,12 @@ from judge.report.findings.page import CaseFiles, rules_of_case
 from judge.report.grid import MARKS, GridRules, KeptWorkbooks, build_grid
 from judge.report.grid_marks import UNKNOWN
 from judge.report.grid_window import GridBounds
-from judge.report.html.episode_pages import episode_page
+from judge.report.html.episode_pages import episode_page, tool_episode_page
 from judge.report.html.page import highlight
 from judge.report.html.pictures import PAGE_PICTURES_BYTES, PictureShelf, shown_inputs
-from judge.report.html.tool_pages import tool_episode_page
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.suites.folders import read_answer
-from judge.suites.layouts import outputs_in
-from judge.suites.outputs import FoundOutputs
+from judge.suites.layouts import FoundOutputs, outputs_in
 from judge.tools.episodes import has_tool_episodes
 
 KINDS = {
@@ -102,7 +100,7 @@ class TaskPages:
             (``role``, ``content`` and ``pictures``), ``marks`` (to which cells of a grid refer) and
             ``cases``, each with ``episode`` (see
             :func:`judge.report.html.episode_pages.episode_page` and
-            :func:`judge.report.html.tool_pages.tool_episode_page`, or null), ``inputs`` (see
+            :func:`judge.report.html.episode_pages.tool_episode_page`, or null), ``inputs`` (see
             :func:`judge.report.html.pictures.shown_inputs`), ``values`` (name, rule, expected,
             found, kind and detail of each named value), ``items`` (see
             :func:`judge.report.checklists.items_part`, or null), ``rules`` (see

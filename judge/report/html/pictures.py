@@ -37,7 +37,7 @@ Shrink = Callable[[bytes], bytes | None]
 """Makes a picture smaller; returns None if that is not possible."""
 
 _MAX_MISSES = 20
-"""After this many pictures that do not fit, no others are tried."""
+"""After this many pictures that did not fit, no further ones are tried."""
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 

@@ -55,7 +55,7 @@ _SCALES = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 
 
 def difference_scale(pairs: Sequence[Mapping[str, Any]]) -> float:
-    """The end of an axis that shows all differences of some pairs with their intervals.
+    """Where an axis has to end to show all differences of some pairs, with their intervals.
 
     Args:
         pairs: the pairs, each with ``soft_difference`` and ``hard_difference``.

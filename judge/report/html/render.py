@@ -71,7 +71,7 @@ def pack_all(
     *,
     on_page: OnPage = lambda _done, _total: None,
 ) -> list[str]:
-    """Packs all task pages into a number of bytes.
+    """Packs all task pages so that they fit into a number of bytes.
 
     The largest pages are made again with closer bounds until all of them fit.
 
@@ -92,7 +92,7 @@ def pack_all(
 
 
 def _too_large(packed: Sequence[str], limit: int) -> list[int]:
-    """The largest pages, just as many as have to shrink for all pages to fit."""
+    """The largest pages: as many as have to shrink so that all pages fit."""
     total = sum(map(len, packed))
     chosen = []
     for number in sorted(range(len(packed)), key=lambda number: -len(packed[number])):
@@ -133,7 +133,7 @@ EPISODE_KEYS = (
 """Keys of the page of an episode, in addition to those of every report."""
 
 _EFFECTS = ("rounds", "rows", "answer_cells", "workbook_bytes")
-"""Breakdowns whose parts have an order, so that a line through them has a meaning."""
+"""Breakdowns whose parts have an order, so that connecting them with a line makes sense."""
 
 
 @dataclass(frozen=True, slots=True)

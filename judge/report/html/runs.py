@@ -139,7 +139,7 @@ _EFFECTS = (("rounds", "rounds"), ("prompt_rows", "rows in the prompt"))
 
 
 def _effects(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Markup]]:
-    """Plots of the scores against the settings of inference that differ in all runs."""
+    """Plots of the scores against each setting of inference that differs between all runs."""
     plots = []
     for key, name in _EFFECTS:
         values = [run[key] for run in runs]

@@ -313,7 +313,7 @@ class BubblewrapSandbox:
         return root_named(root).folder
 
     def _counts_apart(self) -> bool:
-        """Whether the kernel counts processes inside separately from those of the judge's user."""
+        """Whether the kernel counts the sandbox's processes apart from the user's other ones."""
         return bool(self._maps) or _kernel_version() >= _NPROC_NAMESPACED
 
     def _lend(self, **bounds: int) -> LentGroup | None:

@@ -441,5 +441,5 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_of_the_system(error: OSError) -> bool:
-    """Whether the kernel or the resolver raised an error; the client also raises OSErrors."""
+    """Whether the kernel or the resolver raised an error; the client raises OSErrors as well."""
     return error.errno is not None

@@ -72,9 +72,13 @@ class Shape:
         """The shape that a run with these limits needs."""
         return cls(limits.memory_bytes, layout.disk_bytes(limits), limits.processes, roots)
 
-    def serves(self, needed: Shape) -> bool:
-        """Whether a container of this shape is enough for a run that needs ``needed``."""
-        return needed.roots <= self.roots and replace(needed, roots=self.roots) == self
+    def serves(self, needed: Shape, *, nested: bool) -> bool:
+        """Whether a container of this shape is right for a run that needs ``needed``.
+
+        With namespaces, each case has mounts of its own. Otherwise they are the container's: if it
+        had more than the run needs, earlier submissions would decide where a program can write.
+        """
+        return needed == (replace(self, roots=needed.roots) if nested else self)
 
 
 class Container:
@@ -164,6 +168,10 @@ class WarmContainer:
         """Runs one program."""
         return self._link.run(request, self._watched)
 
+    def serves(self, needed: Shape) -> bool:
+        """Whether a run that needs this shape can take place here."""
+        return self.shape.serves(needed, nested=self.nested)
+
     def end(self) -> None:
         """Removes the container while another thread is talking to it."""
         self.container.end()
@@ -188,7 +196,7 @@ class DockerSession(Closable):
         mounts = frozenset(layout.folders_of(request)) | _USUAL_ROOTS
         shape = Shape.of(request.limits, mounts)
         container = self._container
-        if container is None or not container.shape.serves(shape):
+        if container is None or not container.serves(shape):
             self._drop(reusable=True)
             container = self._container = self._sandbox.take(shape)
         started = time.monotonic()
@@ -388,16 +396,16 @@ class DockerSandbox:
             self._reap()
 
     def take(self, shape: Shape | None = None) -> WarmContainer:
-        """Takes a prepared container of the required shape.
+        """Takes a prepared container of the required shape from the pool.
 
         Raises:
             SandboxError: none is available.
         """
-        if shape is not None and not self._shape.serves(shape):
-            self._shape = shape  # the next runs will probably need the same
         while True:
+            if shape is not None:
+                self._shape = shape  # the next runs will probably need the same
             container = self._pool.take()
-            if shape is None or container.shape.serves(shape):
+            if shape is None or container.serves(shape):
                 return container
             self._pool.discard(container)
 

@@ -108,7 +108,7 @@ def build_server_image(root: roots.ServiceRoot, report: Report) -> str:
 
 
 def is_there(daemon: Daemon, tag: str, report: Report) -> bool:
-    """Whether the judge's image exists; if its name belongs to another image, it is built again."""
+    """Whether the judge's image exists; False if its name belongs to another image."""
     try:
         image = daemon.own_image_id(tag)
     except SandboxError as error:

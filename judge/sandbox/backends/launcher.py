@@ -43,7 +43,7 @@ def _enter_namespace(maps: dict[str, str]) -> None:
 
 
 def main() -> None:
-    """Follows the instructions in the argument."""
+    """Carries out the plan in the first argument, a JSON object, and then becomes its command."""
     plan = json.loads(sys.argv[1])
     for group in plan["groups"]:
         with open(group, "w") as file:  # noqa: PTH123 - no imports to spare

@@ -73,7 +73,7 @@ class SealedContainerSandbox:
 
     @cached_property
     def info(self) -> SandboxInfo:
-        """Description of this backend, and the privileges that it could give up here."""
+        """Description of this backend, with the privileges that it can give up here."""
         held = self._held
         return SandboxInfo(
             backend=NAME,
@@ -274,7 +274,7 @@ def _command(root: str) -> list[str]:
 # -- whether this is a sealed container ------------------------------------------------------------
 
 _INITIAL_PROCESS_NAMESPACE = 0xEFFFFFFC
-"""The number that the kernel gives to a machine's first process namespace."""
+"""The kernel's number for the first process namespace of a machine."""
 _INTERFACE_IS_UP = 0x1
 _ROUTE_REJECTS = 0x0200
 _LOOPBACK = "lo"
@@ -384,7 +384,7 @@ def _open(jobs: int) -> SealedContainerSandbox:
 
 
 def _probe() -> list[BackendFinding]:
-    """Reports that this is a sealed container; reports nothing elsewhere."""
+    """Reports that the judge runs in a sealed container; otherwise, reports nothing."""
     enclosure = find_enclosure()
     if not enclosure.is_sealed:
         return []

@@ -42,7 +42,7 @@ _LEFT_OUT = shutil.ignore_patterns("__pycache__", "data", "grid")
 
 
 def verifier_tag() -> str:
-    """Name of the image, derived from everything in it; it does not take a daemon to compute it."""
+    """Name of the image, derived from everything in it; computing it requires no daemon."""
     digest = hashlib.sha256()
     parts = [docker.debian_tag("office", roots.OFFICE), _dockerfile(), _COMMAND, *_requirements()]
     parts += [roots.lock_text("solutions"), roots.lock_text("engines")]
@@ -54,7 +54,7 @@ def verifier_tag() -> str:
 
 
 def build_verifier_image(report: Report) -> str:
-    """Builds the image if it does not exist yet, after the image with LibreOffice.
+    """Builds the image if it does not exist yet, on top of the image with LibreOffice.
 
     Args:
         report: called with each step.

@@ -27,7 +27,7 @@ class CaseError(Exception):
 
 
 class Bounded:
-    """Keeps the head or the tail of a stream, and counts all of it.
+    """Keeps the head or the tail of a stream, and counts all bytes.
 
     Args:
         keep_bytes: how many bytes are kept.
@@ -75,7 +75,7 @@ class Facts:
 
 
 class Supervisor:
-    """Watches the processes of one case from the fork to the last of them.
+    """Watches the processes of one case, from the fork until the last one has ended.
 
     Args:
         main: process id of the solution.
@@ -183,7 +183,7 @@ class Supervisor:
         facts.disk_full = facts.disk_full or files.is_full(roots)
 
     def _kill_all(self) -> None:
-        """Kills every process of the case; none is left when this returns."""
+        """Kills every process of the case; no process is left when this returns."""
         deadline = time.monotonic() + _REAP_S
         while True:
             # -1 signals every process that can be signalled, except process 1 and this one, at once
@@ -222,7 +222,7 @@ def run(
     """Forks the solution and watches it to its end.
 
     Raises:
-        CaseError: the solution could not be started in isolation, or could not be ended.
+        CaseError: the solution could not be started in isolation, or could not be killed.
     """
     limits = request["limits"]
     out = Bounded(limits["console_bytes"], tail=False)

@@ -61,7 +61,7 @@ def _report(user: int | None, path: list[str]) -> None:
 
 
 def _holds(user: int | None, path: list[str], *, with_filter: bool) -> bool:
-    """Tries in a child whether it can give these privileges up and still import what it needs."""
+    """Tries in a child whether it can give up these privileges and still import its modules."""
     child = os.fork()
     if child == 0:
         try:

@@ -128,7 +128,7 @@ def _names_in(folder: int) -> list[str]:
 
 
 def _is_left(name: str) -> bool:
-    """Whether an archive can contain a file of this name, and it is not LibreOffice's lock."""
+    """Whether an archive can contain a file of this name. LibreOffice's lock files are left out."""
     return name.isprintable() and "\\" not in name and not name.startswith(".~lock.")
 
 

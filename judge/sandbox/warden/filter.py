@@ -1,4 +1,4 @@
-"""The seccomp filter of solutions and services; it refuses what no spreadsheet program needs.
+"""The seccomp filter of solutions and services: refuses calls that spreadsheet programs don't need.
 
 It is assembled by hand for x86_64 and aarch64, since the library for it is seldom installed.
 Refused calls fail with EPERM instead of killing the process, so a library that probes for a feature
@@ -122,7 +122,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "query_module": (178, None),
 }
 _FIRST_UNKNOWN = 450
-"""The first number of calls that are newer than these tables; the C library can do without them."""
+"""Calls from this number on are newer than these tables; the C library can do without them."""
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)  # its flags are in memory, which a filter cannot read; C libraries fall back
 _SOCKET = (41, 198)
@@ -136,7 +136,7 @@ _OWN_ONLY: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
     "sched_setscheduler": ((144, 119), _FIRST),
     "setpriority": ((141, 140), (_OFFSET_FIRST_ARGUMENT, _OFFSET_SECOND_ARGUMENT)),
 }
-"""Name -> numbers of the call, and arguments that must be 0, which means the calling process."""
+"""Name -> numbers of the call, and the arguments that have to be 0, meaning the calling process."""
 
 
 def refused_names() -> list[str]:

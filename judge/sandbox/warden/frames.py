@@ -17,7 +17,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 class ProtocolError(Exception):
-    """Raised when the other side sent something that is not a message."""
+    """Raised when the other side sent something other than a message."""
 
 
 class ClosedError(Exception):

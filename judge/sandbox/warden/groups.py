@@ -15,7 +15,7 @@ _NAME = "case"
 
 
 class CaseGroup:
-    """The group of one case; its folders are kept open, since the case's world lacks them.
+    """The group of one case; its folders are kept open, because a case's file system lacks them.
 
     Args:
         folders: controller -> folder in which the group is made.
@@ -48,12 +48,12 @@ class CaseGroup:
         ]
 
     def meter(self) -> meters.Meter:
-        """A meter of the group, which also works in the case's world."""
+        """A meter of the group, which also works in the namespaces of the case."""
         return meters.OwnGroupMeter(meters.GroupFiles(self._kept["memory"], self._kept["cpu"]))
 
 
 def remove(folders: dict[str, str]) -> None:
-    """Removes the group of an ended case."""
+    """Removes the group of a case that has ended."""
     for folder in set(folders.values()):
         with contextlib.suppress(FileNotFoundError):
             os.rmdir(f"{folder}/{_NAME}")
@@ -70,11 +70,12 @@ def _write(path: str, value: int) -> None:
 def find_container_group(bound_bytes: int | None) -> meters.GroupFiles | None:
     """The counters of the container in which this process runs, if they are visible.
 
-    Their folders are kept open, since the case's world lacks them.
+    The folders of the counters are kept open, because they are not mounted in a case's sandbox.
 
     Args:
-        bound_bytes: memory limit of the container's group. A group with another limit is not the
-            container's: rootless engines may not make a group, and show one of half the machine.
+        bound_bytes: memory limit of the container's group. A group with a different limit belongs
+            to something else: a rootless engine may not create groups, and its containers see a
+            group of the host.
     """
     if bound_bytes is None:
         return None

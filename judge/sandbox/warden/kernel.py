@@ -157,7 +157,7 @@ def install_filter(instructions: bytes) -> None:
 
 
 def privileges_left(*, filtered: bool = True) -> str:
-    """Names the privileges that this process still has and a solution may not have; often empty.
+    """Names the privileges that this process still has but a solution must not have; may be empty.
 
     Args:
         filtered: whether a filter of system calls is expected.

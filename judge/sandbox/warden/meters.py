@@ -26,7 +26,7 @@ class Meter(Protocol):
         ...
 
     def peak_bytes(self) -> int:
-        """The most memory that was in use, in bytes."""
+        """The largest amount of memory that was in use, in bytes."""
         ...
 
     def memory_kills(self) -> int:
@@ -81,7 +81,7 @@ class GroupFiles:
         self._cpu = cpu
 
     def usage_bytes(self) -> int:
-        """The memory that is charged now, without reclaimable caches."""
+        """The memory that is charged at present, without reclaimable caches."""
         if self._unified:
             idle = _field(f"{self._memory}/memory.stat", b"inactive_file") or 0
             return max(0, _number(f"{self._memory}/memory.current") - idle)
@@ -194,7 +194,7 @@ class ProcessMeter:
         return self._peak
 
     def memory_kills(self) -> int:
-        """Always 0: the kernel does not count kills here, and the warden knows its own."""
+        """Always 0: the kernel does not count kills here, and the warden counts its own."""
         return 0
 
 

@@ -71,7 +71,7 @@ def _wire(out: int, err: int, report: int) -> None:
 
 
 def _bound(limits: dict[str, Any], spare_processes: int | None) -> None:
-    """Sets rlimits; ``spare_processes`` are the warden's of the same user, or None for no limit."""
+    """Sets rlimits; ``spare_processes`` is how many the warden has itself, or None for no limit."""
     # The warden ends a program at its limit. The kernel's limit is higher, and only applies if the
     # warden fails: the kernel counts ticks, up to 5 % more than was measured on a busy machine, and
     # a program that the kernel ends would not be reported as over its time limit.

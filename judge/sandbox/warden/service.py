@@ -24,7 +24,7 @@ _DESCRIPTORS = 1024
 
 
 def main(config: dict[str, Any]) -> None:
-    """Runs the service and ends with it.
+    """Runs the service, and exits when it exits.
 
     Args:
         config: ``program`` (its source), ``user`` (id to run as, or None to keep this one),

@@ -51,7 +51,7 @@ def become_own_root(user: int) -> None:
 
 
 def enter(disk_bytes: int, inodes: int) -> None:
-    """Moves this process, process 1 of its namespace, into its own world.
+    """Moves this process, process 1 of its namespace, into a file system of its own.
 
     Args:
         disk_bytes: total size of everything that can be written.

@@ -156,7 +156,7 @@ def _run_case(
 
 
 def _settle(config: dict[str, Any], request: dict[str, Any]) -> frozenset[int]:
-    """Makes this process the case's warden; returns the process ids that are not the case's."""
+    """Makes this process the case's warden; returns the ids of processes outside the case."""
     if config["mode"] == "users":
         kernel.adopt_orphans()
         return frozenset({1, os.getpid()})
@@ -201,7 +201,7 @@ def _choose_meter(
 
 
 class _As:
-    """Works on files as the solution's user, so that only what the solution may do can be done."""
+    """Works on files as the solution's user, with no more rights than the solution."""
 
     def __init__(self, user: int | None) -> None:
         self._user = user

@@ -24,7 +24,7 @@ from judge.errors import UsageError
 from judge.serve.access.rights import Viewer
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, Transaction, all_rows, first_row
-from judge.serve.store.ids import new_id
+from judge.serve.store.tables import new_id
 from judge.serve.store.words import AccountKind, AccountState, Role, Scope, SuiteRole
 
 _PREFIX = "jdg_"
@@ -39,7 +39,7 @@ LINK_MINUTES = 30
 
 
 class Later(FunctionElement[str]):
-    """The database's time in UTC after some more seconds, in the form of ``Now``."""
+    """The database's time in UTC, some seconds from now, in the format of ``Now``."""
 
     type = sa.String(20)
     inherit_cache = True

@@ -36,7 +36,7 @@ from judge.serve.store.database import Transaction
 from judge.serve.store.words import AccountState
 
 HttpError: Any = oauth2_client.httpx2.HTTPError
-"""Errors of the HTTP library, of which Authlib uses whichever is installed."""
+"""Errors of the HTTP library: Authlib uses whichever library is installed."""
 
 FLOW_S = 600
 _TIMEOUT_S = 10.0
@@ -156,7 +156,7 @@ def finish(
 
 
 def signed_in(transaction: Transaction, identity: Identity, account: str | None) -> str | None:
-    """Begins a session for an identity; makes its account if there is none.
+    """Begins a session for an identity; makes its account if it does not exist.
 
     Args:
         transaction: the transaction in which everything happens.

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, first_row
-from judge.serve.store.ids import ID_PATTERN
+from judge.serve.store.tables import ID_PATTERN
 from judge.serve.store.words import (
     DisputeState,
     Level,
@@ -63,7 +63,7 @@ class Viewer:
 
     @property
     def is_operator(self) -> bool:
-        """Whether they are an operator of the server, and the token has the scope ``operate``."""
+        """Whether the viewer is an operator, and the token has the scope ``operate``."""
         return Role.OPERATOR in self.roles and Scope.OPERATE in self.scopes
 
     @property
@@ -76,11 +76,11 @@ class Viewer:
         return Actor(self.account or "visitor", self.request, self.address)
 
     def authors(self, suite: str) -> bool:
-        """Whether they are an author of a suite, and the token has the scope ``author``."""
+        """Whether the viewer is an author of a suite, and the token has the scope ``author``."""
         return suite in self.authored and Scope.AUTHOR in self.scopes
 
     def reviews(self, suite: str) -> bool:
-        """Whether a suite names them as a reviewer, and the token has the scope ``review``."""
+        """Whether the viewer is a reviewer of a suite, and the token has the scope ``review``."""
         return suite in self.reviewed and Scope.REVIEW in self.scopes
 
 
@@ -114,7 +114,7 @@ def _submission(viewer: Viewer) -> sa.ColumnElement[bool]:
 
 
 def _judging(viewer: Viewer) -> sa.ColumnElement[bool]:
-    """Judgings of visible submissions; only authors see those of a rejudging not yet applied."""
+    """Judgings of visible submissions; only authors see those of an unapplied rejudging."""
     visible = sa.select(t.submission.c.id).where(_submission(viewer))
     current = sa.select(t.submission.c.current_judging)
     phases = sa.select(t.phase.c.id).where(_authored(viewer, t.phase.c.suite))
@@ -253,7 +253,7 @@ def require_role(viewer: Viewer, role: Role) -> str:
 
 
 def require_suite_role(viewer: Viewer, role: SuiteRole, suite: str) -> str:
-    """Returns the account's id, if it is an author (or a reviewer) of a suite that it may see.
+    """Returns the account's id if it may see the suite and is an author (or a reviewer) of it.
 
     Raises:
         Problem: 401 or 403.

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse
 
-from judge.authoring.codabench import EVALUATION_FRAMEWORK
+from judge.authoring.platforms import EVALUATION_FRAMEWORK
 from judge.files.yaml_documents import dump_yaml
 from judge.report.build import DEFAULT_METHOD
 from judge.report.paired import compare_pair
@@ -266,7 +266,7 @@ def stream_board(
         shown_version(connection, caller, row)
 
     def is_shown(viewer: Viewer, event: Mapping[str, Any]) -> bool:
-        """Whether an event is shown: events after the board's freeze are not."""
+        """Whether an event is shown; events after the board was frozen are not."""
         if event["kind"] != "board.changed":
             return True
         with server.database.reading() as connection:
@@ -300,7 +300,7 @@ def shown_version(
     """A version of a board that the viewer may see.
 
     Raises:
-        Problem: 404, there is no such version that they may see.
+        Problem: 404, the version does not exist, or the viewer may not see it.
     """
     author = viewer.authors(board["suite"])
     version = version_shown(connection, board, author=author, number=number)

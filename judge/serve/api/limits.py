@@ -36,7 +36,7 @@ Cursor = Annotated[
 ]
 
 PRINTABLE = r"^[^\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]*$"
-"""One line of text without control characters and without marks that change text direction."""
+"""One line of text, without control characters and marks that change the text direction."""
 
 MAX_BODY_BYTES = 2 << 20
 """Largest request body, in bytes, if :class:`BoundedBodies` has no limit for the route."""
@@ -264,7 +264,7 @@ def page_of(request: Request, response: Response, limit: Limit = 50, cursor: Cur
 
 
 def entity_tag(version: int, view: str) -> str:
-    """The entity tag of an object as one caller sees it: a hash of its version and that view."""
+    """The entity tag of an object as a caller sees it: a hash of its version and of this view."""
     return f'"{version}-{hashlib.sha256(view.encode()).hexdigest()[:8]}"'
 
 

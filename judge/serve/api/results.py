@@ -330,7 +330,7 @@ def own_row(
 def _news_of(
     server: Server, viewer: Viewer, table: sa.Table, of: str, after: int
 ) -> list[dict[str, Any]]:
-    """Events about an object and its first judging, but not later ones: they may be unapplied.
+    """Events about an object and its first judging; later judgings may not be applied yet.
 
     Raises:
         Problem: 404, the viewer does not see the object.
@@ -490,7 +490,7 @@ def shown_scores(
     judging: dict[str, Any],
     level: Level,
 ) -> dict[str, Any] | None:
-    """The scores of a judging that a feedback level shows.
+    """The scores of a judging, as far as a feedback level shows them.
 
     At the level ``score``, the ladder decides: the score is shown if it is better by a point than
     the one shown last; otherwise, only the fact that it is not.
@@ -547,7 +547,7 @@ def verdicts_view(
 
 
 def is_finished(view: dict[str, Any]) -> bool:
-    """Whether the judging of a submission has ended, according to what the viewer sees."""
+    """Whether the judging of a submission has ended, as far as the viewer can see."""
     return view["state"] in FINISHED
 
 

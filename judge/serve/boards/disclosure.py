@@ -1,4 +1,4 @@
-"""Records what a team has been shown in a phase: its ladder, and its answers to each case.
+"""Records what a team has seen in a phase: its ladder, and its answers to each case.
 
 Both are written in the transaction that ends a judging: otherwise, a crash could reveal more
 answers than the budget allows.
@@ -33,7 +33,7 @@ _ABOUT = (
 def record_shown(
     transaction: Transaction, judging: str, results: Path, *, first: bool = True
 ) -> None:
-    """Records what a judging shows its team; nothing if a public split shows verdicts.
+    """Records what a judging shows to its team; nothing if a public split shows verdicts.
 
     Args:
         transaction: the transaction that ends the judging, with its verdicts already written.
@@ -132,7 +132,7 @@ _VERDICTS = (
 
 
 def verdicts_of(connection: sa.Connection, judging: str) -> list[t.VerdictRow]:
-    """All verdicts of a judging by task, sample and case, including those not to be shown."""
+    """All verdicts of a judging by task, sample and case, including those that are withheld."""
     rows = connection.execute(_VERDICTS, {"judging": judging}).mappings()
     return cast("list[t.VerdictRow]", [dict(row) for row in rows])
 

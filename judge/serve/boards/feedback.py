@@ -11,18 +11,30 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import sqlalchemy as sa
+
+from judge.compare.cells.answer_range import prepare
 from judge.core.records.cases import CaseRecord
+from judge.core.task import Task
 from judge.core.verdict import Verdict
+from judge.errors import JudgeError
+from judge.serve.access.rights import split_level
+from judge.serve.catalog import LoadedSuites, revision_of, suite_named
+from judge.serve.context import Server
+from judge.serve.store import tables as t
+from judge.serve.store.database import all_rows
 from judge.serve.store.words import Level
+from judge.suites import Suite
+from judge.workbook.reader import open_workbook
 
 STEP = 0.005
 """Step of the scores that are shown: half a point."""
 
 MIN_GAIN = 0.01
-"""A new score is shown only if it is at least this much above the account's best shown score."""
+"""A new score is shown only if it exceeds the account's best shown score by at least this much."""
 
 MAX_STEPS = 100
 """How many times the shown score of an account can change in a phase."""
@@ -126,7 +138,7 @@ def shown_verdicts(
     verdicts: Mapping[tuple[str, int, int], Verdict],
     places: Mapping[tuple[str, int, int], int | None],
 ) -> dict[tuple[str, int, int], Verdict]:
-    """The verdicts that may be shown: an accepted answer beyond the budget is shown as wrong.
+    """The verdicts that may be shown; an accepted answer beyond the budget is shown as wrong.
 
     Args:
         verdicts: (task, sample, case) -> verdict.
@@ -204,7 +216,7 @@ def gold_bits() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Guessable:
-    """How many golds can be guessed, as far as the answer of each task's first case shows.
+    """How many golds can be guessed, judging by the answer of each task's first case.
 
     Attributes:
         one_cell: number of answers that are one cell.
@@ -236,3 +248,93 @@ def small_number(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if 0 <= value <= 100 and value == int(value) else None
+
+
+def answers(suite: Suite) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """Yields task id and values of the first case's answer, for tasks whose answer is cells.
+
+    Tasks whose gold or position cannot be read are left out.
+    """
+    for task in suite.tasks:
+        values = _values(task)
+        if values:
+            yield task.id, values
+
+
+def count_guessable(suite: Suite) -> Guessable:
+    """Counts the golds that can be guessed."""
+    return guessable(values for _, values in answers(suite))
+
+
+def whole_numbers(suite: Suite) -> dict[str, int]:
+    """Task id -> answer, for tasks whose answer is one cell with a whole number from 0 to 100."""
+    numbers = {}
+    for task, values in answers(suite):
+        number = small_number(values[0]) if len(values) == 1 else None
+        if number is not None:
+            numbers[task] = number
+    return numbers
+
+
+def leak_lines(server: Server, name: str, submissions: int) -> list[str]:
+    """Yields the lines that ``judge serve admin leak`` prints.
+
+    Args:
+        server: the server.
+        name: the name of a suite.
+        submissions: how many submissions a team makes in a phase.
+
+    Raises:
+        UsageError: there is no such suite.
+    """
+    with server.database.reading() as connection:
+        row = suite_named(connection, name)
+        revision = revision_of(connection, row["current_revision"])
+        splits = all_rows(
+            connection,
+            sa.select(t.split).where(t.split.c.revision == revision["id"]).order_by(t.split.c.name),
+        )
+    suite = LoadedSuites(server.folder).suite(revision)
+    lines = []
+    for split in splits:
+        chosen = suite.select(split["tasks"])
+        level = split_level(row, split["name"])
+        lines.append(
+            f"{split['name']}: {len(split['tasks'])} tasks, {split['cases']} cases, level {level}"
+        )
+        for leak in leaks(len(split["tasks"]), split["cases"], submissions):
+            how = " with ladder and budget" if leak.bounded and leak.level is Level.SCORE else ""
+            how = " exact" if not leak.bounded and leak.level is Level.SCORE else how
+            lines.append(
+                f"  {leak.level}{how}: at most {leak.one:,.1f} bits in a submission, "
+                f"{leak.phase:,.0f} in {submissions}"
+            )
+        counts = count_guessable(chosen)
+        lines.append(
+            f"  golds that can be guessed: {counts.one_cell} of one cell, {counts.whole} of them "
+            f"whole numbers from 0 to 100; {counts.few} of at most ten cells with two values"
+        )
+    lines.append(f"one gold, by the budget: at most {gold_bits():.1f} bits in a phase")
+    return lines
+
+
+_MAX_CELLS = 1_000
+
+
+def _values(task: Task) -> tuple[object, ...]:
+    if not task.cases or not task.cases[0].golds or task.cases[0].golds[0].path is None:
+        return ()
+    try:
+        workbook = open_workbook(task.cases[0].golds[0].path)
+        plan = prepare(task.checker, gold=workbook, output=None)
+        values: list[object] = []
+        for area in plan.gold_ranges:
+            cells = workbook.cells(area)
+            size = (area.max_row - area.min_row + 1) * (area.max_column - area.min_column + 1)
+            values.extend(cell.value for cell in cells.values())
+            values.extend([None] * (size - len(cells)) if size <= _MAX_CELLS else ())
+            if len(values) > _MAX_CELLS:
+                break
+    except JudgeError:
+        return ()
+    return tuple(values)

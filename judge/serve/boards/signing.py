@@ -101,7 +101,7 @@ class SigningKeys:
         return [_public(key) for key in self._read()]
 
     def rotate(self, now: str) -> str:
-        """Makes a new key, and ends the validity of the one before; returns the new key's id."""
+        """Makes a new key, and ends the validity of the previous one; returns the new key's id."""
         with self._locked():
             keys = self._read()
             if keys and keys[-1]["valid_until"] is None:

@@ -197,7 +197,7 @@ def _mean(scores: Mapping[str, float]) -> float:
 
 
 def _pairs_of_groups(entries: Sequence[TaskMeans]) -> list[tuple[list[int], list[int]]]:
-    """Yields all pairs of groups, each also with itself; a group has scores for the same tasks."""
+    """Yields all pairs of groups, and each group with itself; groups have the same scored tasks."""
     groups: dict[frozenset[str], list[int]] = {}
     for index, entry in enumerate(entries):
         groups.setdefault(frozenset(entry.soft), []).append(index)

@@ -27,7 +27,7 @@ from judge.serve.queue.conditions import set_setting
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Transaction, all_rows, first_row, row_of
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.ids import new_id
+from judge.serve.store.tables import new_id
 from judge.serve.store.words import JudgingState, Level, PhaseState, Visibility
 
 RULES = ("latest", "best", "chosen")
@@ -110,7 +110,7 @@ class Entry:
 
 
 def suite_part(setting: Setting) -> dict[str, Any]:
-    """The suite of a board as its documents describe it: name, revision, digest, corrections."""
+    """The suite in a board's documents: name, revision, digest, corrections."""
     return {
         "name": setting.suite["name"],
         "revision": setting.revision["number"],
@@ -227,7 +227,7 @@ def _chosen_of(
     rows: Iterable[dict[str, Any]],
     scores: Mapping[str, float],
 ) -> list[dict[str, Any]]:
-    """One submission of each account, selected by the board's rule."""
+    """One submission of each account, chosen by the board's rule."""
     rule: str = setting.board["rule"]
     chosen: dict[str, dict[str, Any]] = {}
     choices = {

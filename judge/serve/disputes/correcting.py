@@ -1,7 +1,7 @@
 """Turns a fault on which reviewers agree into a new revision and the draft of a rejudging.
 
 The correction is bound to the SHA-256 of the files, like every correction. The new revision has the
-corrections of the revision before, and the new one. All of this happens in the transaction of the
+corrections of the previous revision, and the new one. All of this happens in the transaction of the
 last reviewer's decision.
 """
 
@@ -121,7 +121,7 @@ def _follow(
 
 
 def _latest_revision(transaction: Transaction, group: Group) -> str:
-    """The revision to which the next correction is added: the newest, applied or not."""
+    """The revision to which the next correction is added: the newest one, applied or not."""
     newest = (
         sa.select(t.revision.c.id)
         .where(t.revision.c.suite == group.suite["id"])
@@ -166,7 +166,7 @@ def _corrected_revision(
 
 
 def joined(existing: Iterable[Correction], new: Iterable[Correction]) -> list[Correction]:
-    """Merges corrections with newer ones, which replace those of the same cells and fields."""
+    """Merges corrections with newer ones, which take precedence for the same cells and fields."""
     by_key = {correction.key: correction for correction in existing}
     for correction in new:
         earlier = by_key.get(correction.key)

@@ -217,7 +217,7 @@ def _boards_of(server: Server, viewer: Viewer, suite: str) -> list[dict[str, Any
 
 
 def _seen_rejudging(server: Server, viewer: Viewer, rejudging: str | None) -> str | None:
-    """The id of a rejudging if the viewer may open its page; before it is applied, authors may."""
+    """The id of a rejudging if the viewer may open its page; unapplied, only authors may."""
     seen = sa.select(t.rejudging.c.id).where(
         t.rejudging.c.id == rejudging, visible_to(viewer, t.rejudging)
     )
@@ -254,7 +254,7 @@ def review_page(request: Request, server: ThisServer, viewer: SignedIn) -> Respo
 
 @router.get("/review/{dispute}")
 def suspect_page(request: Request, dispute: _Id, server: ThisServer, viewer: SignedIn) -> Response:
-    """The disputes of a case. The gold is on the next page, each view of which is recorded."""
+    """The disputes of a case. The gold is on the next page; each view of it is recorded."""
     with server.database.reading() as connection:
         find(connection, viewer, t.dispute, dispute)
         group = group_of(connection, dispute)
@@ -316,7 +316,7 @@ def _suspect(
 
 
 def _disputed_cells(server: Server, group: Group) -> list[tuple[str, str, str]]:
-    """The cells that differ, of the first disputed answer for which they are recorded."""
+    """The differing cells of the first disputed answer for which they are recorded."""
     differing = (
         cells_of(server, row["submission"], group.task, group.case) for row in group.disputes
     )

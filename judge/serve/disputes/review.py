@@ -33,7 +33,7 @@ from judge.serve.access.rights import (
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row
-from judge.serve.store.ids import new_id
+from judge.serve.store.tables import new_id
 from judge.serve.store.words import DisputeState, Level, PhaseState, SuiteRole
 from judge.suites.corrections import Correction
 from judge.suites.suite import Suite
@@ -112,6 +112,8 @@ def group_of(connection: sa.Connection, dispute: str) -> Group:
         )
         .order_by(t.dispute.c.id),
     )
+    if not any(undecided["id"] == dispute for undecided in rows):
+        raise Problem("conflict", "The dispute has just been decided or withdrawn.")
     suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == row["suite"]))
     assert suite is not None, "a foreign key guarantees it"
     return Group(rows[0]["suspect"] or rows[0]["id"], suite, rows)
@@ -413,7 +415,7 @@ class DisputeKind(enum.StrEnum):
     QUESTION = "question"
     """The question can be read in more than one way."""
     RULE = "rule"
-    """The comparison counts what the question does not ask for."""
+    """The comparison counts something that the question does not ask for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ _MAX_CORRECTED = 1_000
 
 
 class NewDispute(BaseModel):
-    """A dispute to open: of a submission's verdict, or of a task of a public split."""
+    """A dispute to open: about a submission's verdict, or about a task of a public split."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -75,7 +75,7 @@ class NewDecision(BaseModel):
     task_left_out: bool = False
 
     def opinion(self) -> Opinion:
-        """The opinion in the form of :mod:`judge.serve.disputes.review`."""
+        """The opinion, converted for :mod:`judge.serve.disputes.review`."""
         cells = {int(case): text for case, text in self.cells.items() if case.isdecimal()}
         typed = Typed(cells, self.position, self.style, tuple(self.left_out), self.task_left_out)
         return Opinion(self.finding, self.reason, self.evidence, typed)

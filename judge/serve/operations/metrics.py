@@ -82,7 +82,7 @@ class Metrics:
         )
         self._fenced = Counter(
             "judge_fenced_total",
-            "Judgings that were finished under a lease that was no longer theirs.",
+            "Judgings that finished after they had lost their lease.",
             registry=self.registry,
         )
         build = Gauge(

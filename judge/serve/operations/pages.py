@@ -12,11 +12,12 @@ from starlette.responses import Response
 from judge.serve.access.accounts import account_named, change_account
 from judge.serve.access.rights import Viewer, require_role
 from judge.serve.context import Server, ThisServer
-from judge.serve.operations.deliveries import KINDS, hosts_of
-from judge.serve.operations.webhook_routes import (
+from judge.serve.operations.deliveries import (
+    KINDS,
     AskedWebhook,
     Redelivery,
     delete_webhook,
+    hosts_of,
     own_deliveries,
     own_webhooks,
     post_redeliver,

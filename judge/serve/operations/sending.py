@@ -2,7 +2,7 @@
 
 The signature is that of Standard Webhooks (https://www.standardwebhooks.com). The owner of a
 webhook chooses where the server connects to. Therefore the host name is resolved only once, all of
-its addresses must be globally routable, and the connection is made to one of exactly these.
+its addresses must be globally routable, and the connection is made to one of these addresses.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from judge.errors import JudgeError, UsageError
 from judge.version import __version__
 
 DELAYS_S = (0, 5, 300, 1_800, 7_200, 18_000, 36_000, 86_400)
-"""Delay of each try in seconds after the one before; there are as many tries as delays."""
+"""Delay of each attempt after the previous one, in seconds; there are as many attempts."""
 
 JITTER = 0.1
 """Largest random increase of a delay, as a share of it; it spreads retries out."""
 
 MAX_SECONDS = 10.0
-"""The longest time of one try in seconds, from resolving the name to the end of the answer."""
+"""Seconds that one attempt may take, from resolving the host name to the end of the response."""
 
 MAX_ANSWER_BYTES = 64 * 1024
 MAX_URL_LENGTH = 500
@@ -99,13 +99,13 @@ class Message:
 
 
 def new_secret() -> str:
-    """Makes a key for signatures, in the form of Standard Webhooks."""
+    """Makes a key for signatures, in the format of Standard Webhooks."""
     key = base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode("ascii")
     return f"{_SECRET_PREFIX}{key}"
 
 
 def delay_before(tries: int, jitter: Callable[[], float] = random.random) -> float | None:
-    """The delay until the next try.
+    """The delay until the next attempt.
 
     Args:
         tries: how many tries there were.
@@ -231,7 +231,7 @@ class Sender:
         resolve: returns the addresses of a host.
         connect: opens a connection to one of them.
         tls: the TLS context, with the trusted certificates.
-        max_seconds: how long one try takes at most.
+        max_seconds: seconds that one attempt may take.
     """
 
     hosts: Collection[str]
@@ -241,7 +241,7 @@ class Sender:
     max_seconds: float = MAX_SECONDS
 
     def send(self, message: Message, at: dt.datetime) -> Sent:
-        """Tries once; does not follow redirects, and keeps only the status of the answer.
+        """Makes one attempt; follows no redirects, and keeps only the status of the response.
 
         Args:
             message: the message to send.

@@ -131,7 +131,7 @@ def sign_in_page(
 
 @router.post("/sign-in", dependencies=[rate("sign-in")])
 async def sign_in_posted(request: Request, server: ThisServer, page_viewer: PageViewer) -> Response:
-    """Begins a session; the answer is the same for an unknown, a used and an old code."""
+    """Begins a session; unknown, used and expired codes all get the same answer."""
     check_origin(request, server)
     code = field(await read_form(request, MAX_FORM_BYTES), "code", 100)
     former = await session_of(request)

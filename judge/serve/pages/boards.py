@@ -240,7 +240,7 @@ def _matrix(tasks: Sequence[Sequence[Mapping[str, Any]]]) -> list[MatrixRow]:
 def entry_page(
     request: Request, entry: str, server: ThisServer, page_viewer: PageViewer
 ) -> Response:
-    """An entry, from the first board that shows it; its tasks too, if the feedback level does."""
+    """An entry, from the first board that shows it; with its tasks if the level shows them."""
     with server.database.reading() as connection:
         board = _board_of(connection, page_viewer, entry)
         setting, document = entry_of(connection, page_viewer, board, entry)

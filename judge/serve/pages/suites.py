@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from judge.console import counted
 from judge.errors import JudgeError
-from judge.report.html.page import counted
 from judge.serve.access.rights import Viewer, find, in_lists, require_suite_role
 from judge.serve.api.boards import list_boards
 from judge.serve.api.suites import SuiteName, get_suite, get_task, list_revisions, list_suites
@@ -141,7 +141,7 @@ def suite_page(
 def probing_page(
     request: Request, suite: SuiteName, server: ThisServer, viewer: SignedIn
 ) -> Response:
-    """Signs that somebody submits in order to learn golds; only for authors of the suite."""
+    """A page for authors of the suite: signs that somebody submits answers only to learn golds."""
     with server.database.reading() as connection:
         row = find(connection, viewer, t.suite, suite)
         require_suite_role(viewer, SuiteRole.AUTHOR, row["id"])

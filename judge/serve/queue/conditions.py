@@ -25,7 +25,7 @@ ENVIRONMENT = "environment"
 
 SUITE_FOLDER = "suite"
 CORRECTIONS_FILE = "corrections.yaml"
-"""Names in a revision's folder: a folder that contains the suite's own, and the corrections."""
+"""Names in a revision's folder: of the folder around the suite's folder, and of the corrections."""
 
 _OPTIONS = ("profile", "style", "checker", "recalc", "engine", "lenient_names", "limits", "best_of")
 
@@ -160,7 +160,7 @@ def options_of(suite: dict[str, Any], phase: dict[str, Any]) -> dict[str, Any]:
 
 
 def environment_of(connection: sa.Connection) -> dict[str, Any] | None:
-    """Sandbox, engines and version of the dispatcher that started last; None if none has."""
+    """Sandbox, engines and version of the dispatcher that started last; None before the first."""
     row = first_row(connection, sa.select(t.setting.c.value).where(t.setting.c.name == ENVIRONMENT))
     return None if row is None else row["value"]
 
@@ -194,7 +194,7 @@ def suite_path(folder: DataFolder, revision: dict[str, Any]) -> Path:
 
 
 def corrections_path(folder: DataFolder, revision: dict[str, Any]) -> Path | None:
-    """The file of a revision's corrections; None if it has none."""
+    """The file of a revision's corrections; None if it has no corrections."""
     if revision["corrections"] is None:
         return None
     return folder.suite(revision["folder"]) / CORRECTIONS_FILE

@@ -458,7 +458,7 @@ class Dispatcher:
         return lacks is not None
 
     def _lanes(self, rejudges: int) -> list[set[Lane]]:
-        """The sets of lanes from which a judging may be claimed now, in the order to try them."""
+        """The sets of lanes from which a judging may be claimed now, in order of preference."""
         every, first = set(Lane), {Lane.INTERACTIVE, Lane.NORMAL}
         if self._options.slots > 1:
             return [every] if rejudges < self._options.slots - 1 else [first]
@@ -594,7 +594,7 @@ class Dispatcher:
         return False
 
     def _postpone(self, taken: Claim, error: JudgeError) -> None:
-        """Returns a judging that this machine cannot run now, so that it is tried again later."""
+        """Puts back a judging that this machine cannot run now, so that it is tried again later."""
         self._warn(error)
         if taken.judging["claims"] >= _MAX_CLAIMS:
             reason = _for_people(error)
@@ -608,7 +608,7 @@ class Dispatcher:
         self._record(lambda transaction: release(transaction, taken))
 
     def _record(self, act: Callable[[Transaction], object]) -> None:
-        """Writes how a judging ended, once the database is available; nothing if it is fenced."""
+        """Records how a judging ended, once the database is available, unless the lease is lost."""
         while True:
             try:
                 with self._database.writing(self._actor) as transaction:
@@ -642,7 +642,7 @@ class Dispatcher:
 
 
 def _shows_times(work: Work) -> bool:
-    """Whether the exact time of a judging's end may be seen; only authors see rejudgings."""
+    """Whether the exact end time may be shown. It may for a rejudging, which only authors see."""
     if work.is_rejudging:
         return True
     level = split_level(work.suite, work.phase["split"])
@@ -651,7 +651,7 @@ def _shows_times(work: Work) -> bool:
 
 
 def _lack_of(folder: DataFolder) -> str | None:
-    """What the machine lacks for judging: disk space, temporary space or file descriptors."""
+    """The resource that the machine lacks: disk space, temporary space or file descriptors."""
     try:
         if not folder.has_space():
             return f"less than {MIN_FREE_BYTES >> 20} MiB are free in {folder.path}"

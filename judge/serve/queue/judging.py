@@ -46,7 +46,7 @@ _SEEDS = (CASES_FILE, SUBMISSIONS_FILE, "workbooks", "files")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The rows that a judging needs.
+    """The rows of the database that a judging needs.
 
     Attributes:
         submission: row of the submission.
@@ -372,7 +372,7 @@ def _verdicts(
 
 
 def _seed(folder: DataFolder, before: str, results: Path, afresh: frozenset[str]) -> None:
-    """Copies the records of a judging to the results directory of another; all, or nothing."""
+    """Copies the records of a judging to the results directory of another, either all or none."""
     source = folder.results(before)
     scratch = folder.temporary() / results.name
     with naming_what_is_written(results, StoreError):

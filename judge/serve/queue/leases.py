@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from judge.errors import StoreError
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, Transaction, all_rows
-from judge.serve.store.ids import new_id
+from judge.serve.store.tables import new_id
 from judge.serve.store.words import JudgingState, Lane
 
 INTERACTIVE_CASES = 30
@@ -336,7 +336,7 @@ def fail(transaction: Transaction, taken: Claim, reason: str, *, retry: bool) ->
 
 
 def release(transaction: Transaction, taken: Claim, *, counts: bool = True) -> None:
-    """Returns a judging to the front of its account's queue: it cannot be run here now.
+    """Puts a judging that cannot be run now back at the front of its account's queue.
 
     Args:
         transaction: a transaction that contains nothing else.
@@ -491,7 +491,7 @@ def held_by(connection: sa.Connection, holder: str) -> list[dict[str, Any]]:
 
 
 def _end(transaction: Transaction, taken: Claim, state: JudgingState, **values: Any) -> None:
-    """Ends the state ``running``, as no other function does; needs the lease."""
+    """Ends the state ``running``; only this function does, and it needs the lease."""
     account = taken.judging["account"]
     lock_account(transaction, account)
     waits_again = state is JudgingState.QUEUED

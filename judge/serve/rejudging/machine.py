@@ -22,13 +22,8 @@ from judge.serve.queue.conditions import ensure_conditions
 from judge.serve.queue.leases import cancel_all, enqueue
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row
-from judge.serve.store.ids import new_id
-from judge.serve.store.words import (
-    FINISHED,
-    DisputeState,
-    JudgingState,
-    RejudgingState,
-)
+from judge.serve.store.tables import new_id
+from judge.serve.store.words import FINISHED, DisputeState, JudgingState, RejudgingState
 
 OPEN = (RejudgingState.DRAFT, RejudgingState.RUNNING, RejudgingState.READY)
 """States of a rejudging in which no other rejudging of its suite can be opened."""
@@ -397,7 +392,7 @@ def retry_failed(transaction: Transaction, rejudging: str) -> int:
 def make_ready(
     transaction: Transaction, rejudging: str, diff: Mapping[str, Any], members: int
 ) -> bool:
-    """Makes a rejudging ready and stores its diff, unless something changed since it was computed.
+    """Makes a rejudging ready and stores its diff, unless something has changed since.
 
     Args:
         transaction: the transaction.
@@ -446,7 +441,7 @@ NewVersion = Callable[[Transaction, Mapping[str, Any], str], object]
 def apply(
     transaction: Transaction, rejudging: str, applying: Applying, new_version: NewVersion
 ) -> int:
-    """Makes the judgings of a rejudging the current ones; everything changes, or nothing.
+    """Makes the judgings of a rejudging the current ones, either all or none.
 
     Returns:
         0 if it is applied; otherwise the number of submissions made meanwhile: these are judged

@@ -32,9 +32,9 @@ from judge.suites.suite import Suite
 
 _ACTOR = Actor("rejudging")
 _OF_RUNS = ("limits", "sandbox")
-"""Parts of conditions on which the key of a run depends."""
+"""Conditions on which the key of a run depends."""
 _OF_COMPARISONS = ("profile", "style", "checker", "recalc")
-"""Parts of conditions, besides the suite, on which the key of a comparison depends."""
+"""Conditions, besides the suite, on which the key of a comparison depends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class CaseFacts:
 
 
 def case_facts(suite: Suite) -> dict[CaseName, CaseFacts]:
-    """The facts of every case of a suite, with corrections applied."""
+    """The facts about every case of a suite, with corrections applied."""
     digests, rules = FileDigests(), GradingRules(get_profile("standard"))
     facts: dict[CaseName, CaseFacts] = {}
     for task in suite.tasks:

@@ -75,7 +75,7 @@ class Actor:
 
 @dataclass(slots=True)
 class Transaction:
-    """A writing transaction: everything in it happens, or nothing.
+    """A writing transaction: either everything in it happens, or nothing does.
 
     Attributes:
         connection: the connection that executes the statements.

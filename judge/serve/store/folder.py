@@ -23,7 +23,7 @@ from judge.files.writing import naming_what_is_written, sync_folder, write_whole
 _SUBFOLDERS = ("bodies", "suites", "results", "keys", "locks", "tmp")
 _SECRET_BYTES = 32
 MIN_FREE_BYTES = 256 << 20
-"""With less free space than this, no upload is accepted and no judging is started."""
+"""If less space is free, no upload is accepted and no judging is started."""
 
 
 @dataclass(frozen=True, slots=True)

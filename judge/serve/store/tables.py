@@ -1,6 +1,6 @@
 """The tables of the server, on SQLite and PostgreSQL alike.
 
-Identifiers are those of :mod:`judge.serve.store.ids`, with the prefix in the comment of their
+Identifiers are those of :func:`new_id`, with the prefix in the comment of their
 table. Times are strings in UTC from the database's clock (:class:`Now`). They are only for people:
 leases depend on heartbeats. Feedback levels, states and lanes are values of
 :mod:`judge.serve.store.words`.
@@ -8,6 +8,9 @@ leases depend on heartbeats. Feedback levels, states and lanes are values of
 
 from __future__ import annotations
 
+import re
+import secrets
+import time
 from typing import Any, TypedDict
 
 from sqlalchemy import (
@@ -27,6 +30,28 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Crockford's base 32: text sorts in the same order as the numbers."""
+
+_LENGTH = 26
+_TIME_BITS, _RANDOM_BITS = 48, 80
+
+ID_PATTERN = re.compile(r"[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}", re.ASCII)
+"""The form of an identifier; a path parameter of another form is not an id."""
+
+
+def new_id(prefix: str) -> str:
+    """Makes an identifier: the prefix, then milliseconds since 1970 and 80 random bits in base 32.
+
+    Args:
+        prefix: two to four small letters, such as ``sub``.
+    """
+    milliseconds = time.time_ns() // 1_000_000 % (1 << _TIME_BITS)
+    number = milliseconds << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
+    digits = [_ALPHABET[number >> 5 * place & 31] for place in reversed(range(_LENGTH))]
+    return f"{prefix}_{''.join(digits)}"
+
 
 metadata = MetaData(
     naming_convention={

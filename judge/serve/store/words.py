@@ -47,7 +47,7 @@ class Scope(StrEnum):
 
 
 class Visibility(StrEnum):
-    """Who sees a suite or a board: everybody, anyone who knows its name, or only its own people."""
+    """Who sees a suite or a board: everybody, anyone who knows its name, or only its members."""
 
     PUBLIC = "public"
     LISTED = "listed"

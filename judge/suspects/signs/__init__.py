@@ -1,1 +1,1 @@
-"""The signs, one per module."""
+"""The signs, each with those on the same subject."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from judge.console import counted
 from judge.formulas.shift import shift_formula
 from judge.suspects.books import CellAddress, same_constant
-from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS
@@ -18,7 +19,12 @@ from judge.workbook.cell import CellRange
 
 
 class BeyondPosition:
-    """See :mod:`judge.suspects.signs.beyond_position`."""
+    """Finds cells that the gold fills but the answer position does not include.
+
+    A gold fills a block of cells, and the answer position covers only part of it: a first row, a
+    last row or a column is never compared. A program that does not fill those cells is still
+    accepted.
+    """
 
     name = "beyond-position"
     title = "the gold continues beyond the answer position"
@@ -31,7 +37,7 @@ class BeyondPosition:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such cells."""
+        """Yields one suspect for each case whose gold fills cells outside the answer position."""
         for case in material.cases:
             yield from self._case(material, case)
 
@@ -148,4 +154,4 @@ def _is_filled(case: CaseMaterial, address: CellAddress, inside: CellAddress) ->
     return shift_formula(other, 0, address.column - inside.column) == formula
 
 
-SIGN = BeyondPosition()
+BEYOND_POSITION = BeyondPosition()

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from judge.console import counted
 from judge.formulas.references import Reference, references
 from judge.suspects.books import CellAddress, agree
 from judge.suspects.contract import (
     address_in,
     and_more,
-    counted,
     evidence,
     gold_evidence,
     shown,
@@ -24,14 +24,18 @@ from judge.suspects.material import CaseMaterial, TaskMaterial, what_formulas_gi
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.suspects.signs.ranges import goes_on
 from judge.suspects.signs.says_nothing import same_input
-from judge.suspects.signs.stale import alike
+from judge.suspects.signs.stored_values import alike
 from judge.workbook.cell import ErrorValue
 
 _NUMBERS = re.compile(r"\d+")
 
 
 class ChangedRule:
-    """See :mod:`judge.suspects.signs.changed_rule`."""
+    """Finds tasks whose rule changes between cases.
+
+    The formulas of case 1's answer are filled into the other cases and computed there. This sign
+    also finds cases whose inputs are the same but whose answers differ.
+    """
 
     name = "changed-rule"
     title = "the rule of case 1's answer does not give the answer of another case"
@@ -134,7 +138,7 @@ class ChangedRule:
 
 
 def _other_than_first(first: CaseMaterial, case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
-    """Finds the cells that lack the first case's formula; yields them with that formula."""
+    """Yields the cells that lack the first case's formula, each with this formula."""
     moved = _moved_columns(first, case)
     for address, formula in first.answer_formulas.items():
         own = case.gold.formula(address)
@@ -178,4 +182,4 @@ def _apart(case: CaseMaterial, other: CaseMaterial) -> list[CellAddress]:
     )
 
 
-SIGN = ChangedRule()
+CHANGED_RULE = ChangedRule()

@@ -6,12 +6,13 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from judge.console import counted
 from judge.recalc.conversions import UnsureError, text_number
 from judge.suspects.books import CellAddress, agree, same_constant
-from judge.suspects.contract import address_in, and_more, counted, gold_evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, Suspect
-from judge.suspects.signs.error_values import is_error
+from judge.suspects.signs.stored_values import is_error
 from judge.workbook.cell import CellValue
 from judge.workbook.number_formats import to_serial
 
@@ -30,7 +31,7 @@ MIN_COMPUTED = 3
 
 
 class ContradictedExample:
-    """See :mod:`judge.suspects.signs.contradicted_example`."""
+    """Finds examples of the answer in the input that the gold contradicts."""
 
     name = "contradicted-example"
     title = "the input shows an example of the answer, and the gold has another value there"
@@ -199,7 +200,7 @@ def _compared(case: CaseMaterial, first: CaseMaterial) -> tuple[int, list[CellAd
 
 
 def _spaced(case: CaseMaterial) -> list[tuple[CellAddress, CellAddress]]:
-    """Finds strings of an answer column that another column of the input has with fewer spaces.
+    """Finds strings in an answer column that another input column has with fewer spaces.
 
     A column that only prepares the answer has the spaces too: a neat one shows the result.
     """
@@ -309,4 +310,4 @@ def _noise(first: CellValue, second: CellValue) -> bool:
     return str(first).split() == str(second).split()
 
 
-SIGN = ContradictedExample()
+CONTRADICTED_EXAMPLE = ContradictedExample()

@@ -1,10 +1,4 @@
-"""Finds constants outside the answer that differ between a case's input and its gold.
-
-Somebody changed an input value in only one of the two files, so the gold answers a question that no
-program gets. If the gold has formulas, they are computed again with the input's constants, and only
-answers that then differ count. The engines' results with the change are compared with their results
-without it, not just with the stored values.
-"""
+"""Signs about the cells outside the answer in which a gold differs from its input."""
 
 from __future__ import annotations
 
@@ -14,15 +8,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from judge.compare.cells.value import text_as_number
+from judge.console import counted
 from judge.errors import JudgeError
 from judge.suspects.books import CellAddress, agree, same_constant
-from judge.suspects.contract import Sign, address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.contract import Sign, address_in, and_more, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, Traces, traces_of
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
 
 MAX_RESTORED = 2_000
-"""At most this many cells of a gold are replaced by the input's; if there are more, none are."""
+"""At most this many cells of a gold are replaced by the input's; with more, no cell is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +44,13 @@ FEW = 20
 
 
 class ContradictedInput:
-    """See :mod:`judge.suspects.signs.contradicted_input`."""
+    """Finds constants outside the answer that differ between a case's input and its gold.
+
+    Somebody changed an input value in only one of the two files, so the gold answers a question
+    that no program gets. If the gold has formulas, they are computed again with the input's
+    constants, and only answers that then differ count. The engines' results with the change are
+    compared with their results without it, not just with the stored values.
+    """
 
     name = "contradicted-input"
     title = "outside the answer, the gold and the input hold different constants"
@@ -333,4 +334,159 @@ def _is_traced(case: CaseMaterial, address: CellAddress, traces: Traces) -> bool
     return traces.holds(gold) and not traces.holds(given)
 
 
-SIGN = ContradictedInput()
+CONTRADICTED_INPUT = ContradictedInput()
+
+
+class BlankConstant:
+    """Finds cells outside the answer that are blank in either input or gold, but not in both.
+
+    Somebody filled in or emptied a cell in only one of the two files. A program gets the input, so
+    its answer may differ from the gold's.
+    """
+
+    name = "blank-constant"
+    title = "a cell outside the answer is blank in the gold, a constant in the input, or vice versa"
+    about = About.GOLD
+    blind_spots = (
+        "a question may want cells to be filled in or emptied outside the answer position",
+        (
+            "in a task with one case, that cannot be distinguished from a fault, and counts as one "
+            "if the gold's formulas read the cell"
+        ),
+        "in a gold of constants, a cell that was emptied leaves no trace in the answer",
+    )
+
+    def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
+        """Yields one suspect for each case whose answer may depend on one of these cells."""
+        by_case = {case.number: contradictions(case) for case in material.cases}
+        for case in material.cases:
+            mine = by_case[case.number]
+            if not mine.emptied and not mine.added:
+                continue
+            others = [by_case[other.number] for other in material.cases if other is not case]
+            if case.answer_formulas:
+                yield from self._with_formulas(material, case, mine, others)
+            elif others:
+                yield from self._with_constants(material, case, mine, others)
+
+    def _with_formulas(
+        self,
+        material: TaskMaterial,
+        case: CaseMaterial,
+        mine: Contradictions,
+        others: Sequence[Contradictions],
+    ) -> Iterator[Suspect]:
+        for addresses in (mine.emptied, mine.added):
+            if not addresses or len(addresses) > MAX_RESTORED:
+                continue
+            moved = what_moves(case, {address: case.input.value(address) for address in addresses})
+            if not moved:
+                continue
+            own = not_everywhere(addresses, others)
+            certainty = Certainty.LIKELY if own else Certainty.POSSIBLE
+            yield suspect_of_contradiction(
+                self, material, case, own or addresses, moved=moved, certainty=certainty
+            )
+            return
+
+    def _with_constants(
+        self,
+        material: TaskMaterial,
+        case: CaseMaterial,
+        mine: Contradictions,
+        others: Sequence[Contradictions],
+    ) -> Iterator[Suspect]:
+        # Cells that the question wants emptied or filled in are in different rows in each case.
+        columns = {(address.sheet, address.column) for other in others for address in other.cells}
+        own: list[CellAddress] = [
+            address
+            for address in (*mine.emptied, *mine.added)
+            if (address.sheet, address.column) not in columns
+            and not is_heading(material.cases, case, address)
+        ]
+        if not own or len(own) > FEW:
+            return
+        traces = traces_of(case.answer.values())
+        traced = [address for address in own if traces.holds(case.gold.value(address))]
+        certainty = Certainty.LIKELY if traced else Certainty.POSSIBLE
+        yield suspect_of_contradiction(self, material, case, traced or own, certainty=certainty)
+
+
+BLANK_CONSTANT = BlankConstant()
+
+
+class FrozenInput:
+    """Finds formulas of the input that the gold replaced with constants, and the answer depends on.
+
+    A program gets the formula and its value. If the gold has a different constant there, it answers
+    the question for data that no program has.
+    """
+
+    name = "frozen-input"
+    title = "outside the answer, the gold holds a constant where the input has a formula"
+    about = About.GOLD
+    blind_spots = (
+        "a gold of constants does not show which cells its answer was made from",
+        "if every case has the change in the same cells, it may be part of the solution",
+    )
+
+    def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
+        """Yields a suspect for each case whose answer depends on a constant replacing a formula."""
+        frozen_by_case = {case.number: _frozen(case) for case in material.cases}
+        for case in material.cases:
+            others = [frozen for number, frozen in frozen_by_case.items() if number != case.number]
+            everywhere = set.intersection(*others) if others else set()
+            yield from self._case(material, case, is_everywhere=everywhere >= _frozen(case))
+
+    def _case(
+        self, material: TaskMaterial, case: CaseMaterial, *, is_everywhere: bool
+    ) -> Iterator[Suspect]:
+        formulas = {
+            address: formula
+            for address in sorted(_frozen(case))
+            if (formula := case.input.formula(address)) is not None
+        }
+        if not formulas or len(formulas) > MAX_RESTORED:
+            return
+        moved = what_moves(case, {}, formulas)
+        if not moved:
+            return
+        first, (was, now) = next(iter(moved.items()))
+        frozen = next(iter(formulas))
+        certainty = Certainty.POSSIBLE if is_everywhere else Certainty.LIKELY
+        yield suspect(
+            material,
+            case.number,
+            self,
+            certainty,
+            f"the gold's {address_in(case.gold, frozen)} is the constant "
+            f"{shown(case.gold.value(frozen))}, the input's is {formulas[frozen]}"
+            f"{and_more(len(formulas))}",
+            f"with the input's own formulas, the gold's give {shown(now)} in "
+            f"{address_in(case.gold, first)}, not {shown(was)} "
+            f"({counted(len(moved), 'cell')} of the answer)",
+            [
+                evidence(
+                    EvidenceFile.GOLD,
+                    address,
+                    expected=after,
+                    found=before,
+                    note="answer; expected with the input's formulas",
+                )
+                for address, (before, after) in moved.items()
+            ],
+        )
+
+
+def _frozen(case: CaseMaterial) -> set[CellAddress]:
+    """Finds cells outside the answer with a formula in the input and a constant in the gold."""
+    return {
+        address
+        for address in case.differences
+        if case.input.formula(address) is not None
+        and case.gold.formula(address) is None
+        and case.gold.value(address) is not None
+    }
+
+
+FROZEN_INPUT = FrozenInput()

@@ -6,11 +6,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
+from judge.console import counted
 from judge.suspects.books import Book, CellAddress, same_constant
 from judge.suspects.contract import (
     address_in,
     and_more,
-    counted,
     gold_evidence,
     shown,
     suspect,
@@ -38,7 +38,7 @@ Row = Mapping[int, CellValue]
 
 
 class CopiedRows:
-    """See :mod:`judge.suspects.signs.copied_rows`."""
+    """Finds rows that an answer copies twice, or alters although rows are only deleted."""
 
     name = "copied-rows"
     title = "the answer repeats rows that the input already shows, or alters rows that stay"
@@ -53,7 +53,7 @@ class CopiedRows:
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """Yields one suspect for each case with such rows."""
+        """Yields one suspect for each case whose answer repeats or alters copied rows."""
         deletes = _DELETES_ROWS.search(material.task.instruction) is not None
         for case in material.cases:
             if case.ranges != case.input_ranges:
@@ -81,7 +81,7 @@ class CopiedRows:
             Certainty.LIKELY,
             f"the gold's rows from {address_in(case.gold, cells[0])} repeat {counted(rows, 'row')} "
             "that the input already shows above them",
-            "a program that adds what is missing, or writes the whole answer again, has them once",
+            "a program that adds missing rows, or writes the whole answer again, has each row once",
             gold_evidence(case, cells),
         )
 
@@ -134,7 +134,7 @@ def _has(row: Row, example: Row) -> bool:
 
 
 def _altered(case: CaseMaterial, area: CellRange) -> list[CellAddress]:
-    """Finds cells of rows that stay whose value is nowhere in the input's column."""
+    """Finds cells in remaining rows whose value does not occur in the input's column."""
     whole = CellRange(area.sheet, 1, area.min_column, MAX_ROWS, area.max_column)
     given, gold = _rows(case.input, whole), _rows(case.gold, area)
     if len(gold) < MIN_ROWS or len(gold) > MAX_ROWS:
@@ -176,7 +176,7 @@ def _plain(value: CellValue) -> str:
 
 
 def _origin(row: Row, held: Mapping[tuple[int, str], set[int]]) -> int | None:
-    """Returns the only row of the input that shares most recognizable values with a row."""
+    """Returns the input row that has most recognizable values in common with a row, if unique."""
     traces = {column: traced for column, value in row.items() if (traced := trace(value))}
     votes = Counter(number for item in traces.items() for number in held.get(item, ()))
     best = votes.most_common(2)
@@ -185,4 +185,4 @@ def _origin(row: Row, held: Mapping[tuple[int, str], set[int]]) -> int | None:
     return None if len(best) > 1 and best[1][1] == best[0][1] else best[0][0]
 
 
-SIGN = CopiedRows()
+COPIED_ROWS = CopiedRows()

@@ -11,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from judge.console import counted
 from judge.suspects.books import Book, CellAddress, same_constant
-from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, trace
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS
@@ -22,7 +23,7 @@ MIN_COPIED = 4
 """How many values of a column must occur in the input for the column to count as copied."""
 
 SHARE_COPIED = 0.9
-"""Share of a column's values, over all cases, that must occur in their inputs."""
+"""Share of a column's values that must occur in the inputs, counted over all cases."""
 
 MAX_CELLS = 100_000
 """How many cells of an answer are traced."""
@@ -44,7 +45,12 @@ class _Traced:
 
 
 class Leftover:
-    """See :mod:`judge.suspects.signs.leftover`."""
+    """Finds copied values in an answer that are not in this case's input.
+
+    Many questions move values: they look up names, filter rows or sort. In such an answer, every
+    value also occurs in the input. A value that does not is left over from another case, or was
+    changed in only one of the two files.
+    """
 
     name = "leftover"
     title = "the answer copies values from the input, but has one that this input does not have"
@@ -62,7 +68,7 @@ class Leftover:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such values."""
+        """Yields one suspect for each case whose answer has copied values that its input lacks."""
         traced = {case.number: _traced(case) for case in material.cases}
         copied = set(_copied(list(traced.values())))
         kept = kept_places(material.cases)
@@ -195,7 +201,7 @@ MAX_KEPT_SHARE = 0.2
 def kept_places(
     cases: Sequence[CaseMaterial],
 ) -> dict[int, dict[CellAddress, CaseMaterial]]:
-    """Finds answer cells with the value that another case's input, not their own, has there.
+    """Finds answer cells whose value is in another case's input there, but not in their own.
 
     Only columns in which answers otherwise keep the values of their inputs are examined: there, a
     right answer has the value of its own input.
@@ -378,4 +384,4 @@ def _rows_apart(case: CaseMaterial, copied: set[Column]) -> _Rows:
     return _Rows(len(several), tuple(sorted(differing)))
 
 
-SIGN = Leftover()
+LEFTOVER = Leftover()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping
 
+from judge.console import counted
 from judge.formulas.references import Area, Reference, area_text, corner, references, with_areas
 from judge.formulas.shift import shift_formula
 from judge.formulas.traits import traits
 from judge.suspects.books import Book, CellAddress
-from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriting
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
@@ -27,7 +28,7 @@ LOOKUPS = frozenset(
 
 
 class MovingRange:
-    """See :mod:`judge.suspects.signs.ranges`."""
+    """Finds ranges in a gold's formulas that move with the row, or end before the data do."""
 
     name = "range"
     title = "a range of the answer's formulas moves with the row, or ends before the data"
@@ -42,7 +43,7 @@ class MovingRange:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """Yields one suspect for each case with such ranges, if they change the answer."""
+        """Yields one suspect for each case whose answer is changed by a wrong range."""
         for case in material.cases:
             yield from self._case(material, case)
 
@@ -179,7 +180,7 @@ def _last_row(case: CaseMaterial, sheet: str, reference: Reference, runs: Mappin
 
 
 def _runs(book: Book, sheet: str, column: int) -> Mapping[int, int]:
-    """Maps each row of a column to the last row of its run of cells of the same type."""
+    """Maps each row of a column to the last of the adjacent rows that have the same cell type."""
     values, formulas = book.values(sheet), book.formulas(sheet)
     sorts = {
         key >> COLUMN_BITS: (key in formulas, isinstance(value, str))
@@ -205,4 +206,4 @@ def goes_on(book: Book, sheet: str, reference: Reference, row: int) -> bool:
     return isinstance(values[key], str) == isinstance(values[above], str)
 
 
-SIGN = MovingRange()
+RANGES = MovingRange()

@@ -1,13 +1,14 @@
-"""Finds cases that any program passes, or that repeat another case."""
+"""Finds cases that any program passes, and cases that repeat another case."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from judge.console import counted
 from judge.core.submission import Origin
 from judge.grading.verify import CaseCheck
 from judge.suspects.books import CellAddress, agree, differing, same_looks
-from judge.suspects.contract import address_in, counted, evidence, shown, suspect
+from judge.suspects.contract import address_in, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, holds, moved_address
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
@@ -16,7 +17,7 @@ MAX_COMPARED = 200_000
 
 
 class SaysNothing:
-    """See :mod:`judge.suspects.signs.says_nothing`."""
+    """Finds cases that any program passes, and cases that repeat another case."""
 
     name = "says-nothing"
     title = "the case cannot tell a right answer from the untouched input"
@@ -244,4 +245,4 @@ def _where(case: CaseMaterial) -> str:
     return f", on the hidden sheet '{hidden[0]}'" if hidden else ""
 
 
-SIGN = SaysNothing()
+SAYS_NOTHING = SaysNothing()

@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from judge.console import counted
 from judge.suspects.books import Book, CellAddress
-from judge.suspects.contract import counted, evidence, suspect
+from judge.suspects.contract import evidence, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
@@ -35,7 +36,7 @@ class _Table:
 
 
 class SwappedGold:
-    """See :mod:`judge.suspects.signs.swapped_gold`."""
+    """Finds golds whose rows come from another case's input."""
 
     name = "swapped-gold"
     title = "the rows of the gold are those of another case's input"
@@ -47,7 +48,7 @@ class SwappedGold:
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """Yields one suspect for each case whose rows are in the input of another case instead."""
+        """Yields one suspect for each case whose rows are only in the input of another case."""
         tables = [table for case in material.cases if (table := _table(case)) is not None]
         for own in tables:
             missing_rows = own.gold - own.input_rows
@@ -119,4 +120,4 @@ def _rows(book: Book, sheet: str, area: CellRange) -> dict[int, Row]:
     }
 
 
-SIGN = SwappedGold()
+SWAPPED_GOLD = SwappedGold()

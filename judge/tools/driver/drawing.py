@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _load_charts(context: Any) -> None:
-    """Lets LibreOffice load charts and other embedded objects, which its settings here forbid."""
+    """Lets LibreOffice load charts and other embedded objects, which our settings forbid."""
     import uno  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
 
     manager = context.ServiceManager

@@ -111,7 +111,7 @@ def attribute(tag: bytes, name: str) -> str | None:
 
 
 def with_attribute(tag: bytes, name: str, value: str) -> bytes:
-    """Sets one attribute of a start tag; all others stay as they are."""
+    """Sets one attribute of a start tag, and changes no others."""
     written = f'{name}="{escape_attribute(value)}"'.encode()
     pattern = re.compile(rb"(?<![\w:])" + name.encode() + rb"\s*=\s*(?:\"[^\"]*\"|'[^']*')")
     if pattern.search(tag):

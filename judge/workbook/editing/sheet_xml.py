@@ -1,4 +1,4 @@
-"""Rewrites single cells in the XML of a worksheet; the rest stays as it is."""
+"""Rewrites single cells in the XML of a worksheet, and leaves the rest unchanged."""
 
 from __future__ import annotations
 

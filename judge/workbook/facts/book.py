@@ -130,7 +130,7 @@ class _RowLines:
 
 
 def _is_worth_mentioning(attributes: Mapping[str, str]) -> bool:
-    """Whether there are attributes other than those of other namespaces."""
+    """Whether there is any attribute without a foreign namespace."""
     return any(":" not in name for name in attributes)
 
 

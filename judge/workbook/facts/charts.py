@@ -74,7 +74,7 @@ class Series:
         categories: the categories; in a scatter chart, the x values.
         sizes: sizes of bubbles.
         trendlines: its trend lines.
-        labels: its data labels; None if it has none of its own.
+        labels: its own data labels; None if it uses those of the chart.
         colour: six hexadecimal digits, or the name of a theme colour; None if it is automatic.
         marker: ``none``, ``circle``, ``square`` …; None for the default.
         smooth: whether its line is smoothed; None if the file does not say.
@@ -267,7 +267,7 @@ def read_charts(package: Package, drawing: str) -> list[Chart]:
 
 
 def _size(chart: Chart) -> int:
-    """How many points and series a chart adds to the total when it is shown once more."""
+    """How many points and series a further occurrence of a chart adds to the total."""
     return sum(
         1
         + sum(

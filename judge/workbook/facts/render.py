@@ -17,7 +17,7 @@ from judge.workbook.facts.sheets import Line, SheetFacts
 
 _LINE = tuple(field.name for field in dataclasses.fields(Line))
 _SHOWN = 12
-"""How many lines of one kind are shown to people."""
+"""Largest number of lines of one kind that people are shown."""
 
 
 def facts_to_json(book: BookFacts) -> dict[str, Any]:

@@ -190,7 +190,7 @@ _KINDS = {"n": _NUMBER, "s": _SHARED, "inlineStr": _INLINE}
 
 
 class _UnusualError(Exception):
-    """Something is written in a way that only the parser can read."""
+    """Something in the rows is written in a way that only the parser can read."""
 
 
 def _leave_to_parser(_: str) -> NoReturn:
@@ -198,7 +198,7 @@ def _leave_to_parser(_: str) -> NoReturn:
 
 
 class _Rows(dict[str, int]):
-    """Text of a row number -> the number as the upper part of a key; filled when needed."""
+    """Text of a row number -> the number as the upper part of a key; filled on demand."""
 
     def __init__(self, first: int, last: int) -> None:
         super().__init__()
@@ -305,7 +305,7 @@ class PlainRows:
     # -- rows that look alike --------------------------------------------------------------------
 
     def _take_alike(self, rows: str, read: SheetCells, *, entities: bool) -> int | None:
-        """Reads rows that look alike together, and the rest cell by cell.
+        """Reads rows of the same shape together, and the rest cell by cell.
 
         Returns:
             How many characters were kept; None if everything is to be read cell by cell.
@@ -469,7 +469,7 @@ class PlainRows:
         return any(window.holds(row, column) for window in self._windows)
 
     def _learn(self, attributes: str) -> tuple[int, int, str]:
-        """Kind, cell format and type that the attributes of a cell give it."""
+        """Kind, cell format and type of a cell, from its attributes."""
         if _CELL_ATTRIBUTES.fullmatch(attributes) is None:
             raise _UnusualError
         by_name = dict(ATTRIBUTE.findall(attributes))

@@ -55,7 +55,7 @@ def unescape(text: str) -> str:
 
 
 class RawFormula:
-    """A formula as the file has it.
+    """A formula as it is in the file.
 
     Args:
         text: the formula without its leading ``=``; empty if it refers to a shared one.
@@ -82,51 +82,56 @@ class RawFormula:
         return formula
 
     def _parse(self) -> None:
-        markup = self._markup
-        if markup:
-            self._markup = ""
-            if markup.startswith("<f>"):
-                self._text = unescape(markup[3 : markup.index("</f>")])
-                return
-            match = _FORMULA.match(markup)
-            assert match is not None
-            self._attributes = dict(ATTRIBUTE.findall(match[1]))
-            self._text = unescape(match[2] or "")
+        markup, self._markup = self._markup, ""
+        if markup.startswith("<f>"):
+            self._text = unescape(markup[3 : markup.index("</f>")])
+            return
+        match = _FORMULA.match(markup)
+        assert match is not None
+        self._attributes = dict(ATTRIBUTE.findall(match[1]))
+        self._text = unescape(match[2] or "")
 
     @property
     def text(self) -> str:
         """The formula without its leading ``=``; empty if it refers to a shared one."""
-        self._parse()
+        if self._markup:
+            self._parse()
         return self._text
 
     @property
     def kind(self) -> str:
         """``normal``, ``shared``, ``array`` or ``dataTable``."""
-        self._parse()
+        if self._markup.startswith("<f>"):
+            return "normal"
+        if self._markup:
+            self._parse()
         return self._attributes.get("t", "normal")
 
     @property
     def reference(self) -> str | None:
         """The range to which a shared or array formula applies, on its first cell."""
-        self._parse()
+        if self._markup:
+            self._parse()
         return self._attributes.get("ref")
 
     @property
     def shared(self) -> str | None:
         """Index of the shared formula."""
-        self._parse()
+        if self._markup:
+            self._parse()
         return self._attributes.get("si")
 
     @property
     def computed_window(self) -> Window | None:
-        """The part of a data table that LibreOffice computes; None if it computes none of it.
+        """The part of a data table that LibreOffice computes; None if it computes nothing of it.
 
         The table must name the cells that its inputs replace: if such a cell was deleted, Excel
         shows ``#REF!``, but LibreOffice shows the stored value. There must be a row above the table
         and a column to the left of it. In a table with one input, LibreOffice computes only two
         columns, or two rows.
         """
-        self._parse()
+        if self._markup:
+            self._parse()
         attributes = self._attributes
         window = parse_window(self.reference or "")
         if window is None or min(window.first) == 1:

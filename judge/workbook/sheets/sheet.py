@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from judge.errors import WorkbookError
@@ -26,10 +27,16 @@ from judge.workbook.sheets.shared_formulas import (
 )
 from judge.workbook.sheets.shared_strings import SharedStrings
 from judge.workbook.sheets.sheet_cells import SheetCells
-from judge.workbook.sheets.sheet_scan import scan_sheet
+from judge.workbook.sheets.sheet_scan import KeptPart, scan_sheet
 from judge.workbook.sheets.sheet_tail import SheetTail
 
 _Value = TypeVar("_Value")
+
+DATA_TABLE = "=TABLE()"
+"""Used as the formula of a data table's cells, which have no formula text."""
+
+UNCOMPUTED_TABLE = "=TABLE(#REF!)"
+"""Used instead of :data:`DATA_TABLE` if no engine computes it, as when its inputs are not named."""
 
 
 class Sheet:
@@ -41,6 +48,10 @@ class Sheet:
         formats: number formats by cell format.
         strings: the workbook's shared strings.
         date_1904: whether serial dates count from 1904.
+
+    Attributes:
+        hidden_values: key -> the stored value of a cell that was read and that a merged range
+            hides.
     """
 
     def __init__(
@@ -60,9 +71,12 @@ class Sheet:
         self._loaded: list[Window] = []
         self._loaded_blanks: list[Window] = []
         self._cells = SheetCells()
+        self.hidden_values: dict[int, CellValue] = {}
+        self._kept: KeptPart | None = KeptPart()
         self._shared_formulas = SharedFormulas(self._read_all_formulas, package.budget.take_formula)
         self._written: dict[int, str] = {}
         self._with_formulas: dict[int, Cell] = {}
+        self._all_formulas: list[Cell] | None = None
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -90,7 +104,10 @@ class Sheet:
             self._formats,
             date_1904=self._date_1904,
             blanks=blanks,
+            kept=self._kept,
         )
+        if _is_covered(WHOLE_SHEET, windows):
+            self._kept = None  # at most one more pass follows, for the looks of blank cells
         if read.strings:
             strings = self._strings.load(read.strings.values())
             # Every cell counts, however many cells share its string.
@@ -101,7 +118,9 @@ class Sheet:
                 zip(read.strings, map(strings.__getitem__, read.strings.values()), strict=True)
             )
             read.strings.clear()
-        self._shared_formulas.add(_clear_covered(read, self._package.budget.limits.cells))
+        hidden, formulas = _clear_covered(read, self._package.budget.limits.cells)
+        self.hidden_values.update(hidden)
+        self._shared_formulas.add(formulas)
         self._shared_formulas.add(read.formulas)
         self._written.clear()
         if self._loaded:
@@ -142,7 +161,7 @@ class Sheet:
         return sorted(_within(self._cells.formulas, window))
 
     def raw_formula(self, key: int) -> RawFormula | None:
-        """The formula of a cell that was read, as the file has it."""
+        """The formula of a cell that was read, as it is in the file."""
         return self._cells.formulas.get(key)
 
     @property
@@ -187,7 +206,7 @@ class Sheet:
         )
 
     def cell(self, key: int) -> Cell:
-        """One stored cell that was read."""
+        """The stored cell with this key, which has to be among those that were read."""
         known_cell = self._with_formulas.get(key)
         if known_cell is not None:
             return known_cell
@@ -210,6 +229,21 @@ class Sheet:
 
     # -- formulas --------------------------------------------------------------------------------
 
+    @property
+    def all_formulas(self) -> list[Cell]:
+        """Every formula cell of the sheet in reading order; callers must not change the list."""
+        if self._all_formulas is None:
+            self._all_formulas = [self._formula_cell(key) for key in self.formula_keys(WHOLE_SHEET)]
+        return self._all_formulas
+
+    def _formula_cell(self, key: int) -> Cell:
+        """A formula cell; the first cell of a data table says what the table fills."""
+        cell, raw = self.cell(key), self._cells.formulas[key]
+        if raw.kind != "dataTable":
+            return cell
+        formula = DATA_TABLE if raw.computed_window else UNCOMPUTED_TABLE
+        return replace(cell, formula=formula, array_range=raw.reference)
+
     def formula(self, key: int) -> str | None:
         """The formula of a cell with its leading ``=``; a shared formula is written out.
 
@@ -221,8 +255,11 @@ class Sheet:
             raw = self._cells.formulas.get(key)
             if raw is None:
                 return None
-            with self._package.blamed():
+            try:
                 written = self._written[key] = self._write_out(key, raw)
+            except WorkbookError:
+                with self._package.blamed():
+                    raise
         return written
 
     def _write_out(self, key: int, raw: RawFormula) -> str:
@@ -232,7 +269,7 @@ class Sheet:
         return f"={self._shared_formulas.written_out(key, raw.shared)}"
 
     def _read_all_formulas(self) -> Formulas:
-        """Every formula of the worksheet that others may share, wherever it is."""
+        """Every formula of the worksheet that other cells may share, inside the window or not."""
         with self._package.blamed():
             masters = find_masters(self._package, self.part)
             if masters is not None:
@@ -259,6 +296,8 @@ def _is_covered(window: Window, loaded: Sequence[Window]) -> bool:
 
 
 def _within(cells: Mapping[int, _Value], window: Window) -> dict[int, _Value]:
+    if window == WHOLE_SHEET:
+        return dict(cells)
     low, high = window.min_column, window.max_column
     first = window.min_row << COLUMN_BITS
     last = (window.max_row + 1) << COLUMN_BITS
@@ -293,15 +332,19 @@ def _covered_keys(cells: SheetCells, limit: int) -> Iterator[tuple[Window, int]]
                 yield merge, key
 
 
-def _clear_covered(cells: SheetCells, limit: int) -> dict[int, RawFormula]:
+def _clear_covered(
+    cells: SheetCells, limit: int
+) -> tuple[dict[int, CellValue], dict[int, RawFormula]]:
     """Removes the values of cells that a merged range hides.
 
     Returns:
-        The formulas that were removed, by key; other cells may share them.
+        The values and the formulas that were removed, by key; other cells may share the formulas.
     """
+    values: dict[int, CellValue] = {}
     taken: dict[int, RawFormula] = {}
     for merge, key in _covered_keys(cells, limit):
-        cells.values[key] = None
+        if cells.values[key] is not None:
+            values[key], cells.values[key] = cells.values[key], None
         formula = cells.formulas.pop(key, None)
         if formula is None:
             continue
@@ -310,4 +353,4 @@ def _clear_covered(cells: SheetCells, limit: int) -> dict[int, RawFormula]:
                 f"the merged range {merge} covers a formula that fills {formula.reference}"
             )
         taken[key] = formula
-    return taken
+    return values, taken

@@ -518,7 +518,7 @@ class CellCollector:
             self._formula_text, attributes, cached=cached or self._inline is not None
         )
         if not formula.belongs_to(key):
-            self._malformed("a formula that fills a range of which its cell is not the first")
+            self._malformed("a formula that fills a range but is not in its first cell")
         self.kept_chars += len(self._formula_text)
         self._formula_text = ""
 

@@ -14,11 +14,21 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from judge.errors import WorkbookError
-from judge.workbook.address import COLUMN_MASK, MAX_COLUMN, MAX_ROW, Window, cell_key, column_number
+from judge.workbook.address import (
+    COLUMN_MASK,
+    MAX_COLUMN,
+    MAX_ROW,
+    WHOLE_SHEET,
+    Window,
+    cell_key,
+    column_number,
+)
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import Package
 from judge.workbook.sheets.plain_rows import PlainRows
@@ -32,7 +42,7 @@ _SPACE = rb'(?: xml:space="preserve")?+'
 
 
 def attributes_once(group: bytes) -> bytes:
-    """A regular expression for the attributes of an element, each of which occurs at most once.
+    """A regular expression for the attributes of an element; each may occur at most once.
 
     Args:
         group: name of the group that holds the name of an attribute.
@@ -203,10 +213,33 @@ _MASTER = re.compile(
 )
 _MAINS = frozenset({MAIN.encode(), STRICT_MAIN.encode()})
 MAX_PASSED_BYTES = 16 << 20
-"""Largest worksheet, in inflated bytes, of which a reader of first rows also skips the others."""
+"""Largest worksheet, in inflated bytes, that is read to its end even if only the first rows are
+requested."""
+
+MAX_KEPT_BYTES = 4 << 20
+"""Largest worksheet, in inflated bytes, that is kept for another pass (:class:`KeptPart`)."""
 
 _MAX_HEAD_BYTES = 4 << 20
 _MAX_ROW_BYTES = 1 << 20
+
+
+@dataclass(slots=True)
+class KeptPart:
+    """The bytes of a worksheet of which one pass has shown that all rows are in the plain form.
+
+    Another pass over the whole sheet reads these, so that nothing is inflated and checked twice.
+
+    Attributes:
+        root: the start tag of the worksheet.
+        before: the bytes between that tag and the rows.
+        rows: pieces of complete rows, and the number of the last row of each piece.
+        behind: the bytes after the rows; empty until the worksheet was read to its end.
+    """
+
+    root: bytes = b""
+    before: bytes = b""
+    rows: list[tuple[bytes, int]] = field(default_factory=list)
+    behind: bytes = b""
 
 
 def scan_sheet(
@@ -217,6 +250,7 @@ def scan_sheet(
     *,
     date_1904: bool,
     blanks: bool,
+    kept: KeptPart | None = None,
 ) -> SheetCells:
     """Reads the stored cells of some rectangles of a worksheet, its merged ranges and hyperlinks.
 
@@ -227,12 +261,17 @@ def scan_sheet(
         formats: number formats, which decide which numbers are dates.
         date_1904: whether serial dates count from 1904.
         blanks: keep stored cells without value and formula too, for their looks.
+        kept: what an earlier pass has kept; if it is still empty, this pass keeps its bytes there.
 
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
     """
     scanner = SheetScanner(package, part, windows, formats, date_1904=date_1904, blanks=blanks)
     try:
+        if kept is not None and kept.behind and [*windows] == [WHOLE_SHEET]:
+            return scanner.scan_kept(kept)
+        if kept is not None and not kept.behind and package.inflated_size(part) <= MAX_KEPT_BYTES:
+            return scanner.scan_skipping(kept=kept)
         return scanner.scan_skipping()
     except NotPlainError:
         return scanner.scan_all()
@@ -339,13 +378,33 @@ class SheetScanner:
 
     # -- parsing only the requested rows ---------------------------------------------------------
 
-    def scan_skipping(self, *, below: bool = True, tail: bool = True) -> SheetCells:
+    def scan_kept(self, kept: KeptPart) -> SheetCells:
+        """Reads every row of a worksheet whose bytes an earlier pass has checked and kept."""
+        started = time.thread_time()
+        collector = self.collector()
+        plain = self._plain_rows()
+        for rows, last in kept.rows:
+            _note_formulas(rows, collector)
+            self._read_some_rows(rows, last, kept.root, plain, collector)
+        self._parse_around(iter(()), kept.root, kept.before, kept.behind, collector, has_tail=True)
+        self._package.budget.take_seconds(time.thread_time() - started)
+        return collector.finish()
+
+    def _plain_rows(self) -> PlainRows:
+        return PlainRows(
+            self._windows, self._formats, date_1904=self._date_1904, blanks=self._blanks
+        )
+
+    def scan_skipping(
+        self, *, below: bool = True, tail: bool = True, kept: KeptPart | None = None
+    ) -> SheetCells:
         """Reads the requested rows as text, and parses the elements around the rows.
 
         Args:
             below: make sure that the rows below the requested ones are in the plain form, since
                 they could otherwise hold requested cells.
             tail: read the elements after the rows; otherwise the rows below are not even inflated.
+            kept: where the bytes are kept; None to keep none.
 
         Raises:
             NotPlainError: something is not in the plain form.
@@ -358,11 +417,17 @@ class SheetScanner:
             raise NotPlainError
         rest = rest[data.end() :]
         has_tail = True
+        pieces: list[tuple[bytes, int]] = []
         if not data[1]:
-            rest = self._read_rows(chunks, rest, root, collector, below=below)
+            keep = _let_go if kept is None else pieces.append
+            rest = self._read_rows(chunks, rest, root, collector, below=below, keep=keep)
             if not below and collector.cells.rows_below:
                 has_tail = tail
                 rest = self._pass_rows_below(chunks, rest) if tail else b""
+        if kept is not None:
+            rest += b"".join(chunks)
+            rows = [(piece, last) for piece, last in pieces if piece]
+            kept.root, kept.before, kept.rows, kept.behind = root, before, rows, rest
         self._parse_around(chunks, root, before, rest, collector, has_tail=has_tail)
         return collector.finish()
 
@@ -393,16 +458,13 @@ class SheetScanner:
         collector: CellCollector,
         *,
         below: bool,
+        keep: Callable[[tuple[bytes, int]], None],
     ) -> bytes:
         """Reads all rows, or only the requested ones, and returns the bytes that follow them."""
-        plain = (
-            PlainRows(self._windows, self._formats, date_1904=self._date_1904, blanks=self._blanks)
-            if self._windows
-            else None
-        )
+        plain = self._plain_rows() if self._windows else None
         grammar = RowGrammar(collector.check_row, root)
         while True:
-            position = above = first = last = final = 0
+            position = above = first = last = final = number = 0
             for number, attributes, start, end in grammar.rows(pending):
                 position = end
                 if number > self._last_row:
@@ -417,6 +479,7 @@ class SheetScanner:
             grammar.check_columns(pending[:above])
             check_characters(read := pending[:position])
             _note_formulas(read, collector)
+            keep((read, number))
             if final and plain is not None:
                 self._read_some_rows(pending[first:last], final, root, plain, collector)
             pending = pending[position:]
@@ -451,7 +514,7 @@ class SheetScanner:
         plain: PlainRows,
         collector: CellCollector,
     ) -> None:
-        """Reads requested rows, the last of which has the number ``last``."""
+        """Reads requested rows; ``last`` is the number of the last one."""
         kept = plain.take(rows.decode(), collector.cells)
         if kept is None:
             parser = self._parser(collector)
@@ -484,6 +547,10 @@ class SheetScanner:
         parser.feed(b"", final=True)
 
 
+def _let_go(_: tuple[bytes, int]) -> None:
+    """Keeps nothing of a pass that no other follows."""
+
+
 def _note_formulas(rows: bytes, collector: CellCollector) -> None:
     """Records formulas in plain rows that other cells share or that fill other cells."""
     if not collector.cells.fills and any(mark in rows for mark in _FILLING):
@@ -514,7 +581,7 @@ def _check_plain(data: bytes) -> None:
 
 
 def _is_other(pending: bytes) -> bool:
-    """Whether bytes that are not plain rows cannot become plain rows, whatever bytes follow."""
+    """Whether these bytes cannot be the beginning of plain rows, whatever bytes follow."""
     return b"</row>" in pending or b"</sheetData" in pending or b"<!" in pending
 
 

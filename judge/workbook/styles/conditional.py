@@ -1,8 +1,8 @@
 """Conditional formats as text: which rules apply to which cells, and whether two sets are the same.
 
-A range is cut into rectangles in each of which the same rules apply to every cell. Two rules that
-read the same in the first and in the last cell of a rectangle read the same in all of it, so that
-text is compared once per rectangle, however many cells it has. What rules show if their text
+A range is cut into rectangles so that the same rules apply to all cells of a rectangle. Two rules
+that read the same in the first and in the last cell of a rectangle read the same in all of it, so
+that text is compared once per rectangle, however many cells it has. What rules show if their text
 differs is determined by :mod:`judge.compare.cells.conditional_formats`.
 
 Conditions are also written as formulas that do not depend on their cell. Source: ECMA-376 part 1,
@@ -77,7 +77,7 @@ class RuleFormula:
     reason: str = ""
 
     def at(self, row: int, column: int) -> str | None:
-        """The formula as it reads in a cell; None if a reference leaves the sheet there."""
+        """The formula shifted to a cell; None if a reference would leave the sheet."""
         rows = row - self.row if self._depends_on_row else 0
         columns = column - self.column if self._depends_on_column else 0
         cached = self._shifted.get((rows, columns))
@@ -171,7 +171,7 @@ def canonical(formula: str) -> str:
 def canonical_reader(
     rule: ConditionalRule, on_read: Callable[[], None]
 ) -> Callable[[int, int], tuple[str, ...]]:
-    """Gives the formulas of a rule as they read in a cell, for comparing them as text.
+    """Shifts the formulas of a rule to a cell, in order to compare them as text.
 
     Args:
         rule: the rule.
@@ -202,7 +202,7 @@ _CHARS_PER_WORK = 1
 
 
 class RuleWork:
-    """Limits the cost of comparing the rules of a range, which a hostile file could drive up."""
+    """Limits the cost of comparing the rules of a range, which a hostile file could make huge."""
 
     def __init__(self) -> None:
         self._left = _MAX_WORK
@@ -263,7 +263,7 @@ class StyledRule:
         return getattr(self.look, name) is not None or (self.is_scale and name == "fill")
 
     def condition(self, row: int, column: int, *, with_ranges: bool) -> tuple[object, ...]:
-        """Its condition as text, as it reads in a cell.
+        """The condition as text, shifted to a cell.
 
         Args:
             row: its row.
@@ -310,7 +310,8 @@ class Segment:
 
 
 _Piece = tuple[Window, int, int]
-"""A rectangle of a rule: where, of which side (0 is the gold), and the rule's place there."""
+"""A rectangle of a rule: its window, its side (0 is the gold), and the rule's index on that
+side."""
 
 
 def segments(
@@ -380,7 +381,7 @@ def _bands(
 def _moved_bands(
     window: Window, pieces: Sequence[_Piece], moved_rows: Mapping[int, int], work: RuleWork
 ) -> Iterator[tuple[int, int, int, list[_Piece]]]:
-    """Treats each row separately, with the rules that apply at its position in the output."""
+    """Treats each row separately, with the rules at its position in the output."""
     for row in range(window.min_row, window.max_row + 1):
         work.take(1 + len(pieces))
         position_pair = (row, moved_rows.get(row, row))
@@ -423,9 +424,9 @@ def reads_alike(name: str, segment: Segment) -> bool:
 
 
 def same_rules(name: str, segment: Segment) -> bool:
-    """Whether both sides set an attribute alike under the same conditions, in any order.
+    """Whether both sides have the same rules for an attribute, in any order.
 
-    This is used if it cannot be determined what the rules show.
+    This is used if the result of the rules cannot be determined.
     """
     first = [rule for rule in segment.gold if rule.sets(name)]
     second = [rule for rule in segment.output if rule.sets(name)]

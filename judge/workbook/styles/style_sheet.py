@@ -111,7 +111,7 @@ def _tinted(colour: str, tint: float) -> str:
 
 
 def colours_agree(first: str | None, second: str | None) -> bool:
-    """Whether two colours look the same; tints may differ by a rounding step."""
+    """Whether two colours look the same; their tints may differ by rounding."""
     if first is None or second is None:
         return first == second
     return all(

@@ -9,7 +9,7 @@ from judge.core.task import CheckerSpec, Task, TaskQuestion, TestCase
 from judge.errors import SuiteError
 from judge.files.documents import dump_json, parse_json, read_regular
 from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SuiteFormat
-from judge.suites.solution_paths import SolutionPaths
+from judge.suites.submission_lines import SolutionPaths
 
 
 class Folders(SuiteFormat):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import zipfile
 from collections.abc import Callable
@@ -23,16 +22,22 @@ def make_book(fill: Callable[[Any], None]) -> bytes:
     return target.getvalue()
 
 
-@functools.cache  # openpyxl writes the time into what it saves: the same rows, the same bytes
+_tables: dict[str, bytes] = {}
+"""By what they were made of, in writing: as keys, FALSE and 0 would be the same."""
+
+
 def table(*rows: tuple[object, ...], title: str = "Sheet") -> bytes:
-    """Makes a workbook with one sheet that has some rows."""
+    """Makes a workbook with one sheet that has some rows; the same bytes for the same rows."""
 
     def fill(book: Any) -> None:
         book.active.title = title
         for row in rows:
             book.active.append(row)
 
-    return make_book(fill)
+    made_of = repr((title, rows))
+    if made_of not in _tables:  # openpyxl writes the time into what it saves
+        _tables[made_of] = make_book(fill)
+    return _tables[made_of]
 
 
 def with_part(data: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes:

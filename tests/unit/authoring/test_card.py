@@ -105,7 +105,7 @@ def test_an_archive_and_what_a_card_cannot_do_without(
         refused = export(folder, tmp_path / "y", *options)
         assert isinstance(refused.exception, UsageError), options
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setattr("judge.authoring.card.find_spec", lambda _: None)
+    monkeypatch.setattr("judge.authoring.export.find_spec", lambda _: None)
     missing = export("sample", tmp_path / "z", *card)
     assert isinstance(missing.exception, UsageError)
     assert "sheetjudge[parquet]" in (missing.exception.hint or "")

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from judge.authoring.codabench import export_codabench
+from judge.authoring.platforms import export_codabench
 from judge.cli.dataset_authoring import export
 from judge.errors import UsageError
 from judge.suites import load_suite

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from judge.authoring.draft import SuiteDraft
 from judge.authoring.export import choose, export_suite
-from judge.authoring.review import State
+from judge.authoring.kinds import State
 from judge.authoring.workbook_kind import TaskFields
 from judge.cli.main import judge
 from judge.compare.cells.options import position_of

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from judge.authoring.harbor import HarborImages, export_harbor
+from judge.authoring.platforms import HarborImages, export_harbor
 from judge.cli.groups import dataset
 from judge.errors import UsageError
 from judge.suites import Suite, load_suite

@@ -12,20 +12,18 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from judge.authoring.posts import (
+from judge.authoring.triage import (
     Answer,
     Judgement,
+    ModelChoice,
     Post,
     Proposal,
-    apply_rules,
-    propose,
-    read_posts,
-)
-from judge.authoring.triage import (
-    ModelChoice,
     TriageState,
+    apply_rules,
     ask_about,
+    propose,
     read_answer,
+    read_posts,
     read_sheet,
     write_sheet,
 )

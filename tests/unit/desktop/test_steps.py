@@ -152,6 +152,7 @@ def test_disabled_elements_and_those_without_a_position_are_not_found() -> None:
         ([{"scroll": {"cell": "A1"}}], "'by' must be a whole number"),
         ([{"scroll": {"cell": "A1", "by": 0}}], "not 0"),
         ([{"say": "WAIT"}], "'say' must be DONE or FAIL"),
+        ([{"say": ["DONE"]}], "'say' must be DONE or FAIL"),
     ],
 )
 def test_what_is_not_a_list_of_steps_is_refused(document: object, message: str) -> None:

@@ -20,8 +20,7 @@ from judge.desktop.episodes import (
     read_episode,
 )
 from judge.errors import SandboxError, UsageError
-from judge.live.page import LivePage
-from judge.live.session import Ending, LiveSession, Result, SessionTask
+from judge.live.session import Ending, LivePage, LiveSession, Result, SessionTask
 from tests.fakes.desktop import DesktopScript, ScriptedDesktop, tiny_png
 
 ACCEPTED = Result("AC", "accepted", lines=("nothing differs",))

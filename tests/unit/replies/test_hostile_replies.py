@@ -16,8 +16,8 @@ from judge.core.task import TaskQuestion
 from judge.inference.conversation import _says_done
 from judge.inference.solver import read_answers
 from judge.replies.extract import MAX_REPLY_CHARS, extract
-from judge.suites.solution_paths import solution_paths
 from judge.suites.spreadsheetbench import FORMAT
+from judge.suites.submission_lines import solution_paths
 from tests.bounds import each_in_bounds, in_bounds
 from tests.unit.replies.hostile_replies import HOSTILE, HURT, hostile_reply
 

@@ -12,8 +12,7 @@ from starlette.requests import Request
 
 from judge.errors import SuiteError, UsageError
 from judge.review.corrections import Typed
-from judge.review.page import ReviewPage
-from judge.review.session import ReviewSession
+from judge.review.session import ReviewPage, ReviewSession
 from judge.suites import Suite, load_suite
 from judge.suites.corrections import corrected_suite, load_corrections
 from judge.suspects.decisions import Finding, decisions_path, read_decisions

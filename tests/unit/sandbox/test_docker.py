@@ -69,12 +69,21 @@ def test_only_the_end_of_stderr_is_kept() -> None:
 def test_shapes() -> None:
     roots = frozenset({"/mnt", "/tmp"})
     made = Shape.of(Limits(), roots)
-    assert made.serves(made)
-    assert made.serves(replace(made, roots=frozenset({"/mnt"})))
-    assert not made.serves(replace(made, roots=roots | {"/workspace"}))
-    assert not made.serves(Shape.of(Limits(memory_bytes=4 * GIB), roots))
-    assert not made.serves(Shape.of(Limits(processes=5), roots))
-    assert made.serves(Shape.of(Limits(cpu_s=1, wall_s=2), roots))
+    for nested in (True, False):
+        assert made.serves(made, nested=nested)
+        assert not made.serves(Shape.of(Limits(memory_bytes=4 * GIB), roots), nested=nested)
+        assert not made.serves(Shape.of(Limits(processes=5), roots), nested=nested)
+        assert made.serves(Shape.of(Limits(cpu_s=1, wall_s=2), roots), nested=nested)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+@pytest.mark.parametrize("roots", [{"/mnt"}, {"/mnt", "/tmp", "/workspace"}])
+def test_a_container_with_other_folders_serves_where_each_case_has_its_own(
+    roots: set[str], *, nested: bool
+) -> None:
+    """Else what a program can write to would depend on the submissions before."""
+    made = Shape.of(Limits(), frozenset({"/mnt", "/tmp"}))
+    assert made.serves(replace(made, roots=frozenset(roots)), nested=nested) is nested
 
 
 def test_owner_round_trip() -> None:

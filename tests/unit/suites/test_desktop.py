@@ -301,5 +301,19 @@ def test_verify_of_nothing_is_an_error(tmp_path: Path) -> None:
     run = CliRunner().invoke(judge_command, ["verify", str(root), "--recalc", "never"])
     assert isinstance(run.exception, SuiteError)
     assert run.exception.exit_code == 3
-    assert "no case was checked: of the chosen tasks, 1 are left out" in run.exception.message
+    assert "no case was checked: 1 task is left out" in run.exception.message
     assert "the files are not there" in run.output
+
+
+def test_an_audit_names_tasks_that_are_left_out_and_of_nothing_is_an_error(tmp_path: Path) -> None:
+    root = make(tmp_path / "s", [record("gone", table(DATA)), record("kept", table(DATA))])
+    shutil.rmtree(root / "cache" / "gone")
+    audit = ["verify", str(root), "--recalc", "never", "--audit"]
+    run = CliRunner().invoke(judge_command, audit)
+    assert run.exit_code == 0, run.output
+    assert "1 case of 1 task examined" in run.output
+    assert "tasks that are not examined: 1\n  gone: the task is left out: " in run.output
+    run = CliRunner().invoke(judge_command, [*audit, "--ids", "gone"])
+    assert isinstance(run.exception, SuiteError)
+    assert run.exception.exit_code == 3
+    assert "no case was examined: 1 task is left out" in run.exception.message

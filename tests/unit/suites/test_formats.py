@@ -25,8 +25,8 @@ from judge.suites.formats import (
 )
 from judge.suites.own_format import FORMAT as OWN
 from judge.suites.own_format import OwnFormat
-from judge.suites.solution_paths import solution_paths
 from judge.suites.spreadsheetbench import FORMAT as SPREADSHEETBENCH
+from judge.suites.submission_lines import solution_paths
 
 
 class Empty(OwnFormat):
@@ -59,9 +59,9 @@ def test_formats_are_found_by_every_name() -> None:
 
 
 def test_the_table_of_formats_has_the_names_of_each() -> None:
-    assert [row.load().names for row in formats.ROWS] == [row.names for row in formats.ROWS]
-    definitions = [row.load().definition for row in formats.ROWS]
-    assert definitions == [row.definition for row in formats.ROWS]
+    assert [row.load().names for row in formats.FORMATS] == [row.names for row in formats.FORMATS]
+    definitions = [row.load().definition for row in formats.FORMATS]
+    assert definitions == [row.definition for row in formats.FORMATS]
 
 
 def test_one_row_makes_a_format_of_a_module(
@@ -75,7 +75,7 @@ def test_one_row_makes_a_format_of_a_module(
     with pytest.raises(SuiteError, match="is not a suite"):
         load_suite(tmp_path)
     row = formats.Row(("folders",), "order.json", "tests.e2e.toy.folders:FORMAT")
-    monkeypatch.setattr(formats, "ROWS", (*formats.ROWS, row))
+    monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS, row))
     for source in (tmp_path, tmp_path / "order.json"):
         suite = load_suite(source)
         assert (suite.format, [task.id for task in suite.tasks]) == ("folders", ["a1"])

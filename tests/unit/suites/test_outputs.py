@@ -6,7 +6,7 @@ import pytest
 
 from judge.errors import SubmissionError
 from judge.suites import Suite, load_suite
-from judge.suites.outputs import find_outputs
+from judge.suites.layouts import find_outputs
 from tests.unit.suites.conftest import WriteSuite, task_record
 
 

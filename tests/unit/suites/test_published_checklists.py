@@ -26,7 +26,7 @@ from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites.folders import read_answer
 from judge.suites.formats import SolutionPaths
-from judge.suites.outputs import find_outputs
+from judge.suites.layouts import find_outputs
 from judge.suites.stats import compute_stats
 from judge.suites.suite import load_suite
 

@@ -13,7 +13,7 @@ from judge.api.rejudging import rejudge
 from judge.errors import SuiteError
 from judge.files.yaml_documents import dump_yaml
 from judge.suites.formats import format_named
-from judge.suites.outputs import find_outputs
+from judge.suites.layouts import find_outputs
 from judge.suites.sheetcopilot import COLUMNS
 from judge.suites.suite import load_suite
 from tests.boards import GOLD, Made, workbook

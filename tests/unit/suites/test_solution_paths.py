@@ -6,8 +6,8 @@ import pytest
 
 from judge.core.submission import AnswerForm
 from judge.core.task import TaskQuestion
-from judge.suites.solution_paths import SolutionPaths, solution_paths
 from judge.suites.spreadsheetbench import FORMAT
+from judge.suites.submission_lines import SolutionPaths, solution_paths
 
 QUESTION = TaskQuestion("7-1", "Sum.", "Cell-Level Manipulation", {}, AnswerForm.WORKBOOK, ())
 DEFAULTS = SolutionPaths("/mnt/data/input/1_7-1_input.xlsx", "/mnt/data/output/1_7-1_output.xlsx")

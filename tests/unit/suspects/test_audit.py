@@ -20,9 +20,8 @@ from judge.suspects.audit import audit_suite, examine_task, ranked
 from judge.suspects.contract import all_signs, register
 from judge.suspects.material import Tools
 from judge.suspects.model import Certainty, Suspect, read_suspects
-from judge.suspects.signs.same_question import SIGN as SAME_QUESTION
-from judge.suspects.signs.says_nothing import SIGN as NOTHING
-from judge.suspects.signs.says_nothing import SaysNothing
+from judge.suspects.signs.refusals import SAME_QUESTION
+from judge.suspects.signs.says_nothing import SAYS_NOTHING, SaysNothing
 from tests.unit.annotate.books import table
 from tests.unit.suspects.small import book, engines, findings_of, task_of
 
@@ -62,7 +61,7 @@ def test_the_command_prints_writes_and_keeps_its_exit_code(suite: Path, tmp_path
         verify, [str(suite), "--audit", "--recalc", "never", "--out", str(out)]
     )
     assert done.exit_code == 0, done.output
-    assert "1 suspects in 1 cases of 1 tasks; 4 cases of 2 tasks were examined" in done.output
+    assert "1 suspect in 1 case of 1 task; 4 cases of 2 tasks examined" in done.output
     audit = read_suspects(out)
     (found,) = audit.suspects
     assert (found.task, found.case, found.sign) == ("8", 2, "says-nothing")
@@ -158,7 +157,7 @@ def test_submissions_have_to_be_folders(suite: Path) -> None:
 def test_a_broken_case_is_a_problem_and_the_others_are_examined(tmp_path: Path) -> None:
     whole = book(HEAD, (1, 2))
     task = task_of(tmp_path, "B2", (b"not a workbook", whole), (whole, whole))
-    found = findings_of([NOTHING], task)
+    found = findings_of([SAYS_NOTHING], task)
     (problem,) = found.problems
     assert (problem.case, problem.sign) == (1, "")
     assert [each.case for each in found.suspects] == [2]
@@ -168,7 +167,7 @@ def test_an_audit_says_what_no_sign_applies_to() -> None:
     loaded = load_suite(SAMPLES / "sample-typed")
     left_out = CheckerSpec("typed_answer", {"left_out": "nobody knows the answer"})
     tasks = [replace(loaded.tasks[0], checker=left_out), loaded.tasks[1]]
-    audit = audit_suite(loaded, tasks, Tools(engines(), edited), [NOTHING])
+    audit = audit_suite(loaded, tasks, Tools(engines(), edited), [SAYS_NOTHING])
     assert audit.not_examined == {tasks[0].id: "the task is left out: nobody knows the answer"}
     assert (audit.tasks, audit.cases) == (1, 1)
 
@@ -257,8 +256,8 @@ def test_the_surest_come_first_and_then_those_with_several_signs() -> None:
 
 
 def test_a_sign_is_registered_once_under_its_name() -> None:
-    register(NOTHING)
-    assert [each.name for each in all_signs()].count(NOTHING.name) == 1
+    register(SAYS_NOTHING)
+    assert [each.name for each in all_signs()].count(SAYS_NOTHING.name) == 1
     with pytest.raises(UsageError, match="already exists"):
         register(SaysNothing())
 
@@ -294,7 +293,7 @@ def test_items_that_hold_without_work_or_on_no_gold_are_suspects(tmp_path: Path)
     assert audit.not_examined == {}
     (found,) = audit.suspects
     assert (found.sign, found.certainty) == ("item-unsound", Certainty.LIKELY)
-    assert found.summary == "1 item holds on no gold and 1 item holds without work"
+    assert found.summary == "item never holds on no gold; item kept holds without work"
     assert [each.note for each in found.evidence] == [
         "item never: holds on no gold",
         "item kept: holds on the unchanged input, or no files",

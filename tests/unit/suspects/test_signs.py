@@ -13,33 +13,21 @@ from openpyxl.styles import Font
 from judge.annotate.suspicion import SIGN as MANUAL
 from judge.suspects.contract import Sign
 from judge.suspects.model import Certainty
-from judge.suspects.signs.beyond_position import SIGN as BEYOND
-from judge.suspects.signs.blank_as_zero import SIGN as ZERO
-from judge.suspects.signs.blank_constant import SIGN as BLANK
-from judge.suspects.signs.broken_column import SIGN as BROKEN
-from judge.suspects.signs.changed_rule import SIGN as CHANGED_RULE
-from judge.suspects.signs.contradicted_example import SIGN as EXAMPLE
-from judge.suspects.signs.contradicted_input import SIGN as CONTRADICTED
-from judge.suspects.signs.copied_rows import SIGN as COPIED
-from judge.suspects.signs.error_values import SIGN as ERRORS
-from judge.suspects.signs.failed_task import SIGN as FAILED
-from judge.suspects.signs.filled_blank import SIGN as FILLED
-from judge.suspects.signs.frozen_input import SIGN as FROZEN
-from judge.suspects.signs.leftover import SIGN as LEFTOVER
-from judge.suspects.signs.lone_value import SIGN as LONE
-from judge.suspects.signs.mixed_verdicts import SIGN as MIXED
-from judge.suspects.signs.odd_formula import SIGN as ODD
-from judge.suspects.signs.odd_total import SIGN as TOTAL
-from judge.suspects.signs.omitted_row import SIGN as OMITTED
-from judge.suspects.signs.outvoted import SIGN as OUTVOTED
-from judge.suspects.signs.ranges import SIGN as RANGES
-from judge.suspects.signs.says_nothing import SIGN as NOTHING
-from judge.suspects.signs.stale import SIGN as STALE
-from judge.suspects.signs.stated_result import SIGN as STATED
-from judge.suspects.signs.swapped_gold import SIGN as SWAPPED
-from judge.suspects.signs.unnamed_label import SIGN as UNNAMED
-from judge.suspects.signs.volatile import SIGN as VOLATILE
-from judge.suspects.signs.wording import SIGN as WORDING
+from judge.suspects.signs.beyond_position import BEYOND_POSITION
+from judge.suspects.signs.blanks import BLANK_AS_ZERO, FILLED_BLANK
+from judge.suspects.signs.changed_rule import CHANGED_RULE
+from judge.suspects.signs.columns import BROKEN_COLUMN, ODD_FORMULA
+from judge.suspects.signs.contradicted_example import CONTRADICTED_EXAMPLE
+from judge.suspects.signs.contradicted_input import BLANK_CONSTANT, CONTRADICTED_INPUT, FROZEN_INPUT
+from judge.suspects.signs.copied_rows import COPIED_ROWS
+from judge.suspects.signs.leftover import LEFTOVER
+from judge.suspects.signs.questions import OMITTED_ROW, STATED_RESULT, UNNAMED_LABEL, WORDING
+from judge.suspects.signs.ranges import RANGES
+from judge.suspects.signs.says_nothing import SAYS_NOTHING
+from judge.suspects.signs.single_values import LONE_VALUE, ODD_TOTAL
+from judge.suspects.signs.stored_values import ERROR_VALUES, STALE, VOLATILE
+from judge.suspects.signs.swapped_gold import SWAPPED_GOLD
+from judge.suspects.signs.verdicts import FAILED_TASK, MIXED_VERDICTS, OUTVOTED
 from judge.workbook.cell import CellValue, ErrorValue
 from tests.unit.annotate.books import make_book, with_part
 from tests.unit.suspects.small import TODAY, book, examined, excel_book, findings_of, task_of
@@ -73,9 +61,29 @@ SAVED = dt.datetime(2020, 1, 2)  # noqa: DTZ001 - cells have no time zone
 @pytest.mark.parametrize(
     "sign",
     [
-        *(CONTRADICTED, ERRORS, STALE, VOLATILE, CHANGED_RULE, NOTHING),
-        *(ODD, RANGES, EXAMPLE, WORDING, LEFTOVER, BEYOND, FROZEN, MIXED),
-        *(BLANK, BROKEN, LONE, TOTAL, UNNAMED, ZERO, FAILED, STATED, FILLED, COPIED),
+        *(CONTRADICTED_INPUT, ERROR_VALUES, STALE, VOLATILE, CHANGED_RULE, SAYS_NOTHING),
+        *(
+            ODD_FORMULA,
+            RANGES,
+            CONTRADICTED_EXAMPLE,
+            WORDING,
+            LEFTOVER,
+            BEYOND_POSITION,
+            FROZEN_INPUT,
+            MIXED_VERDICTS,
+        ),
+        *(
+            BLANK_CONSTANT,
+            BROKEN_COLUMN,
+            LONE_VALUE,
+            ODD_TOTAL,
+            UNNAMED_LABEL,
+            BLANK_AS_ZERO,
+            FAILED_TASK,
+            STATED_RESULT,
+            FILLED_BLANK,
+            COPIED_ROWS,
+        ),
     ],
     ids=lambda sign: sign.name,
 )
@@ -93,7 +101,7 @@ def test_an_input_constant_that_the_gold_has_otherwise_is_sure_if_the_answer_fol
     given, _ = doubling(5, 2, 3, 4)
     _, gold = doubling(6, 2, 3, 4)
     task = task_of(tmp_path, "B2:B5", doubling(1, 2, 3, 4), (given, gold))
-    (found,) = examined(CONTRADICTED, task)
+    (found,) = examined(CONTRADICTED_INPUT, task)
     assert (found.case, found.certainty) == (2, Certainty.SURE)
     assert found.summary == "the gold's A2 is 6, the input's is 5"
     assert "give 10 in B2, not 12" in found.why
@@ -106,13 +114,13 @@ def test_an_input_constant_that_the_gold_has_otherwise_is_sure_if_the_answer_fol
 def test_a_constant_that_no_formula_reads_does_not_count(tmp_path: Path) -> None:
     given = book(("number", "double", "note"), (1, None, "x"), (2,))
     gold = book(("number", "double", "note"), (1, "=A2*2", "y"), (2, "=A3*2"))
-    assert examined(CONTRADICTED, task_of(tmp_path, "B2:B3", (given, gold))) == []
+    assert examined(CONTRADICTED_INPUT, task_of(tmp_path, "B2:B3", (given, gold))) == []
 
 
 def test_a_constant_that_is_traced_into_an_answer_of_constants_is_sure(tmp_path: Path) -> None:
     given = book(("name", None, "copy"), ("Ada",), ("Todd",), *((each,) for each in OTHERS))
     _, gold = names("Ada", "Thomas", *OTHERS)
-    (found,) = examined(CONTRADICTED, task_of(tmp_path, "C2:C7", PEOPLE[0], (given, gold)))
+    (found,) = examined(CONTRADICTED_INPUT, task_of(tmp_path, "C2:C7", PEOPLE[0], (given, gold)))
     assert (found.case, found.certainty) == (2, Certainty.SURE)
     assert found.summary == "the gold's A3 is 'Thomas', the input's is 'Todd'"
 
@@ -122,12 +130,12 @@ def test_a_column_that_the_gold_of_the_only_case_rewrites_is_its_work(tmp_path: 
     given = book(("name", None, "first"), *((name,) for name in names_before))
     gold = book(("name", None, "first"), *((name, None, name) for name in sorted(names_before)))
     task = task_of(tmp_path, "C2:C7", (given, gold))
-    assert examined(CONTRADICTED, task) == []
+    assert examined(CONTRADICTED_INPUT, task) == []
     slip = book(
         ("name", None, "first"),
         *((name, None, name) for name in (names_before[0], "Kurt", *names_before[2:])),
     )
-    (found,) = examined(CONTRADICTED, task_of(tmp_path, "C2:C7", (given, slip)))
+    (found,) = examined(CONTRADICTED_INPUT, task_of(tmp_path, "C2:C7", (given, slip)))
     assert (found.certainty, found.evidence[0].cell) == (Certainty.SURE, "A3")
 
 
@@ -136,7 +144,7 @@ def test_what_every_case_changes_in_a_column_is_the_question_s_own_change(tmp_pa
         (book(("a", "b"), (text,), ("other",)), book(("a", "b"), (text[:5], 3), ("other", 4)))
         for text in ("Check 17", "Check 18")
     ]
-    assert examined(CONTRADICTED, task_of(tmp_path, "B2:B3", *cases)) == []
+    assert examined(CONTRADICTED_INPUT, task_of(tmp_path, "B2:B3", *cases)) == []
 
 
 # -- errors ---------------------------------------------------------------------------------------
@@ -145,7 +153,7 @@ def test_what_every_case_changes_in_a_column_is_the_question_s_own_change(tmp_pa
 def test_a_broken_formula_is_sure(tmp_path: Path) -> None:
     given, _ = doubling(1, 2)
     gold = book(HEAD, (1, "=A2*2"), (2, "=#REF!*2"))
-    (found,) = examined(ERRORS, task_of(tmp_path, "B2:B3", (given, gold)))
+    (found,) = examined(ERROR_VALUES, task_of(tmp_path, "B2:B3", (given, gold)))
     assert found.certainty is Certainty.SURE
     assert found.summary == "the gold's B3 is #REF!"
 
@@ -158,12 +166,12 @@ def test_an_error_that_the_question_names_is_only_possible(tmp_path: Path) -> No
         ("Show #N/A if it is missing.", Certainty.POSSIBLE),
     ):
         task = task_of(tmp_path, "D2", (given, gold), instruction=said)
-        assert [each.certainty for each in examined(ERRORS, task)] == [certainty]
+        assert [each.certainty for each in examined(ERROR_VALUES, task)] == [certainty]
 
 
 def test_an_error_that_the_input_shows_there_already_is_not_the_gold_s(tmp_path: Path) -> None:
     rows = (HEAD, (1, "#N/A"), (2, "#N/A"))
-    assert examined(ERRORS, task_of(tmp_path, "B2:B3", (book(*rows), book(*rows)))) == []
+    assert examined(ERROR_VALUES, task_of(tmp_path, "B2:B3", (book(*rows), book(*rows)))) == []
 
 
 def test_an_error_that_the_input_s_formulas_show_in_the_column_is_only_possible(
@@ -172,7 +180,7 @@ def test_an_error_that_the_input_s_formulas_show_in_the_column_is_only_possible(
     values: dict[str, CellValue] = {"B2": ErrorValue("#N/A"), "B3": 4}
     given = excel_book(HEAD, (1, "=A2*2"), (2, "=A3*2"), values=values)
     gold = excel_book(HEAD, (1, "=A2*2"), (2, "=A3*2"), values={"B2": 2, "B3": ErrorValue("#N/A")})
-    (found,) = examined(ERRORS, task_of(tmp_path, "B2:B3", (given, gold)))
+    (found,) = examined(ERROR_VALUES, task_of(tmp_path, "B2:B3", (given, gold)))
     assert found.certainty is Certainty.POSSIBLE
 
 
@@ -278,7 +286,7 @@ def test_a_constant_among_formulas_is_odd_if_it_has_another_value(tmp_path: Path
     for third, odd in ((6, []), (7, ["B4"])):
         rows = [(each, f"=A{each + 1}*2" if each != 3 else third) for each in range(1, 7)]
         gold = book(HEAD, *rows)
-        found = examined(ODD, task_of(tmp_path, "B2:B7", (given, gold)))
+        found = examined(ODD_FORMULA, task_of(tmp_path, "B2:B7", (given, gold)))
         assert [each.cell for one in found for each in one.evidence] == odd
 
 
@@ -324,7 +332,7 @@ def test_the_range_of_an_array_formula_is_left_alone(tmp_path: Path) -> None:
 def test_an_example_that_the_gold_contradicts(tmp_path: Path) -> None:
     given = book(HEAD, (1, 2), (2, 4), (3, 6), (4, 9), (5,))
     _, gold = doubling(1, 2, 3, 4, 5)
-    (found,) = examined(EXAMPLE, task_of(tmp_path, "B2:B6", (given, gold)))
+    (found,) = examined(CONTRADICTED_EXAMPLE, task_of(tmp_path, "B2:B6", (given, gold)))
     assert found.summary == "the gold's B5 is 8, the input shows 9 there"
 
 
@@ -340,18 +348,21 @@ def test_an_example_that_the_gold_has_in_another_form(
         return book(("key", "result"), *zip((1, 2), filled, strict=True))
 
     case = (cells(example, None), cells(gold, "other"))
-    (found,) = examined(EXAMPLE, task_of(tmp_path, "B2:B3", case))
+    (found,) = examined(CONTRADICTED_EXAMPLE, task_of(tmp_path, "B2:B3", case))
     assert (found.certainty, found.evidence[0].cell) == (Certainty.LIKELY, "B2")
     # Where nothing is left to fill in, the task is to change the form.
     case = (cells(example, example), cells(gold, gold))
-    assert examined(EXAMPLE, task_of(tmp_path, "B2:B3", case)) == []
+    assert examined(CONTRADICTED_EXAMPLE, task_of(tmp_path, "B2:B3", case)) == []
 
 
 def test_rows_that_move_are_no_other_form(tmp_path: Path) -> None:
     given = book(("key", "dept"), (1, "Sales"), (2, "sales"), (3, None), (4, "Audit"))
     gold = book(("key", "dept"), (4, "Audit"), (1, "Sales"), (2, "sales"), (3, None))
     moved = book(("key", "dept"), (2, "sales"), (1, "Sales"), (4, "Audit"), (3, None))
-    assert examined(EXAMPLE, task_of(tmp_path, "A2:B5", (given, gold), (given, moved))) == []
+    assert (
+        examined(CONTRADICTED_EXAMPLE, task_of(tmp_path, "A2:B5", (given, gold), (given, moved)))
+        == []
+    )
 
 
 # -- what a program cannot know -------------------------------------------------------------------
@@ -372,14 +383,14 @@ def test_a_word_that_nothing_given_contains(
     given = book(("order", "state"), (1, None), (2, None))
     gold = book(("order", "state"), (1, "Prepaid"), (2, "Yes"))
     task = task_of(tmp_path, "B2:B3", (given, gold), instruction=instruction)
-    found = [one.found for suspect in examined(UNNAMED, task) for one in suspect.evidence]
+    found = [one.found for suspect in examined(UNNAMED_LABEL, task) for one in suspect.evidence]
     assert found == ([] if "prep" in instruction else labels)
 
 
 def test_codes_are_put_together_by_programs(tmp_path: Path) -> None:
     given = book(("depot", "item", "key"), ("muc", 76067, None), ("ber", 417, None))
     gold = book(("depot", "item", "key"), ("muc", 76067, "MUC-76067"), ("ber", 417, "BER-00417"))
-    assert examined(UNNAMED, task_of(tmp_path, "C2:C3", (given, gold))) == []
+    assert examined(UNNAMED_LABEL, task_of(tmp_path, "C2:C3", (given, gold))) == []
 
 
 def test_a_zero_that_stands_for_a_blank_cell(tmp_path: Path) -> None:
@@ -387,10 +398,10 @@ def test_a_zero_that_stands_for_a_blank_cell(tmp_path: Path) -> None:
     gold = excel_book(
         *(HEAD, (1, "=A2"), (None, "=A3"), (0, "=A4")), values={"B2": 1, "B3": 0, "B4": 0}
     )
-    (suspect,) = examined(ZERO, task_of(tmp_path, "B2:B4", (given, gold)))
+    (suspect,) = examined(BLANK_AS_ZERO, task_of(tmp_path, "B2:B4", (given, gold)))
     assert [one.cell for one in suspect.evidence] == ["B3"]
     asked = task_of(tmp_path, "B2:B4", (given, gold), instruction="Show 0 where there is nothing.")
-    assert examined(ZERO, asked) == []
+    assert examined(BLANK_AS_ZERO, asked) == []
 
 
 # -- leftovers ------------------------------------------------------------------------------------
@@ -427,7 +438,7 @@ def test_cases_that_say_nothing(tmp_path: Path) -> None:
     blank = book(HEAD, (1,), (2,))
     elsewhere = book((*HEAD, "answer"), (1, None, 2), (2, None, 4))
     task = task_of(tmp_path, "B2:B3", (whole, whole), (blank, elsewhere), doubling(1, 3))
-    untouched, empty = examined(NOTHING, task)
+    untouched, empty = examined(SAYS_NOTHING, task)
     assert "the input already holds the whole answer (2 cells" in untouched.summary
     assert empty.summary == "the answer range is blank in the gold"
     assert "the gold differs from the input elsewhere" in empty.why
@@ -438,7 +449,7 @@ def test_a_repeated_answer_is_sure_only_with_a_repeated_input(tmp_path: Path) ->
     other = book((*HEAD, "note"), (1, None, "x"), (2,))
     gold = book((*HEAD, "note"), (1, "=A2*2", "x"), (2, "=A3*2"))
     task = task_of(tmp_path, "B2:B3", doubling(1, 2), doubling(1, 2), (other, gold))
-    assert [(each.case, each.certainty) for each in examined(NOTHING, task)] == [
+    assert [(each.case, each.certainty) for each in examined(SAYS_NOTHING, task)] == [
         (2, Certainty.SURE),
         (3, Certainty.POSSIBLE),
     ]
@@ -492,12 +503,12 @@ def test_a_case_that_a_run_fails_beside_cases_that_it_passes(tmp_path: Path) -> 
     task = task_of(tmp_path, "B2:B5", *with_wrong_third_gold())
     right = [gold for _, gold in CLEAN]
     outputs = outputs_of(tmp_path, "one", *right)
-    (suspect,) = examined(MIXED, task, outputs=outputs, strength=0.5)
+    (suspect,) = examined(MIXED_VERDICTS, task, outputs=outputs, strength=0.5)
     assert (suspect.case, suspect.certainty) == (3, Certainty.LIKELY)
     assert suspect.summary == "the gold's B4 is 27, one has 18"
     assert suspect.why == "the run passes 2 other cases of the task, and 50% of its cases"
     for weak in (0.4, None):
-        (suspect,) = examined(MIXED, task, outputs=outputs, strength=weak)
+        (suspect,) = examined(MIXED_VERDICTS, task, outputs=outputs, strength=weak)
         assert suspect.certainty is Certainty.POSSIBLE
 
 
@@ -506,7 +517,7 @@ def test_a_case_that_another_run_passes_can_be_reached(tmp_path: Path) -> None:
     task = task_of(tmp_path, "B2:B5", *cases)
     outputs = outputs_of(tmp_path, "one", *(gold for _, gold in CLEAN))
     outputs[3] += outputs_of(tmp_path, "two", *(gold for _, gold in cases))[3]
-    (suspect,) = examined(MIXED, task, outputs=outputs, strength=0.9)
+    (suspect,) = examined(MIXED_VERDICTS, task, outputs=outputs, strength=0.9)
     assert suspect.certainty is Certainty.POSSIBLE
 
 
@@ -524,7 +535,7 @@ def test_a_run_that_passes_one_case_has_to_be_strong_and_to_fail_no_more(
     task = task_of(tmp_path, "B2:B5", *typed[:cases])
     answers = [CLEAN[0][1], *(book(HEAD, (5, 11)) for _ in CLEAN[1:])]
     outputs = outputs_of(tmp_path, "one", *answers[:cases])
-    suspects = examined(MIXED, task, outputs=outputs, strength=strength)
+    suspects = examined(MIXED_VERDICTS, task, outputs=outputs, strength=strength)
     assert [(suspect.case, suspect.certainty) for suspect in suspects] == [
         (number, certainty) for number in range(2, cases + 1)
     ]
@@ -542,7 +553,7 @@ def test_a_task_that_a_run_fails_throughout(
     task = task_of(tmp_path, "B2:B5", *CLEAN)
     failed = [book(HEAD, (0, 11), *rows) for rows in RIGHT_BELOW]
     suspects = examined(
-        FAILED, task, outputs=outputs_of(tmp_path, "one", *failed), strength=strength
+        FAILED_TASK, task, outputs=outputs_of(tmp_path, "one", *failed), strength=strength
     )
     assert [(found.case, found.certainty) for found in suspects] == [
         (number, certainty) for number in (1, 2, 3)
@@ -552,7 +563,7 @@ def test_a_task_that_a_run_fails_throughout(
         outputs = outputs_of(tmp_path, "one", *failed)
         for number, paths in outputs_of(tmp_path, "two", *others).items():
             outputs[number] += paths
-        assert examined(FAILED, task, outputs=outputs, strength=strength) == []
+        assert examined(FAILED_TASK, task, outputs=outputs, strength=strength) == []
 
 
 @pytest.mark.parametrize(
@@ -570,7 +581,7 @@ def test_the_words_of_the_question_decide_about_a_task_that_a_run_fails(
     cases = [(book(("name", None), (name,)), book(("name", None), (name, "SUP"))) for name in "ab"]
     task = task_of(tmp_path, "B2", *cases, instruction=instruction)
     outputs = outputs_of(tmp_path, "one", *(book((), (None, "Sup")) for _ in cases))
-    suspects = examined(FAILED, task, outputs=outputs, strength=0.9)
+    suspects = examined(FAILED_TASK, task, outputs=outputs, strength=0.9)
     assert [suspect.certainty for suspect in suspects] == [certainty, certainty]
 
 
@@ -591,7 +602,9 @@ def test_how_a_gold_rounds_or_says_nothing_is_left_open(
     rest = [(number, 2 * number) for number in range(1, 5)]
     cases = [(book(HEAD, (9, 1)), book(HEAD, (number, gold), *rest)) for number in (8, 9)]
     outputs = outputs_of(tmp_path, "one", *(book(HEAD, (0, own), *rest) for _ in cases))
-    suspects = examined(FAILED, task_of(tmp_path, "B2:B6", *cases), outputs=outputs, strength=0.9)
+    suspects = examined(
+        FAILED_TASK, task_of(tmp_path, "B2:B6", *cases), outputs=outputs, strength=0.9
+    )
     assert {suspect.certainty for suspect in suspects} == {certainty}
 
 
@@ -599,7 +612,9 @@ def test_false_is_an_answer(tmp_path: Path) -> None:
     rest = [(number, 2 * number) for number in range(1, 5)]
     cases = [(book(HEAD, (9, 1)), book(HEAD, (number, False), *rest)) for number in (18, 19)]
     outputs = outputs_of(tmp_path, "one", *(book(HEAD, (0, "n/a"), *rest) for _ in cases))
-    suspects = examined(FAILED, task_of(tmp_path, "B2:B6", *cases), outputs=outputs, strength=0.9)
+    suspects = examined(
+        FAILED_TASK, task_of(tmp_path, "B2:B6", *cases), outputs=outputs, strength=0.9
+    )
     assert {suspect.certainty for suspect in suspects} == {Certainty.LIKELY}
 
 
@@ -609,9 +624,9 @@ def test_another_sign_supports_a_task_that_a_run_fails(tmp_path: Path) -> None:
     task = task_of(tmp_path, "B2:B5", doubling(1, 2, 3, 4), (given, gold))
     outputs = outputs_of(tmp_path, "one", *(book(HEAD, (0, 11)) for _ in task.cases))
     others: tuple[Sign, ...]
-    for others, certainty in (((), Certainty.POSSIBLE), ((CONTRADICTED,), Certainty.LIKELY)):
-        suspects = findings_of([FAILED, *others], task, outputs=outputs, strength=0.9).suspects
-        failed = [suspect for suspect in suspects if suspect.sign == FAILED.name]
+    for others, certainty in (((), Certainty.POSSIBLE), ((CONTRADICTED_INPUT,), Certainty.LIKELY)):
+        suspects = findings_of([FAILED_TASK, *others], task, outputs=outputs, strength=0.9).suspects
+        failed = [suspect for suspect in suspects if suspect.sign == FAILED_TASK.name]
         assert [suspect.certainty for suspect in failed] == [certainty, certainty]
     assert failed[0].why.endswith("another sign of the task is contradicted-input")
 
@@ -620,7 +635,7 @@ def test_a_run_whose_output_holds_errors_says_nothing_of_the_gold(tmp_path: Path
     task = task_of(tmp_path, "B2:B5", *with_wrong_third_gold())
     broken = book(HEAD, (7, 14), (8, 16), (9, "#N/A"), (10, 20))
     outputs = outputs_of(tmp_path, "one", CLEAN[0][1], CLEAN[1][1], broken)
-    assert examined(MIXED, task, outputs=outputs) == []
+    assert examined(MIXED_VERDICTS, task, outputs=outputs) == []
 
 
 def test_formulas_of_the_gold_count_less_than_a_run_in_changed_cases(tmp_path: Path) -> None:
@@ -628,7 +643,7 @@ def test_formulas_of_the_gold_count_less_than_a_run_in_changed_cases(tmp_path: P
     wrong = [book(HEAD, (0, 11), *rows) for rows in RIGHT_BELOW[1:]]
     outputs = outputs_of(tmp_path, "one", CLEAN[0][1], *wrong)
     for strength, certainty in ((0.6, Certainty.POSSIBLE), (0.7, Certainty.LIKELY)):
-        suspects = examined(MIXED, task, outputs=outputs, strength=strength)
+        suspects = examined(MIXED_VERDICTS, task, outputs=outputs, strength=strength)
         assert [(found.case, found.certainty) for found in suspects] == [
             (2, certainty),
             (3, certainty),
@@ -642,12 +657,12 @@ LEDGER = (("ref", "code", "sum"), ("A-1001", 1, 70), ("A-1002", 2, 80), ("A-1003
 
 def test_rows_that_the_gold_repeats_below_the_input_s(tmp_path: Path) -> None:
     (found,) = examined(
-        COPIED, task_of(tmp_path, "A2:C9", (book(*LEDGER), book(*LEDGER, *LEDGER[1:])))
+        COPIED_ROWS, task_of(tmp_path, "A2:C9", (book(*LEDGER), book(*LEDGER, *LEDGER[1:])))
     )
     assert (found.certainty, found.evidence[0].cell) == (Certainty.LIKELY, "A5")
     other = [(ref, code, total + 1) for ref, code, total in LEDGER[1:]]
     task = task_of(tmp_path, "A2:C9", (book(*LEDGER), book(*LEDGER, *other)))
-    assert examined(COPIED, task) == []
+    assert examined(COPIED_ROWS, task) == []
 
 
 def test_numbers_that_were_text_in_the_input_are_not_altered(tmp_path: Path) -> None:
@@ -655,7 +670,7 @@ def test_numbers_that_were_text_in_the_input_are_not_altered(tmp_path: Path) -> 
     given = book(("ref", "code", "sum"), *((ref, str(code), total) for ref, code, total in rows))
     gold = book(("ref", "code", "sum"), *rows[1:])
     task = task_of(tmp_path, "A2:C6", (given, gold), instruction="Delete the first row.")
-    assert examined(COPIED, task) == []
+    assert examined(COPIED_ROWS, task) == []
 
 
 @pytest.mark.parametrize(
@@ -673,7 +688,9 @@ def test_cells_that_change_although_rows_are_only_deleted(
     left = [(ref, code, total) for ref, own, total in rows if own != 2]
     given = book(("ref", "code", "sum"), *rows, ("A-2000", 2, 123.5))
     gold = book(("ref", "code", "sum"), *left)
-    found = examined(COPIED, task_of(tmp_path, "A2:C6", (given, gold), instruction=instruction))
+    found = examined(
+        COPIED_ROWS, task_of(tmp_path, "A2:C6", (given, gold), instruction=instruction)
+    )
     assert [item.cell for one in found for item in one.evidence] == cells
 
 
@@ -688,7 +705,7 @@ def test_a_row_of_the_gold_s_work_that_the_position_leaves_out(
 ) -> None:
     given, _ = doubling(1, 2, 3, 4)
     gold = book(HEAD, (1, 2), (2, 4), (3, 6), (4, 8))
-    (suspect,) = examined(BEYOND, task_of(tmp_path, position, (given, gold)))
+    (suspect,) = examined(BEYOND_POSITION, task_of(tmp_path, position, (given, gold)))
     assert suspect.certainty is Certainty.LIKELY
     assert suspect.evidence[0].cell == cell
 
@@ -696,7 +713,7 @@ def test_a_row_of_the_gold_s_work_that_the_position_leaves_out(
 def test_a_value_of_the_input_that_the_gold_replaces_above_the_answer(tmp_path: Path) -> None:
     given = book(("old",), ("b",))
     gold = book(("new",), ("c",))
-    (suspect,) = examined(BEYOND, task_of(tmp_path, "A2:A3", (given, gold)))
+    (suspect,) = examined(BEYOND_POSITION, task_of(tmp_path, "A2:A3", (given, gold)))
     assert suspect.certainty is Certainty.LIKELY
     assert suspect.summary == "the gold writes 'new' in A1, outside the answer position"
 
@@ -709,17 +726,17 @@ def test_a_heading_or_a_helper_column_is_only_possible(tmp_path: Path) -> None:
         (2, "=A3*2", "=A3*3"),
         values={"B2": 2, "C2": 3, "B3": 4, "C3": 6},
     )
-    (suspect,) = examined(BEYOND, task_of(tmp_path, "B2:B3", (given, gold)))
+    (suspect,) = examined(BEYOND_POSITION, task_of(tmp_path, "B2:B3", (given, gold)))
     assert suspect.certainty is Certainty.POSSIBLE
 
 
 def test_a_row_that_the_gold_empties_below_the_answer(tmp_path: Path) -> None:
     given = book(("a",), ("b",), ("c",), ("d",))
     gold = book(("a",), ("d",))
-    (suspect,) = examined(BEYOND, task_of(tmp_path, "A1:A3", (given, gold)))
+    (suspect,) = examined(BEYOND_POSITION, task_of(tmp_path, "A1:A3", (given, gold)))
     assert suspect.certainty is Certainty.LIKELY
     assert suspect.summary == "the gold empties A4, outside the answer position"
-    assert examined(BEYOND, task_of(tmp_path, "A1:A4", (given, gold))) == []
+    assert examined(BEYOND_POSITION, task_of(tmp_path, "A1:A4", (given, gold))) == []
 
 
 def test_a_formula_that_is_filled_on_to_the_side(tmp_path: Path) -> None:
@@ -729,7 +746,7 @@ def test_a_formula_that_is_filled_on_to_the_side(tmp_path: Path) -> None:
         (1, 5, "=A2*2", "=B2*2"),
         values={"C2": 2, "D2": 10},
     )
-    (suspect,) = examined(BEYOND, task_of(tmp_path, "C2", (given, gold)))
+    (suspect,) = examined(BEYOND_POSITION, task_of(tmp_path, "C2", (given, gold)))
     assert suspect.certainty is Certainty.LIKELY
     assert suspect.evidence[0].cell == "D2"
 
@@ -747,16 +764,16 @@ def frozen(constant: int) -> tuple[bytes, bytes]:
 
 
 def test_a_formula_of_the_input_that_became_a_constant(tmp_path: Path) -> None:
-    (suspect,) = examined(FROZEN, task_of(tmp_path, "B4", frozen(9)))
+    (suspect,) = examined(FROZEN_INPUT, task_of(tmp_path, "B4", frozen(9)))
     assert suspect.certainty is Certainty.LIKELY
     assert suspect.summary == "the gold's A4 is the constant 9, the input's is =SUM(A2:A3)"
     assert "give 6 in B4, not 18" in suspect.why
-    suspects = examined(FROZEN, task_of(tmp_path, "B4", frozen(3), frozen(9)))
+    suspects = examined(FROZEN_INPUT, task_of(tmp_path, "B4", frozen(3), frozen(9)))
     assert [(each.case, each.certainty) for each in suspects] == [(2, Certainty.POSSIBLE)]
 
 
 def test_a_constant_with_the_formula_s_value_changes_nothing(tmp_path: Path) -> None:
-    assert examined(FROZEN, task_of(tmp_path, "B4", frozen(3))) == []
+    assert examined(FROZEN_INPUT, task_of(tmp_path, "B4", frozen(3))) == []
 
 
 def test_broken_rules_of_the_manual_are_possible(tmp_path: Path) -> None:
@@ -796,10 +813,10 @@ def test_a_word_that_the_question_writes_in_other_letters(
 def test_a_cell_that_the_gold_empties_and_the_answer_follows(tmp_path: Path) -> None:
     given, _ = doubling(5, 2, 3, 4)
     gold = book(HEAD, (5, "=A2*2"), (None, "=SUM(A3:A3)"), (3, "=A4*2"), (4, "=A5*2"))
-    (suspect,) = examined(BLANK, task_of(tmp_path, "B2:B5", CLEAN[0], (given, gold)))
+    (suspect,) = examined(BLANK_CONSTANT, task_of(tmp_path, "B2:B5", CLEAN[0], (given, gold)))
     assert (suspect.case, suspect.certainty) == (2, Certainty.LIKELY)
     assert suspect.summary == "the gold's A3 is blank, the input's is 2"
-    (alone,) = examined(BLANK, task_of(tmp_path, "B2:B5", (given, gold)))
+    (alone,) = examined(BLANK_CONSTANT, task_of(tmp_path, "B2:B5", (given, gold)))
     assert alone.certainty is Certainty.LIKELY
 
 
@@ -807,7 +824,7 @@ def test_a_name_that_the_gold_fills_in_and_the_answer_holds(tmp_path: Path) -> N
     given, _ = names(*OTHERS)
     rows = [(each, None, each) for each in OTHERS]
     gold = book(("name", None, "copy"), *rows, (None, None, "Gustav"), (None, "Gustav"))
-    (suspect,) = examined(BLANK, task_of(tmp_path, "C2:C7", PEOPLE[0], (given, gold)))
+    (suspect,) = examined(BLANK_CONSTANT, task_of(tmp_path, "C2:C7", PEOPLE[0], (given, gold)))
     assert (suspect.case, suspect.certainty) == (2, Certainty.LIKELY)
     assert suspect.evidence[0].cell == "B7"
 
@@ -824,10 +841,10 @@ def test_a_column_formula_of_the_input_that_the_gold_types_over(tmp_path: Path) 
     formulas = [f"=A{row}*2" for row in range(2, 7)]
     given, gold = with_formulas(*formulas), with_formulas(*formulas[:2], 100, *formulas[3:])
     kept = with_formulas(*formulas)
-    (suspect,) = examined(BROKEN, task_of(tmp_path, "B2:B6", (given, kept), (given, gold)))
+    (suspect,) = examined(BROKEN_COLUMN, task_of(tmp_path, "B2:B6", (given, kept), (given, gold)))
     assert (suspect.case, suspect.certainty) == (2, Certainty.LIKELY)
     assert suspect.summary == "the gold's B4 is 100, the input has the column's formula =A4*2 there"
-    (task,) = examined(BROKEN, task_of(tmp_path, "B2:B6", (given, gold), (given, gold)))[:1]
+    (task,) = examined(BROKEN_COLUMN, task_of(tmp_path, "B2:B6", (given, gold), (given, gold)))[:1]
     assert task.certainty is Certainty.POSSIBLE
 
 
@@ -835,7 +852,7 @@ def test_a_column_that_the_gold_replaces_is_the_task(tmp_path: Path) -> None:
     formulas = [f"=A{row}*2" for row in range(2, 7)]
     gold = with_formulas(*(f"=A{row}*3" for row in range(2, 7)))
     task = task_of(tmp_path, "B2:B6", (with_formulas(*formulas), gold))
-    assert examined(BROKEN, task) == []
+    assert examined(BROKEN_COLUMN, task) == []
 
 
 # -- totals and lone values -----------------------------------------------------------------------
@@ -848,7 +865,7 @@ def test_a_number_among_totals_that_is_not_one(tmp_path: Path) -> None:
     gold = book(
         ("a", "b", "c", "all"), *((*row, total) for row, total in zip(rows, totals, strict=True))
     )
-    (suspect,) = examined(TOTAL, task_of(tmp_path, "D2:D5", (given, gold)))
+    (suspect,) = examined(ODD_TOTAL, task_of(tmp_path, "D2:D5", (given, gold)))
     assert suspect.certainty is Certainty.LIKELY
     assert suspect.summary == "the gold's D4 is 99; their sum is 24"
 
@@ -856,7 +873,7 @@ def test_a_number_among_totals_that_is_not_one(tmp_path: Path) -> None:
 def test_an_average_in_a_row_of_totals_is_only_possible(tmp_path: Path) -> None:
     rows = [(number, number * 2, number * 5, number + 1) for number in (1, 2, 3)]
     gold = book(("a", "b", "c", "d"), *rows, (6, 12, 30, 3))
-    (suspect,) = examined(TOTAL, task_of(tmp_path, "A5:D5", (book(*rows), gold)))
+    (suspect,) = examined(ODD_TOTAL, task_of(tmp_path, "A5:D5", (book(*rows), gold)))
     assert suspect.certainty is Certainty.POSSIBLE
     assert suspect.summary == "the gold's D5 is 3, the average of its numbers; their sum is 9"
 
@@ -866,11 +883,11 @@ def test_a_value_beside_a_table_in_a_row_that_is_blank(tmp_path: Path) -> None:
     given = book(("name", "number", "kind"), *rows)
     kinds = [(*row, "low") for row in rows]
     gold = book(("name", "number", "kind"), *kinds, (None, None, None), (None, None, "low"))
-    (suspect,) = examined(LONE, task_of(tmp_path, "C2:C9", (given, gold)))
+    (suspect,) = examined(LONE_VALUE, task_of(tmp_path, "C2:C9", (given, gold)))
     assert suspect.certainty is Certainty.LIKELY
     assert suspect.summary == "the gold's C9 is 'low', and the rest of row 9 is blank"
     heading = book(("name", "number", "kind"), *kinds, (None, None, "a new part"))
-    assert examined(LONE, task_of(tmp_path, "C2:C9", (given, heading))) == []
+    assert examined(LONE_VALUE, task_of(tmp_path, "C2:C9", (given, heading))) == []
 
 
 # -- mends ----------------------------------------------------------------------------------------
@@ -881,7 +898,7 @@ def test_strings_that_every_gold_stores_as_numbers_are_layout(tmp_path: Path) ->
         given = book(HEAD, (str(first),), ("2",))
         return given, book(HEAD, (first, "=A2*2"), (2, "=A3*2"))
 
-    assert examined(CONTRADICTED, task_of(tmp_path, "B2:B3", case(1), case(5))) == []
+    assert examined(CONTRADICTED_INPUT, task_of(tmp_path, "B2:B3", case(1), case(5))) == []
 
 
 def test_a_string_in_row_1_that_the_cases_vary_is_not_a_heading(tmp_path: Path) -> None:
@@ -890,10 +907,10 @@ def test_a_string_in_row_1_that_the_cases_vary_is_not_a_heading(tmp_path: Path) 
 
     wrong = case("Clara", "Carla")
     task = task_of(tmp_path, "C2", case("Ada", "Ada"), wrong)
-    (suspect,) = examined(CONTRADICTED, task)
+    (suspect,) = examined(CONTRADICTED_INPUT, task)
     assert (suspect.case, suspect.certainty) == (2, Certainty.SURE)
     same = task_of(tmp_path, "C2", wrong, wrong)
-    assert examined(CONTRADICTED, same) == []
+    assert examined(CONTRADICTED_INPUT, same) == []
 
 
 def test_a_table_that_grew_is_not_a_changed_rule(tmp_path: Path) -> None:
@@ -937,7 +954,7 @@ def test_a_run_bears_a_suspect_out_or_has_the_gold_s_value(
     task = task_of(tmp_path, "B2:B5", CLEAN[0], (given, gold))
     output = book(HEAD, (5, answer), (2, 4), (3, 6), (4, 8))
     outputs = {2: outputs_of(tmp_path, "one", CLEAN[0][1], output)[2]}
-    (suspect,) = examined(CONTRADICTED, task, outputs=outputs)
+    (suspect,) = examined(CONTRADICTED_INPUT, task, outputs=outputs)
     assert suspect.certainty is certainty
     (seen,) = [cell for cell in suspect.seen if cell.in_answer]
     assert (seen.gold.formula, seen.gold.value) == ("=A2*2", 12)
@@ -959,7 +976,7 @@ MOVED = tuple((group if number != 2 else "A", number) for group, number in GROUP
 def test_a_gold_with_rows_of_another_input_is_likely(tmp_path: Path) -> None:
     first, second = kept(*GROUPS, without="A"), kept(*MOVED, without="A")
     task = task_of(tmp_path, "A1:B14", (first[0], second[1]), (second[0], first[1]))
-    (found,) = examined(SWAPPED, task)
+    (found,) = examined(SWAPPED_GOLD, task)
     assert (found.case, found.certainty) == (2, Certainty.LIKELY)
     assert found.summary == "not in this input: 1 row of the gold; all 7 are in the input of case 1"
     assert [(each.cell, each.found) for each in found.evidence] == [("A1", "B"), ("B1", 2)]
@@ -967,10 +984,10 @@ def test_a_gold_with_rows_of_another_input_is_likely(tmp_path: Path) -> None:
 
 def test_golds_of_their_own_inputs_and_computed_rows_are_no_suspects(tmp_path: Path) -> None:
     first, second = kept(*GROUPS, without="A"), kept(*MOVED, without="A")
-    assert examined(SWAPPED, task_of(tmp_path, "A1:B14", first, second)) == []
+    assert examined(SWAPPED_GOLD, task_of(tmp_path, "A1:B14", first, second)) == []
     joined = book(*((f"{group}{number}", number) for group, number in GROUPS))
     task = task_of(tmp_path, "A1:B14", (first[0], joined), (joined, joined))
-    assert examined(SWAPPED, task) == []
+    assert examined(SWAPPED_GOLD, task) == []
 
 
 def checks(*texts: str, omitted: int | None = None) -> tuple[bytes, bytes]:
@@ -999,7 +1016,7 @@ def test_a_row_with_the_quoted_word_that_one_gold_leaves_out_is_likely(
     task = task_of(
         tmp_path, "B1:B7", checks(*TEXTS), checks(*TEXTS, omitted=omitted), instruction=question
     )
-    found = examined(OMITTED, task)
+    found = examined(OMITTED_ROW, task)
     assert [each.case for each in found] == cases
     for each in found:
         assert each.certainty is Certainty.LIKELY
@@ -1009,7 +1026,7 @@ def test_a_row_with_the_quoted_word_that_one_gold_leaves_out_is_likely(
 def test_rows_that_no_gold_fills_in_as_the_word_says_are_left_alone(tmp_path: Path) -> None:
     cases = checks(*TEXTS, omitted=7), checks(*TEXTS, omitted=6)
     task = task_of(tmp_path, "B1:B7", *cases, instruction="Find 'Check' in column A.")
-    assert examined(OMITTED, task) == []
+    assert examined(OMITTED_ROW, task) == []
 
 
 def people(word: str, *, filled: int, moved: bool = False) -> bytes:
@@ -1032,7 +1049,7 @@ def test_rows_of_examples_with_another_word_in_the_gold_are_likely(
     tmp_path: Path, gold: bytes, *, is_suspect: bool
 ) -> None:
     task = task_of(tmp_path, "A2:D9", (people("AMSTER", filled=4), gold))
-    found = examined(EXAMPLE, task)
+    found = examined(CONTRADICTED_EXAMPLE, task)
     assert bool(found) is is_suspect
     for each in found:
         assert each.certainty is Certainty.LIKELY
@@ -1058,7 +1075,7 @@ def test_an_example_that_the_input_computes_and_the_gold_contradicts_is_likely(
         *((10 * row, f"=A{row + 1}*1") for row in range(1, 11)),
         values={f"B{row + 1}": 10 * row for row in range(1, 11)},
     )
-    found = examined(EXAMPLE, task_of(tmp_path, "B2:B11", (given, gold)))
+    found = examined(CONTRADICTED_EXAMPLE, task_of(tmp_path, "B2:B11", (given, gold)))
     assert bool(found) is is_suspect
     for each in found:
         assert (each.certainty, each.summary) == (
@@ -1087,7 +1104,7 @@ def joined(separator: str) -> tuple[bytes, bytes]:
 def test_a_gold_with_more_spaces_than_the_shown_result_is_likely(
     tmp_path: Path, separator: str, is_listed: bool
 ) -> None:
-    found = examined(EXAMPLE, task_of(tmp_path, "C1:C3", joined(separator)))
+    found = examined(CONTRADICTED_EXAMPLE, task_of(tmp_path, "C1:C3", joined(separator)))
     assert [each.certainty for each in found] == [Certainty.LIKELY] * is_listed
     for each in found:
         assert "the input shows 'nut M8' in D1" in each.summary
@@ -1097,7 +1114,7 @@ def test_a_trimmed_column_is_not_a_contradicted_example(tmp_path: Path) -> None:
     untidy = ("nut   M8", "bolt   M6", "ring   M4")
     given = book(*((text,) for text in untidy))
     gold = book(*((text, " ".join(text.split())) for text in untidy))
-    assert examined(EXAMPLE, task_of(tmp_path, "B1:B3", (given, gold))) == []
+    assert examined(CONTRADICTED_EXAMPLE, task_of(tmp_path, "B1:B3", (given, gold))) == []
 
 
 # -- stated results, rows that should stay blank ---------------------------------------------------
@@ -1119,7 +1136,7 @@ def test_a_stated_result_that_the_gold_changes_is_likely(
 ) -> None:
     given, changed = book((1, 25), (2, 60)), book((1, 25), (2, gold))
     task = task_of(tmp_path, "B1:B2", (given, changed), instruction=question)
-    found = examined(STATED, task)
+    found = examined(STATED_RESULT, task)
     assert [each.evidence[0].cell for each in found] == cells
     assert all(each.certainty is Certainty.LIKELY for each in found)
 
@@ -1141,6 +1158,6 @@ def test_a_row_that_should_stay_blank_is_likely(
 ) -> None:
     given = book((1,), (None, None, "x"), (3,), (4,))
     gold = book((1, 2), (None, filled, "x"), (3, 4), (4, 5))
-    found = examined(FILLED, task_of(tmp_path, "B1:B4", (given, gold), instruction=question))
+    found = examined(FILLED_BLANK, task_of(tmp_path, "B1:B4", (given, gold), instruction=question))
     assert [each.cell for suspect in found for each in suspect.evidence] == cells
     assert all(each.summary.endswith("though A2 is blank") for each in found)

@@ -11,9 +11,9 @@ import pytest
 from starlette.requests import Request
 
 from judge.annotate.web.server import Page
-from judge.live.page import LivePage
+from judge.live.session import LivePage
 from judge.report.view import ViewPage
-from judge.review.page import ReviewPage
+from judge.review.session import ReviewPage
 from judge.web import local_page
 from judge.web.local_page import MAX_AT_WORK, MAX_WAITING, LocalPage, check_wanted
 from tests.unit.web.serving import answer_of, ask, begin, served

@@ -16,7 +16,7 @@ import openpyxl
 import pytest
 
 from judge.errors import WorkbookError
-from judge.workbook.address import Window
+from judge.workbook.address import WHOLE_SHEET, Window
 from judge.workbook.budget import ReadLimits
 from judge.workbook.cell import Cell, CellRange, ErrorValue
 from judge.workbook.cell_values import read_string, write_string
@@ -843,3 +843,33 @@ def test_a_whole_sheet_is_read_only_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert opened.used_range("Sheet") == CellRange("Sheet", 1, 1, 1, 3)
     assert opened.stored_values("Sheet")
     assert len(passes) == 1
+
+
+def test_a_sheet_is_inflated_once_for_a_range_and_for_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = "".join(
+        f'<row r="{row}"><c r="A{row}"><v>{row}</v></c><c r="B{row}"><f>A{row}*2</f></c></row>'
+        for row in range(1, 9000)
+    )
+    sheet = worksheet(
+        f'<sheetData>{rows}</sheetData><mergeCells><mergeCell ref="A7:A8"/></mergeCells>'
+    )
+    data = Book({"Sheet1": sheet}).to_bytes()
+    at_once = open_workbook(data).sheet("Sheet1")
+    at_once.load([WHOLE_SHEET])
+    inflated: list[str] = []
+    chunks = Package.chunks
+
+    def counted(package: Package, name: str) -> Iterator[bytes]:
+        inflated.append(name)
+        return chunks(package, name)
+
+    monkeypatch.setattr(Package, "chunks", counted)
+    sheet_read = open_workbook(data).sheet("Sheet1")
+    sheet_read.load([Window(2, 1, 3, 1)])
+    keys = sheet_read.formula_keys(WHOLE_SHEET)
+    assert inflated.count(sheet_read.part) == 1
+    assert keys == at_once.formula_keys(WHOLE_SHEET)
+    assert sheet_read.values(WHOLE_SHEET) == at_once.values(WHOLE_SHEET)
+    assert sheet_read.tail.merges == at_once.tail.merges != []

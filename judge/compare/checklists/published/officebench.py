@@ -15,8 +15,8 @@ from judge.compare.checklists.items import Outcome, State, broken
 from judge.compare.checklists.suites import PublishedSuite, Shown, as_check, as_meant
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.published import officebench
+from judge.compare.rules.book import text_of
 from judge.compare.rules.published_error import PublishedError, Side
-from judge.compare.rules.values import text_of
 from judge.errors import WorkbookError
 from judge.workbook.address import cell_key
 from judge.workbook.cell import CellValue
@@ -71,7 +71,7 @@ def _path(arguments: Arguments, name: str = "") -> str:
 # -- as it is meant --------------------------------------------------------------------------------
 
 Meant = tuple[bool, str]
-"""The result of a check as it is meant, and the fault behind a difference."""
+"""What a check should have returned, and the fault that explains a difference."""
 
 
 def _standard(check: object, workspace: Workspace) -> Outcome:

@@ -97,7 +97,9 @@ def _standard(check: object, workspace: Workspace) -> Outcome:
         right, fault = _evaluated(written, document)
         return as_meant(_official(check, workspace), shown, fault, right=right)
     if name == "check-calc-pref":
-        return replace(not_judged("a preference of the desktop, in no finished file"), fault="O10")
+        return replace(
+            not_judged("a preference of the desktop, which no output file records"), fault="O10"
+        )
     decide = _MEANT.get(name)
     if decide is None:
         return _official(check, workspace)
@@ -123,7 +125,7 @@ def _plain_value(document: Document, address: str, sheet: str | None) -> tuple[o
 
 
 def _cell_value(document: Document, words: list[str]) -> tuple[bool, str]:
-    """Returns whether a cell has the stated number or string, and the fault (O1, O3 or O7)."""
+    """Returns whether a cell has the stated number or string, and any fault (O1, O3 or O7)."""
     value, cell = _plain_value(document, words[0], words[2])
     expected = _number(words[1])
     if expected is None:
@@ -248,7 +250,7 @@ class FormulaText(str):
 
 
 def _evaluated(check: Mapping[str, object], document: Document) -> tuple[bool, str]:
-    """Returns whether an expression holds as meant, and the fault behind a difference."""
+    """Returns what an expression should have returned, and the fault that explains a difference."""
     name, *words = _words(check)
     try:
         result = opencomputer.COMMANDS[name](document, [*words, *[""] * 4])

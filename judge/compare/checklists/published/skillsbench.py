@@ -30,26 +30,60 @@ from judge.compare.published.skillsbench.attempt import (
 from judge.compare.published.skillsbench.objects import (
     DOTS_TOLERANCE,
     LIFTS,
+    OBJECT_TESTS,
     changed_rate,
     dots,
     embedded,
     rates_of,
     wrong_rate,
 )
-from judge.compare.published.skillsbench.tests import OUTPUTS, TESTS, judge_test
 from judge.compare.published.skillsbench.values import (
     EXPORTS,
     IMPORTS,
     PRODUCTS,
     SHARES,
     STATISTICS,
+    VALUE_TESTS,
     WEIGHTED,
     YEARS,
     gdp_answers,
 )
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.errors import WorkbookError
 from judge.workbook.address import cell_key, column_letters
 from judge.workbook.cell import Cell, ErrorValue
+
+TESTS: Mapping[str, Mapping[str, Test]] = {**OBJECT_TESTS, **VALUE_TESTS}
+"""Task -> name of a test, as pytest writes it -> the test."""
+
+OUTPUTS: Mapping[str, str] = {
+    "exceltable-in-ppt": "/root/results.pptx",
+    "jpg-ocr-stat": "/app/workspace/stat_ocr.xlsx",
+    "powerlifting-coef-calc": "/root/data/openipf.xlsx",
+    "protein-expression-analysis": "/root/protein_expression.xlsx",
+    "sales-pivot-analysis": "/root/demographic_analysis.xlsx",
+    "weighted-gdp-calc": "/root/gdp.xlsx",
+    "xlsx-recover-data": "/root/nasa_budget_recovered.xlsx",
+}
+"""Task -> the file that its tests open."""
+
+
+def judge_test(task: str, name: str, attempt: Attempt) -> TestOutcome:
+    """Returns the result of a published test.
+
+    Args:
+        task: the task, such as ``jpg-ocr-stat``.
+        name: the test as pytest names it.
+        attempt: the files that it checks.
+
+    Raises:
+        PublishedError: the task has no such test.
+    """
+    test = TESTS.get(task, {}).get(name)
+    if test is None:
+        raise PublishedError("UsageError", f"not found: {task} {name}", Side.RULES)
+    return test.outcome(attempt)
+
 
 _GDP_TOLERANCE = 0.5
 _PROTEIN_TOLERANCE = 0.01
@@ -125,7 +159,7 @@ _COMPUTED: Mapping[str, str] = {
 def meant_outcome(
     task: str, name: str, attempt: Computed, workspace: Workspace
 ) -> tuple[TestOutcome, str]:
-    """Returns the result of a test as it is meant, and the fault behind a difference."""
+    """Returns what a test should have returned, and the fault that explains a difference."""
     override = _overrides(workspace).get(task, {}).get(name)
     if override is not None:
         body, fault = override

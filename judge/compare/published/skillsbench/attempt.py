@@ -1,7 +1,8 @@
 """The files that the tests of SkillsBench check, and the results that pytest reports.
 
-If Gnumeric is installed, the published tests of ``weighted-gdp-calc`` read values that it computed;
-here it is not installed. Sheets are read as the tests read them, with openpyxl, pandas and polars.
+Where Gnumeric is installed, the published tests of ``weighted-gdp-calc`` read the values that it
+computes; this judge does not use it. Sheets are read as the tests read them, with openpyxl, pandas
+and polars.
 """
 
 from __future__ import annotations

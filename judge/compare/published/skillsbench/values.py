@@ -128,7 +128,7 @@ def _gdp_data(rows: Sequence[int], least: int, attempt: Attempt) -> str:
     sheet = _task_sheet(attempt, formulas=True)
     cells = [f"{column}{row}" for row in rows for column in YEARS]
     filled = sum(sheet.value(cell) is not None for cell in cells)
-    return "" if filled >= least else f"{filled} cells hold something, of at least {least}"
+    return "" if filled >= least else f"{filled} cells are filled, of at least {least}"
 
 
 def _gdp_reasonable(attempt: Attempt) -> str:

@@ -45,7 +45,7 @@ _Node = Callable[[Mapping[str, object]], object]
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A formula that was read.
+    """A parsed formula.
 
     Attributes:
         inputs: its references without dollar signs or repetitions, in alphabetical order.

@@ -37,9 +37,9 @@ class CellState:
     Attributes:
         style: index of the cell format; None for a cell that is not in the file.
         filled: whether the cell holds a value or a formula.
-        is_number: whether it holds a plain number.
+        is_number: whether the cell holds a plain number.
         link: the part of its hyperlink that is compared; None if it has no hyperlink.
-        merged: whether a merged range covers it, other than at its first cell.
+        merged: whether it is in a merged range, but not its first cell.
     """
 
     style: int | None = None

@@ -303,7 +303,7 @@ def columns(book: Book, sheet: str, asked: Sequence[str]) -> dict[object, dict[s
 
 
 DEFAULT_WIDTH = 13.0
-"""The width that openpyxl gives a column that has none."""
+"""The width that openpyxl gives a column without one."""
 
 
 def column_property(attributes: Mapping[str, str], name: str) -> object:
@@ -444,7 +444,7 @@ def validation_property(element: Element, name: str) -> object:
 
 
 def validations_match(actual: Sequence[Element], expected: Sequence[Mapping[str, Any]]) -> bool:
-    """Checks that there are no fewer validations than entries, and that each fits some entry.
+    """Checks that there are at least as many validations as entries, and that each fits an entry.
 
     Raises:
         PublishedError: the published function raises.

@@ -10,6 +10,7 @@ from typing import Any
 import openpyxl
 import pytest
 
+from judge.compare.checklists.published.skillsbench import OUTPUTS, TESTS, judge_test
 from judge.compare.published.skillsbench.attempt import (
     ERROR,
     FAILURE,
@@ -20,7 +21,6 @@ from judge.compare.published.skillsbench.attempt import (
     opened,
     polars_table,
 )
-from judge.compare.published.skillsbench.tests import OUTPUTS, TESTS, judge_test
 from judge.compare.published.skillsbench.values import RECOVERED, gdp_answers
 from judge.compare.rules.published_error import PublishedError
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from judge.cli.groups import admin
-from judge.serve.boards.guesses import count_guessable, whole_numbers
+from judge.serve.boards.feedback import count_guessable, whole_numbers
 from judge.serve.catalog import check_suite
 from judge.serve.context import ADDRESS
 from judge.serve.options import StorageOptions

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 import yaml
 from click.testing import CliRunner
 
-from judge.authoring.codabench import EVALUATION_FRAMEWORK
+from judge.authoring.platforms import EVALUATION_FRAMEWORK
 from judge.cli.submit import verify_result as verify_result_command
 from judge.errors import JudgeError, UsageError
 from judge.serve.boards.results import result_of, verify_result

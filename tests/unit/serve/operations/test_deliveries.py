@@ -26,7 +26,7 @@ from judge.serve.operations.sending import Message, Outcome, Sender, Sent
 from judge.serve.queue.conditions import set_setting
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, Transaction
-from judge.serve.store.ids import new_id
+from judge.serve.store.tables import new_id
 from tests.postgresql import new_database
 
 ACTOR = Actor("test")

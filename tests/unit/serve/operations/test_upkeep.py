@@ -18,8 +18,7 @@ from click.testing import CliRunner
 from judge.cli.serve import serve
 from judge.errors import StoreError, UsageError
 from judge.serve.operations import upkeep
-from judge.serve.operations.backup import back_up, restore
-from judge.serve.operations.upkeep import dispute_outvoted, log_entries, sweep
+from judge.serve.operations.upkeep import back_up, dispute_outvoted, log_entries, restore, sweep
 from judge.serve.queue.checking import changed_revisions
 from judge.serve.queue.leases import claim, enqueue
 from judge.serve.running import notify_service_manager

@@ -17,7 +17,7 @@ from judge.serve.rejudging.machine import Applying, Of, Opening, Scope
 from judge.serve.rejudging.service import diff_of
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, Transaction
-from judge.serve.store.ids import new_id
+from judge.serve.store.tables import new_id
 from judge.serve.store.words import (
     AccountKind,
     AccountState,

@@ -26,9 +26,9 @@ from judge.serve.boards.signing import SigningKeys
 from judge.serve.boards.versions import RENEWED, NewBoard, renew_judged
 from judge.serve.context import Server
 from judge.serve.intake import LINES, Described, admit, check_body, submit
-from judge.serve.operations.backup import back_up
 from judge.serve.operations.deliveries import NewWebhook, add_webhook, deliver, plan
 from judge.serve.operations.sending import Outcome, Sender
+from judge.serve.operations.upkeep import back_up
 from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions
 from judge.serve.queue.judging import Judged
 from judge.serve.queue.leases import cancel, claim, fail, lose, release

@@ -39,7 +39,7 @@ from judge.serve.queue.watching import Watcher, return_leases
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, DatabaseGoneError
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.ids import new_id
+from judge.serve.store.tables import new_id
 from judge.serve.store.words import JudgingState, Kind, Lane
 from tests.unit.serve.spine.world import ACTOR, LINES, World, state_events, typed_lines, verdicts_of
 
