@@ -164,7 +164,7 @@ def _at_share(
     quarters: bool,
     exclusive: bool,
 ) -> Scalar:
-    """The value below which lies the share, or the number of quarters, that is a node's value."""
+    """The value below which a share of the numbers is: a node's value, or its quarters."""
     given = evaluation.scalar(node)
     share = given if isinstance(given, ErrorValue) else evaluation.number(given)
     if isinstance(share, ErrorValue):
