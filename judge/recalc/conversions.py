@@ -289,14 +289,13 @@ def _date(text: str) -> int | None:
         year += 2000 if year < 30 else 1900
     if year < 1900:
         return None
+    if (year, month, day) == (1900, 2, 29):
+        return 60
     try:
-        number = day_number(dt.date(year, month, day))
+        return day_number(dt.date(year, month, day))
     except ValueError:
         # With the settings of another region, the day may come first.
         raise UnsureError from None
-    if number <= 60:
-        raise UnsureError
-    return number
 
 
 def _is_no_number(text: str) -> bool:

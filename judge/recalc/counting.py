@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import math
+import statistics
 from collections.abc import Callable, Container, Sequence
 
 from judge.formulas.references import Reference
-from judge.formulas.tree import Missing, Node
+from judge.formulas.tree import ArrayConstant, Constant, Missing, Node, Operation
 from judge.recalc.arrays import (
+    MAX_VALUES,
     all_of,
     array_of,
     gathered,
@@ -59,6 +63,24 @@ def _total(numbers: Sequence[float]) -> Scalar:
 
 def _average(numbers: Sequence[float]) -> Scalar:
     return _plain_sum(numbers) / len(numbers) if numbers else DIV0
+
+
+def _median(numbers: Sequence[float]) -> Scalar:
+    return statistics.median(numbers) if numbers else NUM
+
+
+def _modes(numbers: Sequence[float]) -> list[float]:
+    """The numbers that occur most often, if any occurs twice, in the order of the first ones."""
+    counts = collections.Counter(numbers)
+    most = max(counts.values(), default=1)
+    return [number for number, count in counts.items() if count == most > 1]
+
+
+def _mode(evaluation: Evaluation, numbers: Sequence[float]) -> Scalar:
+    """The first of the numbers that occur most often; LibreOffice takes the least of them."""
+    modes = _modes(numbers)
+    evaluation.converted = evaluation.converted or len(modes) > 1
+    return modes[0] if modes else NA
 
 
 def _of_all(total: _Sum) -> Function:
@@ -120,6 +142,44 @@ def _ranked(*, largest: bool) -> Function:
         return _nth(evaluation, arguments[1], numbers, largest=largest)
 
     return call
+
+
+def _quantile(*, quarters: bool, exclusive: bool) -> Function:
+    """PERCENTILE and QUARTILE, with or without the ends."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != 2:
+            raise UnsureError
+        numbers = numbers_of(gathered(evaluation, arguments[:1]))
+        return _at_share(evaluation, arguments[1], numbers, quarters=quarters, exclusive=exclusive)
+
+    return call
+
+
+def _at_share(
+    evaluation: Evaluation,
+    node: Node,
+    numbers: list[float] | ErrorValue,
+    *,
+    quarters: bool,
+    exclusive: bool,
+) -> Scalar:
+    """The value below which a share of the numbers is: a node's value, or its quarters."""
+    given = evaluation.scalar(node)
+    share = given if isinstance(given, ErrorValue) else evaluation.number(given)
+    if isinstance(share, ErrorValue):
+        evaluation.converted = True  # engines may return an error of the numbers
+        return share
+    if isinstance(numbers, ErrorValue):
+        return numbers
+    share = math.trunc(share) / 4 if quarters else share
+    count, ordered = len(numbers), sorted(numbers)
+    at = share * (count + 1) - 1 if exclusive else share * (count - 1)
+    if not numbers or not 0 <= share <= 1 or not 0 <= at <= count - 1:
+        return NUM
+    below = math.floor(at)
+    above = min(below + 1, count - 1)
+    return ordered[below] + (at - below) * (ordered[above] - ordered[below])
 
 
 def _nth(
@@ -185,28 +245,32 @@ def _aggregated(evaluation: Evaluation, which: float, values: Sequence[Scalar]) 
             raise UnsureError
         return numbers
     evaluation.converted = evaluation.converted or has_logical(values)
+    if which in (12, 13):
+        return _median(numbers) if which == 12 else _mode(evaluation, numbers)
     return _AGGREGATED[which](numbers)
 
 
 def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """AGGREGATE of numbers 1 to 11, 14 and 15: omits hidden rows, errors and other subtotals.
+    """AGGREGATE: omits hidden rows, errors and other subtotals, as its option says.
 
     Raises:
-        UnsureError: other numbers, or rows are hidden by a filter and the option does not say
-            whether they count.
+        UnsureError: rows are hidden by a filter and the option does not say whether they count.
     """
     if len(arguments) < 3:
         raise UnsureError
     which, option = (evaluation.scalar(argument) for argument in arguments[:2])
-    ranks = which in (14, 15)
     if isinstance(which, (bool, str, ErrorValue)) or which is None or isinstance(option, bool):
         raise UnsureError
     if not isinstance(option, (int, float)) or option not in range(8):
         raise UnsureError
-    if (ranks and len(arguments) != 4) or not (ranks or which in _AGGREGATED):
+    ranks = which in _RANKED
+    if (ranks and len(arguments) != 4) or not (ranks or which in _AGGREGATED or which in (12, 13)):
         raise UnsureError
     values: list[Scalar] = []
     for argument in arguments[2:3] if ranks else arguments[2:]:
+        if isinstance(argument, (Operation, ArrayConstant)) and not ranks:
+            evaluation.converted = True  # only the functions from 14 on take arrays
+            return VALUE
         if ranks and not is_reference(argument):
             if option not in (4, 6):
                 raise UnsureError
@@ -217,7 +281,7 @@ def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         values = [value for value in values if not isinstance(value, ErrorValue)]
     if not ranks:
         return _aggregated(evaluation, which, values)
-    result = _nth(evaluation, arguments[3], numbers_of(values), largest=which == 14)
+    result = _RANKED[which](evaluation, arguments[3], numbers_of(values))
     # LibreOffice gives another error if there are too few values, or counts logical values.
     evaluation.converted = evaluation.converted or result == NUM
     evaluation.converted = evaluation.converted or has_logical(values)
@@ -276,6 +340,71 @@ def _of_pairs(first: int) -> Function:
         return NA
 
     return call
+
+
+def _sum_of_pairs(term: Callable[[float, float], float]) -> Function:
+    """SUMX2MY2 and its relatives: pairs of values in order, of which both have to be numbers.
+
+    Engines count text as 0, and some need ranges of the same shape.
+
+    Raises:
+        UnsureError: several errors, or text that is written in the formula.
+    """
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != 2 or any(isinstance(node, Constant) for node in arguments):
+            raise UnsureError
+        one, other = (all_of(evaluation, node) for node in arguments)
+        evaluation.values.spend(one.size + other.size)
+        if max(one.size, other.size) > MAX_VALUES:
+            raise UnsureError
+        if one.size != other.size:
+            evaluation.converted = True
+            return NA
+        pairs = list(zip(values_of(one), values_of(other), strict=True))
+        errors = {value for pair in pairs for value in pair if isinstance(value, ErrorValue)}
+        if errors:
+            raise UnsureError
+        terms = [
+            term(first, second)
+            for first, second in pairs
+            if _is_number(first) and _is_number(second)
+            if isinstance(first, (int, float)) and isinstance(second, (int, float))
+        ]
+        evaluation.converted = (
+            evaluation.converted or len(terms) < len(pairs) or one.rows != other.rows
+        )
+        return _plain_sum(terms) if terms else DIV0
+
+    return call
+
+
+def _of_full_matrices(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """MDETERM, MINVERSE and MMULT of cells that are blank or hold text: #VALUE!.
+
+    Raises:
+        UnsureError: all values are numbers, which are left to engines, or one is an error.
+    """
+    values: list[Scalar] = []
+    for argument in arguments:
+        cells = all_of(evaluation, argument)
+        if cells.size > MAX_VALUES:
+            raise UnsureError
+        values += values_of(cells)
+    if any(isinstance(value, ErrorValue) for value in values):
+        raise UnsureError
+    if any(value is None or isinstance(value, str) for value in values):
+        evaluation.converted = True
+        return VALUE
+    raise UnsureError
+
+
+def _most_frequent(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """MODE of ranges; other arguments are left to engines, as text counts in its own way."""
+    if not all(map(is_reference, arguments)):
+        raise UnsureError
+    numbers = numbers_of(gathered(evaluation, arguments))
+    return numbers if isinstance(numbers, ErrorValue) else _mode(evaluation, numbers)
 
 
 def _greatest(numbers: Sequence[float]) -> Scalar:
@@ -471,15 +600,50 @@ def _variance(*, sample: bool, root: bool) -> _Sum:
     return total
 
 
+def _squared_deviations(numbers: Sequence[float]) -> Scalar:
+    if not numbers:
+        return NUM
+    mean = math.fsum(numbers) / len(numbers)
+    return math.fsum((number - mean) ** 2 for number in numbers)
+
+
+def _mean_deviation(numbers: Sequence[float]) -> Scalar:
+    if not numbers:
+        return NUM
+    mean = math.fsum(numbers) / len(numbers)
+    return math.fsum(abs(number - mean) for number in numbers) / len(numbers)
+
+
 _AGGREGATED: dict[float, _Sum] = {
     1: _average, 2: len, 3: len, 4: _greatest, 5: _least, 6: _product,
     7: _variance(sample=True, root=True), 8: _variance(sample=False, root=True), 9: _total,
     10: _variance(sample=True, root=False), 11: _variance(sample=False, root=False),
 }  # fmt: skip
 
+_RANKED: dict[float, Callable[[Evaluation, Node, list[float] | ErrorValue], Scalar]] = {
+    14: functools.partial(_nth, largest=True),
+    15: functools.partial(_nth, largest=False),
+    16: functools.partial(_at_share, quarters=False, exclusive=False),
+    17: functools.partial(_at_share, quarters=True, exclusive=False),
+    18: functools.partial(_at_share, quarters=False, exclusive=True),
+    19: functools.partial(_at_share, quarters=True, exclusive=True),
+}
+
 PAIRS = frozenset(
     ("CORREL", "PEARSON", "RSQ", "SLOPE", "INTERCEPT", "STEYX", "COVAR", "COVARIANCE.P")
-) | frozenset(("COVARIANCE.S", "SUMX2MY2", "SUMX2PY2", "SUMXMY2"))
+) | frozenset(("COVARIANCE.S",))
+
+_QUANTILES = {
+    "PERCENTILE": _quantile(quarters=False, exclusive=False),
+    "QUARTILE": _quantile(quarters=True, exclusive=False),
+    "_XLFN.PERCENTILE.EXC": _quantile(quarters=False, exclusive=True),
+    "_XLFN.QUARTILE.EXC": _quantile(quarters=True, exclusive=True),
+}
+
+_SPREADS = {
+    "VAR": _variance(sample=True, root=False), "VARP": _variance(sample=False, root=False),
+    "STDEV": _variance(sample=True, root=True), "STDEVP": _variance(sample=False, root=True),
+}  # fmt: skip
 
 COUNTING_FUNCTIONS: dict[str, Function] = {
     "SUM": _of_all(_total),
@@ -490,6 +654,22 @@ COUNTING_FUNCTIONS: dict[str, Function] = {
     **{f"{prefix}{name}": _of_pairs(0) for name in PAIRS for prefix in ("", "_XLFN.")},
     "FORECAST": _of_pairs(1),
     "_XLFN.FORECAST.LINEAR": _of_pairs(1),
+    "SUMX2MY2": _sum_of_pairs(lambda x, y: x * x - y * y),
+    "SUMX2PY2": _sum_of_pairs(lambda x, y: x * x + y * y),
+    "SUMXMY2": _sum_of_pairs(lambda x, y: (x - y) ** 2),
+    **dict.fromkeys(("MDETERM", "MINVERSE", "MMULT"), _of_full_matrices),
+    **dict.fromkeys(("MODE", "_XLFN.MODE.SNGL"), _most_frequent),
+    **_QUANTILES,
+    "_XLFN.PERCENTILE.INC": _QUANTILES["PERCENTILE"],
+    "_XLFN.QUARTILE.INC": _QUANTILES["QUARTILE"],
+    **{name: _of_numbers_in(total) for name, total in _SPREADS.items()},
+    "_XLFN.VAR.S": _of_numbers_in(_SPREADS["VAR"]),
+    "_XLFN.VAR.P": _of_numbers_in(_SPREADS["VARP"]),
+    "_XLFN.STDEV.S": _of_numbers_in(_SPREADS["STDEV"]),
+    "_XLFN.STDEV.P": _of_numbers_in(_SPREADS["STDEVP"]),
+    "DEVSQ": _of_numbers_in(_squared_deviations),
+    "AVEDEV": _of_numbers_in(_mean_deviation),
+    "MEDIAN": _of_numbers_in(_median),
     "MAX": _of_numbers_in(_greatest),
     "MIN": _of_numbers_in(_least),
     "PRODUCT": _of_numbers_in(_product),

@@ -7,7 +7,7 @@ support under all their names, or with all their prefixes; the others are left t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import Node
@@ -19,7 +19,7 @@ from judge.recalc.conversions import (
     day_parts,
     text_number,
 )
-from judge.recalc.criteria import Scalar
+from judge.recalc.criteria import Scalar, has_logical
 from judge.recalc.scalars import NUM, VALUE, Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
 
@@ -76,7 +76,9 @@ def _date(evaluation: Evaluation, *values: Scalar) -> Scalar:
     if max(abs(month), abs(day)) > 32_767:
         raise UnsureError
     serial = date_serial(year, month, day)
-    early = serial is None or serial <= FIRST_DAYS or year < 1900
+    # In the first months of 1900, days are counted past a day that only Excel knows.
+    counted = year in (0, 1900) and month <= 2
+    early = serial is None or serial <= FIRST_DAYS or year < 1900 or counted
     evaluation.converted = evaluation.converted or early
     return NUM if serial is None else float(serial)
 
@@ -163,9 +165,29 @@ def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scal
     raise UnsureError
 
 
-def _refusing_logical_rate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """XNPV, which refuses a logical value only as its rate."""
-    return _refusing_logical(evaluation, arguments[:1])
+def _logical_payment(refused: ErrorValue, payments: int) -> Function:
+    """XNPV and XIRR: a logical value is refused as the rate, or among the payments.
+
+    Args:
+        refused: the result if one of the payments is a logical value.
+        payments: index of the payments among the arguments.
+    """
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) <= payments:
+            raise UnsureError
+        paid = arguments[payments]
+        if isinstance(paid, Reference) and not _is_cell(paid):
+            values = [value for _, value in evaluation.values.cells(paid).in_order]
+            if any(isinstance(value, (str, ErrorValue)) for value in values):
+                raise UnsureError
+            if has_logical(values):
+                evaluation.converted = True
+                return refused
+        rate = arguments[:1] if payments else arguments[2:]
+        return _refusing_logical(evaluation, rate)
+
+    return call
 
 
 def _duration(*, modified: bool) -> Function:
@@ -213,6 +235,76 @@ def _whole_periods(settlement: float, maturity: float, frequency: float) -> int:
     if first[2] != last[2] or first[2] > MAX_PLAIN_DAY or months % (12 // int(frequency)):
         raise UnsureError
     return months * int(frequency) // 12
+
+
+def _odd_first(*, of_yield: bool) -> Function:
+    """ODDFYIELD, or ODDFPRICE: a bond whose first period is shorter than the others.
+
+    Days are counted by 30/360 (US) or exactly; other ways, long first periods and days at the end
+    of a month are left to engines. Source: Microsoft's page on ODDFPRICE.
+    """
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) not in (8, 9):
+            raise UnsureError
+        values = [evaluation.scalar(argument) for argument in arguments]
+        if any(isinstance(value, (str, bool, ErrorValue)) or value is None for value in values):
+            raise UnsureError
+        numbers = [float(value) for value in values if isinstance(value, (int, float))]
+        settlement, maturity, issue, first = map(math.floor, numbers[:4])
+        rate, given, redemption, frequency = numbers[4:8]
+        basis = numbers[8] if len(numbers) > 8 else 0
+        if basis not in (0, 1) or rate <= 0 or given <= 0 or redemption <= 0:
+            raise UnsureError
+        if not issue < settlement < first < maturity:
+            raise UnsureError
+        coupons = _whole_periods(first, maturity, frequency) + 1
+        year, month, day = day_parts(first)
+        before = date_serial(year, month - 12 // int(frequency), day)
+        if before is None or before > issue:
+            raise UnsureError
+        days = _exact_days if basis else _days_of_360
+        period = days(before, first)
+        accrued, left = days(issue, settlement) / period, days(settlement, first) / period
+        share = days(issue, first) / period
+
+        def price(return_: float) -> float:
+            growth, paid = 1 + return_ / frequency, 100 * rate / frequency
+            later = math.fsum(paid / growth ** (number + left) for number in range(1, coupons))
+            total = redemption / growth ** (coupons - 1 + left) + paid * share / growth**left
+            return float(total + later - paid * accrued)
+
+        evaluation.converted = True
+        return _solved(price, given) if of_yield else price(given)
+
+    return call
+
+
+def _exact_days(start: int, end: int) -> int:
+    return end - start
+
+
+def _days_of_360(start: int, end: int) -> int:
+    """Days by 30/360, between days that are not at the end of a month."""
+    first, last = day_parts(start), day_parts(end)
+    if max(first[2], last[2]) > MAX_PLAIN_DAY:
+        raise UnsureError
+    return 360 * (last[0] - first[0]) + 30 * (last[1] - first[1]) + last[2] - first[2]
+
+
+def _solved(price: Callable[[float], float], wanted: float) -> float:
+    """The yield from 0 to 10 that gives a price, which falls as the yield rises.
+
+    Raises:
+        UnsureError: no such yield.
+    """
+    low, high = 0.0, 10.0
+    if not price(high) <= wanted <= price(low):
+        raise UnsureError
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if price(middle) > wanted else (low, middle)
+    return (low + high) / 2
 
 
 def _is_cell(reference: Reference) -> bool:
@@ -271,7 +363,10 @@ def _convert(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
     **{f"{prefix}{name}": _refusing_logical for name in ADD_IN for prefix in ("", "_XLFN.")},
-    "XNPV": _refusing_logical_rate,
+    "XNPV": _logical_payment(NUM, 1),
+    "XIRR": _logical_payment(VALUE, 0),
+    "ODDFPRICE": _odd_first(of_yield=False),
+    "ODDFYIELD": _odd_first(of_yield=True),
     "DURATION": _duration(modified=False),
     "MDURATION": _duration(modified=True),
     "DATEVALUE": of_values(1, 1, _datevalue),

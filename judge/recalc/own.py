@@ -24,7 +24,7 @@ from judge.formulas.traits import traits
 from judge.formulas.tree import Call, Node, tree
 from judge.recalc.agreement import Overruled, same_value
 from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
-from judge.recalc.conversions import UnsureError
+from judge.recalc.conversions import UnsureError, date_number
 from judge.recalc.counting import COUNTING_FUNCTIONS
 from judge.recalc.criteria import Cells, Scalar
 from judge.recalc.dates_and_units import ADD_IN, DATE_AND_UNIT_FUNCTIONS
@@ -101,11 +101,16 @@ def _may_convert(formula: str) -> bool:
 _MAY_BE_MIXED = frozenset(
     """
     SCAN BYROW BYCOL MAP REDUCE MAKEARRAY VALUETOTEXT POWER LOG SUBTOTAL AGGREGATE OFFSET LOOKUP
-    VLOOKUP HLOOKUP MATCH TEXTJOIN SUMPRODUCT
+    VLOOKUP HLOOKUP MATCH TEXTJOIN SUMPRODUCT SUMX2MY2 SUMX2PY2 SUMXMY2 MDETERM MINVERSE MMULT MODE
+    MODE.SNGL VAR VARP VAR.S VAR.P STDEV STDEVP STDEV.S STDEV.P DEVSQ AVEDEV MEDIAN MAX MIN PRODUCT
+    SUM AVERAGE XNPV XIRR
     """.split()  # noqa: SIM905 - as above
 )
 _MIXED = re.compile(
-    r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|VALUETOTEXT|POWER|LOG|SUBTOTAL|AGGREGATE)\s*\("
+    r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|VALUETOTEXT|POWER|LOG|SUBTOTAL|AGGREGATE"
+    r"|SUMX2MY2|SUMX2PY2|SUMXMY2|MDETERM|MINVERSE|MMULT|MODE(?:\.SNGL)?|XNPV|XIRR)\s*\("
+    r"|\b(?:VARP?|VAR\.[SP]|STDEVP?|STDEV\.[SP]|DEVSQ|AVEDEV|MEDIAN|MAX|MIN|PRODUCT|SUM|AVERAGE)"
+    r"\s*\((?:[^()\"]*,)?\""
     r"|\bOFFSET\s*\(.*-|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]",
     re.IGNORECASE,
 )
@@ -332,7 +337,7 @@ class OwnValues:
         scalar = plain_scalar(value)
         if not self.date_1904:
             return scalar
-        if isinstance(scalar, str) and _MAY_BE_DATE.search(scalar):
+        if isinstance(scalar, str) and _MAY_BE_DATE.search(scalar) and date_number(scalar.strip()):
             raise UnsureError
         if isinstance(value, (dt.datetime, dt.date)) and isinstance(scalar, (int, float)):
             return scalar - DAYS_BETWEEN_SYSTEMS
@@ -662,6 +667,9 @@ def corrected_values(
     tried = own_values(contents, cells, taken, suspects=suspects)
     corrected = {ref: value for ref, value in tried.items() if _is_other(taken.get(ref), value)}
     own = OwnValues(contents, taken)
+    for ref in sorted(cells.keys() - taken.keys() - corrected.keys()):
+        with contextlib.suppress(UnsureError, WorkbookError):
+            corrected[ref] = own.any_value(ref, cells[ref])
     for ref in sorted(rounded - corrected.keys()):
         with contextlib.suppress(UnsureError, WorkbookError):
             exact = own.any_value(ref, cells[ref])

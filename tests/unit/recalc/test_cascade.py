@@ -329,7 +329,7 @@ def test_a_name_that_one_engine_knows_is_a_gap_of_the_others() -> None:
 def test_a_cell_may_contain_the_error_of_an_unknown_name() -> None:
     value, _, _ = ask("=SUM(#NAME?,1)", libreoffice=NAME, ironcalc=NAME, formualizer=NAME)
     assert value == NAME
-    cells = {"A1": "=B1+1", "B1": "#NAME?", "A2": "=LOG(B2)", "B2": 5}
+    cells = {"A1": "=B1+1", "B1": "#NAME?", "A2": "=LN(B2)", "B2": 5}
     words = {ref(1): NAME, ref(2): NAME}
     engines = [ScriptedEngine(each, words) for each in ("libreoffice", "ironcalc", "formualizer")]
     book = workbook(cells)
