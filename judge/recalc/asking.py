@@ -392,6 +392,25 @@ class CascadeResult:
     notes: list[str] = field(default_factory=list)
     complete: bool = True
 
+    def updated(self, newer: CascadeResult) -> CascadeResult:
+        """Merges a newer result into this one; the newer one counts for the cells that it has."""
+        cells = newer.values.keys() | newer.failed.keys()
+        return replace(
+            newer,
+            values={
+                **{ref: value for ref, value in self.values.items() if ref not in cells},
+                **newer.values,
+            },
+            failed={
+                **{ref: why for ref, why in self.failed.items() if ref not in cells},
+                **newer.failed,
+            },
+            used=self.used | newer.used,
+            office_alone=(self.office_alone - cells) | newer.office_alone,
+            notes=[*self.notes, *(note for note in newer.notes if note not in self.notes)],
+            complete=self.complete and newer.complete,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class CellVotes:

@@ -464,7 +464,7 @@ class Recalculator:
         corrected, stale = self._corrected(opened, cells, prepared, own, outcome)
         own |= corrected
         if stale:
-            outcome = _replaced(outcome, self._asked_again(opened, prepared, corrected, stale))
+            outcome = outcome.updated(self._asked_again(opened, prepared, corrected, stale))
         values = outcome.values | own
         failed = {ref: why for ref, why in outcome.failed.items() if ref not in own}
         used = outcome.used | ({JUDGE} if own else set())
@@ -577,7 +577,7 @@ class Recalculator:
             package, named = expanded(package, parts, index)
         known: dict[CellRef, CellValue] = {}
         if self._computes_itself:
-            alone = {cell.ref: cell.source for cell in cells if _is_alone(cell)}
+            alone = {cell.ref: cell.source for cell in cells if cell.is_alone}
             known, is_read = followed_values(opened.contents, alone, rests_on.walk)
             if is_read:
                 package = with_known(package, parts, _hidden(known, rests_on))
@@ -641,26 +641,6 @@ class Recalculator:
             engine.close()
 
 
-def _replaced(outcome: CascadeResult, again: CascadeResult) -> CascadeResult:
-    """Merges a newer result into an earlier one; the newer one counts for the cells that it has."""
-    newer = again.values.keys() | again.failed.keys()
-    return replace(
-        again,
-        values={
-            **{ref: value for ref, value in outcome.values.items() if ref not in newer},
-            **again.values,
-        },
-        failed={
-            **{ref: why for ref, why in outcome.failed.items() if ref not in newer},
-            **again.failed,
-        },
-        used=outcome.used | again.used,
-        office_alone=(outcome.office_alone - newer) | again.office_alone,
-        notes=[*outcome.notes, *(note for note in again.notes if note not in outcome.notes)],
-        complete=outcome.complete and again.complete,
-    )
-
-
 def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
     """The formula cells on which the requested cells depend; none if there are too many."""
     steps = rests_on.walk.steps if rests_on.walk is not None else ()
@@ -700,12 +680,6 @@ def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
 
 def _without_engines(cells: Iterable[CellRef]) -> CascadeResult:
     return CascadeResult(failed=dict.fromkeys(cells, _NO_ENGINE))
-
-
-def _is_alone(cell: WantedCell) -> bool:
-    """Whether a cell has its own formula, which fills no other cell."""
-    source = cell.source
-    return source.array_range is None and (source.row, source.column) == cell.ref[1:]
 
 
 _SHOWS_FORMULAS = frozenset(("FORMULATEXT", "ISFORMULA"))

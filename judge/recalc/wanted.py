@@ -29,6 +29,12 @@ class WantedCell(NamedTuple):
     has_cached_value: bool
     number_format: str
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether the cell has its own formula, which fills no other cell."""
+        source = self.source
+        return source.array_range is None and (source.row, source.column) == self.ref[1:]
+
 
 def wanted_cells(
     workbook: Workbook, ranges: Sequence[CellRange]
