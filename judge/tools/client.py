@@ -64,12 +64,14 @@ class ServerError(Exception):
     Attributes:
         kind: ``timeout``, ``died`` or ``protocol``.
         message: what the server did, for people and models.
+        late: whether a call has no result because its time is over.
     """
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, *, late: bool = False) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
+        self.late = late
 
 
 @contextlib.contextmanager
@@ -366,7 +368,7 @@ class McpClient:
             if error.kind != "timeout":
                 raise
             self._cancel(number, limit_s)
-            raise ServerError("timeout", f"no result in {limit_s:g} s") from None
+            raise ServerError("timeout", f"no result in {limit_s:g} s", late=True) from None
         try:
             return result_of(self._result(answer))
         except RefusedError as error:
@@ -383,7 +385,9 @@ class McpClient:
             self._await((number,), deadline)
         except ServerError as error:
             raise ServerError(
-                "died", f"no result within {limit_s:g} s, and no answer to the cancellation either"
+                "died",
+                f"no result within {limit_s:g} s, and no answer to the cancellation either",
+                late=True,
             ) from error
 
     # -- messages ---------------------------------------------------------------------------------

@@ -546,8 +546,7 @@ class EpisodeTools(Closable):
         label = running.record["name"]
         fault = f"the server {label}: {error.message}"
         running.end()
-        late = error.message.startswith("no result in")
-        kind = "timeout" if late else error.kind
+        kind = "timeout" if error.late else error.kind
         if running.restarts:
             self.dead = fault
             return ToolOutcome(f"The server is gone: {error.message}", kind, fault=fault)
