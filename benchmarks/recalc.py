@@ -25,6 +25,7 @@ from typing import Any
 from benchmarks.battery import PLACE, PLACE_RANGE, Probe, probes
 from benchmarks.conversion import Converter
 from benchmarks.golds import Gold, agrees, golds, stale_golds
+from judge.collector import rarely_collecting
 from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.asking import covering
@@ -240,6 +241,7 @@ def _progress(line: str) -> None:
 def main() -> None:
     arguments = _arguments()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(rarely_collecting())
         sandbox = stack.enter_context(contextlib.closing(open_sandbox(arguments.sandbox)))
         names = arguments.engines.split(",") if arguments.engines else available_engines(sandbox)
         engines = make_engines(sandbox, tuple(names))

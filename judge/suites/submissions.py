@@ -262,7 +262,8 @@ def _raise_unknown(path: Path, suite: Suite, unknown: Mapping[str, int]) -> None
     named = ", ".join(f"{task_id} (line {line})" for task_id, line in unknown.items())
     raise SubmissionError(
         f"{path}: the suite {suite.name} has no task {named}",
-        hint="is it the right suite (--dataset)? --ids grades only the tasks that you name",
+        hint="is it the right suite (--dataset)? Every line has to answer one of its tasks, also "
+        "with --ids",
     )
 
 
