@@ -26,7 +26,7 @@ from judge.formulas.tree import (
     Parameter,
 )
 from judge.recalc.conversions import UnsureError
-from judge.recalc.criteria import Cells, Place, Scalar, has_logical, numbers_of
+from judge.recalc.criteria import Cells, Place, Scalar, has_logical, is_number, numbers_of
 from judge.recalc.dates_and_units import ADD_IN
 from judge.recalc.scalars import DIV0, MAX_TEXT_CHARS, NA, VALUE, Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
@@ -331,11 +331,7 @@ def _factors(evaluation: Evaluation, cells: Cells) -> Mapping[Place, float]:
     if {bool, str}.isdisjoint(map(type, cells.values.values())):
         return cast("Mapping[Place, float]", cells.values)
     evaluation.converted = True
-    return {
-        place: value
-        for place, value in cells.values.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-    }
+    return {place: value for place, value in cells.values.items() if is_number(value)}
 
 
 def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:

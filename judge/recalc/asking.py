@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from judge.errors import RecalcError
 from judge.formulas.shapes import Call
 from judge.recalc.contract import (
+    NO_VALUE,
     CrashedError,
     Dialect,
     Engine,
@@ -274,7 +275,7 @@ class Asking:
             return EngineAnswer(why_not=self.silent.get(name, unasked))
         if cell in answer.values:
             return EngineAnswer(answer.values[cell])
-        return EngineAnswer(why_not=answer.failed.get(cell, "the engine has no value for the cell"))
+        return EngineAnswer(why_not=answer.failed.get(cell, NO_VALUE))
 
     def may_answer(self, name: str) -> bool:
         """Whether an engine was not asked yet, or used up a limit below the full limit."""

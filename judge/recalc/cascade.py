@@ -27,7 +27,7 @@ from judge.recalc.agreement import (
     with_logical,
 )
 from judge.recalc.asking import SECOND_OPINION_S, Asking, CascadeResult, CellVotes, Question
-from judge.recalc.contract import Engine
+from judge.recalc.contract import NO_VALUE, Engine
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.support import Support
@@ -778,7 +778,7 @@ class _Inquiry:
             elif cell in answer.values:
                 reasons.append(f"{name} says {_shown(answer.values[cell])}")
             else:
-                reasons.append(f"{name}: the engine has no value for the cell")
+                reasons.append(f"{name}: {NO_VALUE}")
         if choice is not None and reasons:
             names = " and ".join(sorted(choice.engines or self._absent))
             here = "" if choice.engines else ", not available here,"

@@ -23,6 +23,10 @@ class CrashedError(RecalcError):
     """An engine ended while it computed a workbook, which may or may not be at fault."""
 
 
+NO_VALUE = "the engine has no value for the cell"
+"""Why a requested cell that an engine's result does not mention has no value."""
+
+
 class RangeValues(Mapping[CellRef, CellValue]):
     """The values of the cells of some ranges, which are kept as an engine sent them.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import functools
 import math
-import statistics
 from collections.abc import Callable, Container, Sequence
 
 from judge.formulas.references import Reference
@@ -28,6 +27,7 @@ from judge.recalc.criteria import (
     Scalar,
     criterion,
     has_logical,
+    is_number,
     matches,
     names_of,
     numbers_of,
@@ -66,7 +66,10 @@ def _average(numbers: Sequence[float]) -> Scalar:
 
 
 def _median(numbers: Sequence[float]) -> Scalar:
-    return statistics.median(numbers) if numbers else NUM
+    if not numbers:
+        return NUM
+    ordered, middle = sorted(numbers), len(numbers) // 2
+    return ordered[middle] if len(numbers) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def _modes(numbers: Sequence[float]) -> list[float]:
@@ -126,7 +129,7 @@ def _count(*, filled: bool) -> Function:
                     continue
                 values = [*cells.values.values()] if not filled else [*values_of(cells)]
             evaluation.converted = evaluation.converted or has_logical(values)
-            counted += len(values) if filled else sum(map(_is_number, values))
+            counted += len(values) if filled else sum(map(is_number, values))
         return counted
 
     return call
@@ -366,10 +369,7 @@ def _sum_of_pairs(term: Callable[[float, float], float]) -> Function:
         if errors:
             raise UnsureError
         terms = [
-            term(first, second)
-            for first, second in pairs
-            if _is_number(first) and _is_number(second)
-            if isinstance(first, (int, float)) and isinstance(second, (int, float))
+            term(first, second) for first, second in pairs if is_number(first) and is_number(second)
         ]
         evaluation.converted = (
             evaluation.converted or len(terms) < len(pairs) or one.rows != other.rows
@@ -577,11 +577,7 @@ def _filled(values: Sequence[Scalar]) -> Scalar:
 
 
 def _counted(values: Sequence[Scalar]) -> Scalar:
-    return sum(map(_is_number, values))
-
-
-def _is_number(value: Scalar) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return sum(map(is_number, values))
 
 
 def _product(numbers: Sequence[float]) -> Scalar:
@@ -593,18 +589,20 @@ def _variance(*, sample: bool, root: bool) -> _Sum:
         degrees = len(numbers) - sample
         if degrees < 1:
             return DIV0
-        mean = math.fsum(numbers) / len(numbers)
-        variance = math.fsum((number - mean) ** 2 for number in numbers) / degrees
+        variance = _squares(numbers) / degrees
         return math.sqrt(variance) if root else variance
 
     return total
 
 
-def _squared_deviations(numbers: Sequence[float]) -> Scalar:
-    if not numbers:
-        return NUM
+def _squares(numbers: Sequence[float]) -> float:
+    """The sum of the squared differences from the mean."""
     mean = math.fsum(numbers) / len(numbers)
     return math.fsum((number - mean) ** 2 for number in numbers)
+
+
+def _squared_deviations(numbers: Sequence[float]) -> Scalar:
+    return _squares(numbers) if numbers else NUM
 
 
 def _mean_deviation(numbers: Sequence[float]) -> Scalar:

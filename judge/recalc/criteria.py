@@ -11,12 +11,19 @@ import operator as operators
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from judge.recalc.conversions import UnsureError, number_text, text_number
 from judge.workbook.cell import ErrorValue
 
 Scalar = float | int | bool | str | ErrorValue | None
 """A value of a cell: a number (dates as serial numbers), text, a logical value, an error, blank."""
+
+
+def is_number(value: Scalar) -> TypeGuard[float]:
+    """Whether a value is a number; TRUE and FALSE are not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
 
 _OPERATOR = re.compile(r"(<=|>=|<>|<|>|=)?(.*)", re.DOTALL)
 _ERRORS = frozenset(("#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "#NULL!"))
@@ -255,7 +262,7 @@ def matches(cells: Cells, wanted: Criterion) -> Matches:
     """
     if wanted.operator == "<>":
         operand = wanted.operand
-        if isinstance(operand, (int, float)) and not isinstance(operand, bool):
+        if is_number(operand):
             cells.spend(len(cells.values))
             # Unlike with =, text is never equal to the number that it shows.
             numbers = (
@@ -276,9 +283,9 @@ def matches(cells: Cells, wanted: Criterion) -> Matches:
             return Matches(frozenset(filled), inverted=True)
         if isinstance(wanted.operand, str) and not wanted.pattern:
             return Matches(cells.equal_to(wanted.operand))
-        if isinstance(wanted.operand, (int, float)) and not isinstance(wanted.operand, bool):
+        if is_number(wanted.operand):
             return Matches(cells.equal_to(float(wanted.operand)))
-    elif isinstance(wanted.operand, (int, float)) and not isinstance(wanted.operand, bool):
+    elif is_number(wanted.operand):
         return Matches(cells.ordered_against(wanted.operand, wanted.operator))
     return Matches(cells.meeting(wanted))
 

@@ -19,7 +19,7 @@ from judge.recalc.conversions import (
     day_parts,
     text_number,
 )
-from judge.recalc.criteria import Scalar, has_logical
+from judge.recalc.criteria import Scalar, has_logical, is_number
 from judge.recalc.scalars import NUM, VALUE, Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
 
@@ -201,11 +201,7 @@ def _duration(*, modified: bool) -> Function:
         if len(arguments) not in (5, 6):
             raise UnsureError
         values = [evaluation.scalar(argument) for argument in arguments]
-        numbers = [
-            float(value)
-            for value in values
-            if isinstance(value, (int, float)) and not isinstance(value, bool)
-        ]
+        numbers = [float(value) for value in values if is_number(value)]
         if len(numbers) < len(values):
             return _refusing_logical(evaluation, arguments)
         settlement, maturity, coupon, yield_, frequency, *basis = numbers

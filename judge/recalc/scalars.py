@@ -31,7 +31,7 @@ from judge.recalc.conversions import (
     round_half_up,
     text_number,
 )
-from judge.recalc.criteria import Cells, Scalar, text_order
+from judge.recalc.criteria import Cells, Scalar, is_number, text_order
 from judge.workbook.cell import ErrorValue
 
 VALUE, NUM, DIV0, NA = (ErrorValue(code) for code in ("#VALUE!", "#NUM!", "#DIV/0!", "#N/A"))
@@ -468,10 +468,6 @@ def _is(test: Callable[[Scalar], bool]) -> Function:
     return call
 
 
-def _is_number(value: Scalar) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 SCALAR_FUNCTIONS: dict[str, Function] = {
     "N": of_values(1, 1, _n),
     "IF": _if,
@@ -489,7 +485,7 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "ISLOGICAL": _is(lambda value: isinstance(value, bool)),
     "ISNONTEXT": _is(lambda value: not isinstance(value, str)),
     "_XLFN.IFNA": _ifna,
-    "ISNUMBER": _is(_is_number),
+    "ISNUMBER": _is(is_number),
     "ISTEXT": _is(lambda value: isinstance(value, str)),
     "ISERROR": _is(lambda value: isinstance(value, ErrorValue)),
 }

@@ -17,7 +17,7 @@ import shlex
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -503,10 +503,3 @@ def _read_built(name: str, digest: str) -> BuiltServer:
         content=document["content"],
         environment=document.get("environment", {}),
     )
-
-
-def built_servers(sandbox: Sandbox) -> Iterator[BuiltServer]:
-    """The servers that were built for a sandbox."""
-    for name in server_names():
-        with contextlib.suppress(SandboxError):
-            yield find_server(name, sandbox)

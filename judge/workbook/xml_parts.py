@@ -147,7 +147,6 @@ CHART_NAMES = Names({"c", "cx", "a", "mc"})
 """Charts, including the newer kinds."""
 
 THEME_NAMES = Names({"a"})
-THREAD_NAMES = Names({"tc"})
 PROPERTY_NAMES = Names({"ep"})
 LINK_NAMES = Names({"rel"})
 TYPE_NAMES = Names({"ct"})

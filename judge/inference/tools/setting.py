@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import PurePosixPath
 from typing import Any, Literal, cast
 
@@ -326,8 +326,3 @@ def tool_task(question: TaskQuestion, case: CaseInput, *, copied: bool) -> ToolT
     if copied:
         files[collected] = files[opened]
     return ToolTask(files, opened, collected)
-
-
-def plain_setting(setting: ToolSetting) -> dict[str, object]:
-    """Returns the setting as a dictionary for JSON."""
-    return cast("dict[str, object]", asdict(setting))
