@@ -6,11 +6,15 @@ import functools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from judge.errors import RecalcError
+from judge.formulas.functions import RARE
 from judge.formulas.shapes import Call
+from judge.formulas.traits import traits
+from judge.recalc.agreement import INCAPABLE_ERRORS
 from judge.recalc.contract import (
     NO_VALUE,
     CrashedError,
@@ -23,13 +27,14 @@ from judge.recalc.contract import (
     TeamedEngine,
 )
 from judge.recalc.explaining import EngineAnswer
-from judge.recalc.names import LIBREOFFICE
+from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES
-from judge.workbook.cell import CellRange, CellRef, CellValue
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Dependencies
+from judge.workbook.sheets.sheet import DATA_TABLE
 
 if TYPE_CHECKING:
-    from judge.recalc.support import Reads
+    from judge.recalc.support import Reads, Support
 
 SPARE_FACTOR = 6
 SPARE_CELLS = 4_000
@@ -370,6 +375,179 @@ class Asking:
             self.out_of_time.add(name)
         if isinstance(error, CrashedError):
             self.ended.add(name)
+
+
+IN_ORDER = (LIBREOFFICE, *PAIR_ENGINES, FORMULAS)
+"""The engines in the order in which they are asked, and in which their answers are listed."""
+
+_MAY_BE_EMPTY = frozenset(("FILTER", "TAKE", "DROP"))
+"""Functions whose resulting array may be empty. Excel then shows ``#CALC!``, which it stores in
+files as ``#VALUE!``."""
+
+
+class Answers:
+    """Asks the engines about all cells of a question, and keeps what each engine says of a cell.
+
+    The pair of quick engines computes the sure cells in a workbook of their own, so that nothing
+    else in the original can make it fail.
+
+    Args:
+        engines: the available engines by name.
+        question: the question.
+        support: the properties of its cells.
+
+    Attributes:
+        agreeing: the sure cells: their value is that of the pair if the two agree.
+        sure: the sure cells if both engines of the pair are available; otherwise none.
+        main: the exchange about the whole workbook.
+        apart: the exchange of the pair about the sure cells; the same if they need none.
+    """
+
+    def __init__(self, engines: Mapping[str, Engine], question: Question, support: Support) -> None:
+        self._engines = engines
+        self._question = question
+        self._support = support
+        self._pair = tuple(name for name in PAIR_ENGINES if name in engines)
+        all_sure = self._sure_cells()
+        self.agreeing = all_sure & question.formulas.keys()
+        self.sure = self.agreeing if self._pair == PAIR_ENGINES else frozenset()
+        self.main = self.apart = Asking(engines, question)
+        if self.sure & question.requested and question.narrowed is not None:
+            self.apart = Asking(engines, question.narrowed_to(all_sure))
+        self._has_tables = DATA_TABLE in question.formulas.values()
+        self._votes: dict[CellRef, dict[str, CellValue]] = {}
+        self._given: dict[bool, list[tuple[str, Mapping[CellRef, CellValue]]]] = {}
+        self._missing: dict[bool, frozenset[str]] = {}
+
+    def _sure_cells(self) -> AbstractSet[CellRef]:
+        """The cells, requested or not, in which the pair's value is taken if the two agree."""
+        # The quick engines only count days from 1900.
+        if not self._pair or self._question.dialect.date_1904:
+            return frozenset()
+        return self._support.sure()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every run gets the same answers; see :attr:`Asking.is_settled`."""
+        return self.main.is_settled and self.apart.is_settled
+
+    def exchange(self, name: str, cell: CellRef) -> Asking:
+        """The exchange in which an engine is asked about a cell."""
+        return self._exchange(name, sure=cell in self.sure)
+
+    def _exchange(self, name: str, *, sure: bool) -> Asking:
+        return self.apart if sure and name in self._pair else self.main
+
+    def ask_first(self) -> None:
+        """Asks the engines that will be needed in any case."""
+        question, main, apart = self._question, self.main, self.apart
+        any_sure = bool(self.sure & question.requested)
+        all_sure = self.sure >= question.requested
+        if LIBREOFFICE not in self._engines:
+            if any_sure:
+                apart.ask_pair(question.timeout_s)
+            if not all_sure:
+                main.ask_pair(question.timeout_s)
+        elif all_sure:
+            apart.ask_pair(apart.quick_s, second_alone=False)
+        else:
+            # LibreOffice is needed in any case, so it runs in parallel with the others.
+            with ThreadPoolExecutor(max_workers=1) as executor:
+                pending = executor.submit(main.ask, LIBREOFFICE, question.timeout_s)
+                if any_sure:
+                    apart.ask_pair(apart.quick_s, second_alone=False)
+                if self._pair and apart is not (main if any_sure else None):
+                    # The second engine of the pair is asked later, if it could change a value.
+                    main.ask(self._pair[0], min(SECOND_OPINION_S, question.timeout_s))
+                pending.result()
+        self._forget()
+
+    def may_answer(self, name: str, *, sure: bool) -> bool:
+        """Whether it makes sense to ask an engine about the sure cells, or about the others."""
+        if not self._exchange(name, sure=sure).may_answer(name):
+            return False
+        # ``formulas`` takes a hundred times as long as the others: if they run out of time, so
+        # does it.
+        limit_s = self._question.timeout_s
+        return name != FORMULAS or not (
+            self.main.out_of_time_of(limit_s) or self.apart.out_of_time_of(limit_s)
+        )
+
+    def ask(self, name: str, *, sure: bool) -> None:
+        """Asks an engine about the sure cells, or about the others, with the full time limit."""
+        self._exchange(name, sure=sure).ask(name, self._question.timeout_s)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._votes.clear()
+        self._given.clear()
+        self._missing.clear()
+
+    def missing(self, cell: CellRef) -> frozenset[str]:
+        """The engines that may still give a value for a cell.
+
+        They are the same for all sure cells, and for all other cells, until the next engine is
+        asked.
+        """
+        sure = cell in self.sure
+        if sure not in self._missing:
+            self._missing[sure] = frozenset(
+                name for name in self._engines if name in self.exchange(name, cell).missing
+            )
+        return self._missing[sure]
+
+    def votes(self, cell: CellRef) -> dict[str, CellValue]:
+        """Engine -> its value for a cell, if that value is usable; in a fixed order.
+
+        The result is kept until an engine is asked again.
+        """
+        votes = self._votes.get(cell)
+        if votes is not None:
+            return votes
+        votes = self._votes[cell] = {}
+        is_table = self._has_tables and self._question.formulas[cell] == DATA_TABLE
+        for name, values in self.given(cell):
+            value = values.get(cell)
+            if is_table or type(value) is ErrorValue:
+                value = self._usable(name, cell, value)
+            if value is not None:
+                votes[name] = value
+        return votes
+
+    def given(self, cell: CellRef) -> list[tuple[str, Mapping[CellRef, CellValue]]]:
+        """The engines that answered about a cell, in a fixed order, with all their values."""
+        sure = cell in self.sure
+        if sure not in self._given:
+            answers = [(name, self.exchange(name, cell).answers.get(name)) for name in IN_ORDER]
+            self._given[sure] = [
+                (name, answer.values) for name, answer in answers if answer is not None
+            ]
+        return self._given[sure]
+
+    def _usable(self, name: str, cell: CellRef, value: CellValue) -> CellValue:
+        """The value of an engine; None if it only shows that the engine lacks a feature."""
+        if name != LIBREOFFICE and self._question.formulas[cell] == DATA_TABLE:
+            return None  # the others do not support data tables, and repeat the stored value
+        if isinstance(value, ErrorValue):
+            if value.code == "#NAME?" and (
+                not self._support.is_nameless(cell) or self._is_rare(cell)
+            ):
+                return ErrorValue("#REF!") if self._support.is_broken(cell) else None
+            if name != LIBREOFFICE and value.code in INCAPABLE_ERRORS:
+                return self._empty_array_error(cell, value)
+        return value
+
+    def _empty_array_error(self, cell: CellRef, value: ErrorValue) -> CellValue:
+        """The error of an empty array, which files have as ``#VALUE!``; None for another error."""
+        functions = traits(self._question.formulas[cell]).functions
+        if value.code == "#CALC!" and not functions.isdisjoint(_MAY_BE_EMPTY):
+            return ErrorValue("#VALUE!")
+        return None
+
+    def _is_rare(self, cell: CellRef) -> bool:
+        """Whether a formula calls a function that Excel supports but some engines do not."""
+        rare = RARE | self._question.lambdas
+        return not rare.isdisjoint(traits(self._question.formulas[cell]).functions)
 
 
 @dataclass(slots=True)

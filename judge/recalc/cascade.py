@@ -14,19 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
 
-from judge.formulas.functions import RARE
 from judge.formulas.shapes import Call, calls, fallback
 from judge.formulas.traits import traits
 from judge.recalc.agreement import (
-    INCAPABLE_ERRORS,
     Overruled,
     is_doubtful,
     same_value,
     with_logical,
 )
-from judge.recalc.asking import SECOND_OPINION_S, Asking, CascadeResult, CellVotes, Question
+from judge.recalc.asking import IN_ORDER, Answers, CascadeResult, CellVotes, Question
 from judge.recalc.contract import NO_VALUE, Engine
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import FORMULAS, LIBREOFFICE
@@ -50,8 +47,6 @@ from judge.workbook.sheets.sheet import DATA_TABLE
 
 NOTED_DISAGREEMENTS = 5
 
-_IN_ORDER = (LIBREOFFICE, *PAIR_ENGINES, FORMULAS)
-
 _OPEN = "open"
 """Recorded like an overruled engine, in a cell whose value depends on a missing answer."""
 
@@ -70,10 +65,6 @@ _NOTHING_CROSSES = (
     "Excel takes one cell of a range here, and LibreOffice finds none in the row or the column of "
     "the formula; the others take the first value of an array"
 )
-
-_MAY_BE_EMPTY = frozenset(("FILTER", "TAKE", "DROP"))
-"""Functions whose resulting array may be empty. Excel then shows ``#CALC!``, which it stores in
-files as ``#VALUE!``."""
 
 _SURE = (
     "the two agree, and were always right where they agreed on the functions that the cell depends "
@@ -131,9 +122,7 @@ class _Inquiry:
         self._trust = trust
         self._question = question
         self._outcome = CascadeResult()
-        self._asking = Asking(engines, question)
         self._disagreements = 0
-        self._pair = tuple(name for name in PAIR_ENGINES if name in engines)
         # If there is only one engine, it was requested by name, so no other engine is missing.
         self._absent = VOTERS - engines.keys() if len(engines) > 1 else frozenset()
         self._support = Support(
@@ -144,20 +133,12 @@ class _Inquiry:
             question.reads_spilled,
             question.reads_nameless,
         )
-        all_sure = self._sure_cells()
-        self._agreeing = all_sure & question.formulas.keys()
-        self._sure = self._agreeing if self._pair == PAIR_ENGINES else frozenset()
-        # The pair computes sure cells in a workbook of their own, so that nothing else in the
-        # original can make it fail.
-        self._apart = self._asking
-        if self._sure & question.requested and question.narrowed is not None:
-            self._apart = Asking(engines, question.narrowed_to(all_sure))
+        self._answers = Answers(engines, question, self._support)
+        self._sure = self._answers.sure
+        self._agreeing = self._answers.agreeing
         self._decided: dict[CellRef, Choice | Open | None] = {}
         self._agreed: dict[CellRef, CellValue] = {}
         """Sure cell on which the pair agrees -> its value, which nothing can change any more."""
-        self._votes: dict[CellRef, dict[str, CellValue]] = {}
-        self._answered: dict[bool, list[tuple[str, Mapping[CellRef, CellValue]]]] = {}
-        self._late: dict[bool, frozenset[str]] = {}
         self._fixed: dict[CellRef, int] = {}
         self._choices: dict[Hashable, Choice | None] = {}
         self._staying: dict[Hashable, bool] = {}
@@ -178,12 +159,8 @@ class _Inquiry:
         if self._disagreements > NOTED_DISAGREEMENTS:
             more = self._disagreements - NOTED_DISAGREEMENTS
             self._outcome.notes.append(f"engines disagree in {more} more cells")
-        self._outcome.complete = (
-            self._asking.is_settled
-            and self._apart.is_settled
-            and not any(
-                isinstance(choice, Open) and choice.engines for choice in self._decided.values()
-            )
+        self._outcome.complete = self._answers.is_settled and not any(
+            isinstance(choice, Open) and choice.engines for choice in self._decided.values()
         )
         return self._outcome
 
@@ -191,89 +168,61 @@ class _Inquiry:
         """Asks the other engines about a cell, and explains its value."""
         outcome = self.run()
         choice = self._decided[cell] if cell in self._decided else self._decide(cell)
-        answers = {name: self._asked(name, cell) for name in _IN_ORDER if name in self._engines}
-        for name, asking in answers.items():
+        engines = [name for name in IN_ORDER if name in self._engines]
+        for name in engines:
             # The slowest engine is not asked for a cell that is decided without it.
             if name != FORMULAS:
-                asking.ask(name, self._question.timeout_s)
+                self._answers.ask(name, sure=cell in self._sure)
         return Explanation(
             cell,
             self._question.formulas[cell],
             outcome.values.get(cell),
             choice.engines if isinstance(choice, Choice) else (),
             choice.why if isinstance(choice, Choice) else outcome.failed[cell],
-            {name: asking.answer_for(name, cell) for name, asking in answers.items()},
+            {name: self._answers.exchange(name, cell).answer_for(name, cell) for name in engines},
             tuple(outcome.notes),
         )
 
     def all_votes(self) -> dict[CellRef, CellVotes]:
         """Collects the answers of all engines; see :meth:`Cascade.all_votes`."""
         for name in sorted(self._engines.keys() - {FORMULAS}):
-            self._asking.ask(name, self._question.timeout_s)
-            if name in self._pair:
-                self._apart.ask(name, self._question.timeout_s)
+            for sure in (False, True):
+                self._answers.ask(name, sure=sure)
         answers = {}
         for cell in self._question.requested:
-            votes = self._results(cell)
+            votes = self._answers.votes(cell)
             answers[cell] = CellVotes(
                 self._question.formulas[cell], self._called(cell), votes, votes
             )
         return answers
 
-    def _sure_cells(self) -> AbstractSet[CellRef]:
-        """The cells, requested or not, in which the pair's value is taken if the two agree."""
-        # The quick engines only count days from 1900.
-        if not self._pair or self._question.dialect.date_1904:
-            return frozenset()
-        return self._support.sure()
-
-    def _asked(self, name: str, cell: CellRef) -> Asking:
-        """The exchange in which an engine is asked about a cell."""
-        return self._apart if name in self._pair and cell in self._sure else self._asking
-
-    def _missing(self, cell: CellRef) -> frozenset[str]:
-        """The engines that may still give a value for a cell.
-
-        They are the same for all sure cells, and for all other cells, until the next engine is
-        asked.
-        """
-        sure = cell in self._sure
-        if sure not in self._late:
-            self._late[sure] = frozenset(
-                name for name in self._engines if name in self._asked(name, cell).missing
-            )
-        return self._late[sure]
-
     def _ask(self) -> None:
         """Asks the engines in turn until no further answer could change a cell."""
-        self._ask_first()
+        self._answers.ask_first()
         while True:
             self._decide_all()
             needed = {
-                (name, cell in self._sure): self._asked(name, cell)
+                (name, cell in self._sure)
                 for cell, choice in self._decided.items()
                 if isinstance(choice, Open)
                 for name in choice.engines
             }
             following = next(
                 (
-                    (name, asking)
-                    for (name, _), asking in sorted(needed.items(), key=_in_order)
-                    if self._may_answer(name, asking)
+                    (name, sure)
+                    for name, sure in sorted(needed, key=_in_order)
+                    if self._answers.may_answer(name, sure=sure)
                 ),
                 None,
             )
             if following is None:
                 return
-            name, asking = following
-            asking.ask(name, self._question.timeout_s)
+            name, sure = following
+            self._answers.ask(name, sure=sure)
 
     def _decide_all(self) -> None:
         """Decides the values of requested cells; if engines disagree, of their precedents too."""
         requested = self._question.requested
-        self._votes.clear()
-        self._answered.clear()
-        self._late.clear()
         self._unanimous.clear()
         self._undisputed.clear()
         self._agreed = self._agreements()
@@ -305,7 +254,7 @@ class _Inquiry:
         """
         if self._agreed or not self._sure or self._question.dependencies.valueless:
             return self._agreed
-        answers = [self._apart.answers.get(name) for name in self._pair]
+        answers = [self._answers.apart.answers.get(name) for name in PAIR_ENGINES]
         if any(answer is None for answer in answers):
             return {}
         first, second = (answer.values for answer in answers if answer is not None)
@@ -321,9 +270,9 @@ class _Inquiry:
 
         Also True if LibreOffice was not asked. False does not mean that it has another value.
         """
-        if cell not in self._agreed or FORMULAS in self._asking.answers:
+        if cell not in self._agreed or FORMULAS in self._answers.main.answers:
             return False
-        office = self._asking.answers.get(LIBREOFFICE)
+        office = self._answers.main.answers.get(LIBREOFFICE)
         if office is None:
             return True
         value, agreed = office.values.get(cell), self._agreed[cell]
@@ -333,8 +282,8 @@ class _Inquiry:
         """Whether the engines disagree on a cell, or some have no value for it."""
         if cell in self._undisputed or self._agrees_with_all(cell):
             return False
-        votes = self._results(cell)
-        answers = self._answers(cell)
+        votes = self._answers.votes(cell)
+        answers = self._answers.given(cell)
         # FORMULAS is the last one, so it is left out of both counts.
         last = bool(answers) and answers[-1][0] == FORMULAS
         if len(votes) - (FORMULAS in votes) < len(answers) - last or not votes:
@@ -344,45 +293,12 @@ class _Inquiry:
 
     def _overruled_in(self, cell: CellRef, value: CellValue) -> list[str]:
         """The engines that answered, but have a different value for a cell, or none."""
-        votes = self._results(cell)
+        votes = self._answers.votes(cell)
         return [
             name
-            for name, _ in self._answers(cell)
+            for name, _ in self._answers.given(cell)
             if not (name in votes and same_value(with_logical(votes[name], value), value))
         ]
-
-    def _may_answer(self, name: str, asking: Asking) -> bool:
-        if not asking.may_answer(name):
-            return False
-        # ``formulas`` takes a hundred times as long as the others: if they run out of time, so
-        # does it.
-        limit_s = self._question.timeout_s
-        return name != FORMULAS or not (
-            self._asking.out_of_time_of(limit_s) or self._apart.out_of_time_of(limit_s)
-        )
-
-    def _ask_first(self) -> None:
-        """Asks the engines that will be needed in any case."""
-        question, asking, apart = self._question, self._asking, self._apart
-        any_sure = bool(self._sure & question.requested)
-        all_sure = self._sure >= question.requested
-        if LIBREOFFICE not in self._engines:
-            if any_sure:
-                apart.ask_pair(question.timeout_s)
-            if not all_sure:
-                asking.ask_pair(question.timeout_s)
-        elif all_sure:
-            apart.ask_pair(apart.quick_s, second_alone=False)
-        else:
-            # LibreOffice is needed in any case, so it runs in parallel with the others.
-            with ThreadPoolExecutor(max_workers=1) as executor:
-                pending = executor.submit(asking.ask, LIBREOFFICE, question.timeout_s)
-                if any_sure:
-                    apart.ask_pair(apart.quick_s, second_alone=False)
-                if self._pair and apart is not (asking if any_sure else None):
-                    # The second engine of the pair is asked later, if it could change a value.
-                    asking.ask(self._pair[0], min(SECOND_OPINION_S, question.timeout_s))
-                pending.result()
 
     def _settle(self, cell: CellRef) -> None:
         """Records the value of a cell, or why it has none."""
@@ -411,64 +327,11 @@ class _Inquiry:
 
     def _office_against(self, cell: CellRef, value: CellValue) -> Mapping[str, CellValue] | None:
         """All engines' values if LibreOffice disagrees with the pair's value; None otherwise."""
-        results = self._results(cell)
+        results = self._answers.votes(cell)
         office = results.get(LIBREOFFICE)
         if office is None or same_value(with_logical(office, value), value):
             return None
         return results
-
-    def _results(self, cell: CellRef) -> dict[str, CellValue]:
-        """Engine -> its value for a cell, if that value is usable; in a fixed order.
-
-        The result is kept until all cells are decided again, since no engine is asked before that.
-        """
-        votes = self._votes.get(cell)
-        if votes is not None:
-            return votes
-        votes = self._votes[cell] = {}
-        is_table = self._has_tables and self._question.formulas[cell] == DATA_TABLE
-        for name, values in self._answers(cell):
-            value = values.get(cell)
-            if is_table or type(value) is ErrorValue:
-                value = self._usable(name, cell, value)
-            if value is not None:
-                votes[name] = value
-        return votes
-
-    def _answers(self, cell: CellRef) -> list[tuple[str, Mapping[CellRef, CellValue]]]:
-        """The engines that answered about a cell, in a fixed order, with all their values."""
-        sure = cell in self._sure
-        if sure not in self._answered:
-            answers = [(name, self._asked(name, cell).answers.get(name)) for name in _IN_ORDER]
-            self._answered[sure] = [
-                (name, answer.values) for name, answer in answers if answer is not None
-            ]
-        return self._answered[sure]
-
-    def _usable(self, name: str, cell: CellRef, value: CellValue) -> CellValue:
-        """The value of an engine; None if it only shows that the engine lacks a feature."""
-        if name != LIBREOFFICE and self._question.formulas[cell] == DATA_TABLE:
-            return None  # the others do not support data tables, and repeat the stored value
-        if isinstance(value, ErrorValue):
-            if value.code == "#NAME?" and (
-                not self._support.is_nameless(cell) or self._is_rare(cell)
-            ):
-                return ErrorValue("#REF!") if self._support.is_broken(cell) else None
-            if name != LIBREOFFICE and value.code in INCAPABLE_ERRORS:
-                return self._empty_array_error(cell, value)
-        return value
-
-    def _empty_array_error(self, cell: CellRef, value: ErrorValue) -> CellValue:
-        """The error of an empty array, which files have as ``#VALUE!``; None for another error."""
-        functions = traits(self._question.formulas[cell]).functions
-        if value.code == "#CALC!" and not functions.isdisjoint(_MAY_BE_EMPTY):
-            return ErrorValue("#VALUE!")
-        return None
-
-    def _is_rare(self, cell: CellRef) -> bool:
-        """Whether a formula calls a function that Excel supports but some engines do not."""
-        rare = RARE | self._question.lambdas
-        return not rare.isdisjoint(traits(self._question.formulas[cell]).functions)
 
     def _decided_quickly(self, cells: AbstractSet[CellRef]) -> dict[CellRef, Choice | Open | None]:
         """Decides cells as :meth:`_decide` does, but cells of one kind together.
@@ -479,7 +342,7 @@ class _Inquiry:
         for apart in (cells & self._sure, cells - self._sure):
             if not apart:
                 continue
-            answers = self._answers(next(iter(apart)))
+            answers = self._answers.given(next(iter(apart)))
             names = tuple(name for name, _ in answers)
             value_of = [values.get for _, values in answers]
             for cell in apart:
@@ -488,7 +351,7 @@ class _Inquiry:
                     self._undisputed.add(cell)
                     decided[cell] = self._decide_alike(cell, names, given[0])
                 else:
-                    votes = self._results(cell)
+                    votes = self._answers.votes(cell)
                     alike = self._is_one_value(cell, list(votes.values()))
                     decided[cell] = (
                         self._decide_alike(cell, tuple(votes), next(iter(votes.values())))
@@ -569,7 +432,7 @@ class _Inquiry:
         """
         if self._support.valueless(cell):
             return None
-        results, missing = self._results(cell), self._missing(cell)
+        results, missing = self._answers.votes(cell), self._answers.missing(cell)
         if len(self._engines) == 1:
             # If there is only one engine, it was requested by name, so its value is taken.
             for name, value in results.items():
@@ -767,7 +630,7 @@ class _Inquiry:
                 "Excel takes one cell of a range here, which only LibreOffice can compute"
             )
         for name in self._engines:
-            asking = self._asked(name, cell)
+            asking = self._answers.exchange(name, cell)
             answer = asking.answers.get(name)
             if answer is None:
                 if name in asking.silent:
@@ -788,9 +651,9 @@ class _Inquiry:
         return "; ".join(reasons) + formula if reasons else f"no engine is available{formula}"
 
 
-def _in_order(item: tuple[tuple[str, bool], Asking]) -> tuple[int, bool]:
-    (name, is_sure), _ = item
-    return _IN_ORDER.index(name), is_sure
+def _in_order(exchange: tuple[str, bool]) -> tuple[int, bool]:
+    name, sure = exchange
+    return IN_ORDER.index(name), sure
 
 
 def _shown(value: CellValue) -> str:

@@ -862,7 +862,7 @@ class AtOnce(ThreadPoolExecutor):
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """LibreOffice is asked before the others: a script needs no thread, of which there would be
     one for each of twenty thousand formulas."""
-    monkeypatch.setattr("judge.recalc.cascade.ThreadPoolExecutor", AtOnce)
+    monkeypatch.setattr("judge.recalc.asking.ThreadPoolExecutor", AtOnce)
 
 
 def computed(
