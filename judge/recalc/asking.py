@@ -1,4 +1,4 @@
-"""Sends questions to the engines, limits their processor time, and keeps their answers."""
+"""Sends requests to the engines, limits their processor time, and keeps their answers."""
 
 from __future__ import annotations
 
@@ -136,8 +136,8 @@ disk."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One question to the engines: the values of some cells of a workbook.
+class EngineRequest:
+    """One request to the engines: the values of some cells of a workbook.
 
     Attributes:
         workbook: the package.
@@ -186,8 +186,8 @@ class Question:
         """The package that is sent to an engine."""
         return self.workbook if engine == LIBREOFFICE or self.slim is None else self.slim
 
-    def narrowed_to(self, sure: AbstractSet[CellRef]) -> Question:
-        """The question for the sure cells, in a workbook that contains no other formulas.
+    def narrowed_to(self, sure: AbstractSet[CellRef]) -> EngineRequest:
+        """The request for the sure cells, in a workbook that contains no other formulas.
 
         Args:
             sure: all sure cells, requested or not.
@@ -209,25 +209,25 @@ class Question:
         return min(enough_s, self.timeout_s)
 
 
-class Asking:
-    """Asks engines one question, each of them only when it is needed, and keeps their answers.
+class Exchange:
+    """Sends engines one request, each of them only when it is needed, and keeps their answers.
 
     Args:
         engines: the available engines by name.
-        question: the question.
+        request: the request.
 
     Attributes:
         answers: engine -> what it computed.
         silent: engine -> why it gave no answer.
         out_of_time: engines that gave no answer because they used up their processor time.
         ended: engines that gave no answer because their process ended.
-        given_s: engine -> the most processor seconds that it was allowed for this question.
+        given_s: engine -> the most processor seconds that it was allowed for this request.
     """
 
-    def __init__(self, engines: Mapping[str, Engine], question: Question) -> None:
+    def __init__(self, engines: Mapping[str, Engine], request: EngineRequest) -> None:
         self._engines = engines
-        self._question = question
-        self._ranges: tuple[CellRange, ...] = covering(question.formulas)
+        self._request = request
+        self._ranges: tuple[CellRange, ...] = covering(request.formulas)
         self.answers: dict[str, EngineResult] = {}
         self.silent: dict[str, str] = {}
         self.out_of_time: set[str] = set()
@@ -237,14 +237,14 @@ class Asking:
     @property
     def quick_s(self) -> float:
         """Time limit of a quick engine if LibreOffice can take over, in processor seconds."""
-        return self._question.quick_s
+        return self._request.quick_s
 
     @functools.cached_property
     def _positions(self) -> list[tuple[Sequence[CellRef], Sequence[int]]]:
-        return positions(self._ranges, self._question.formulas.keys())
+        return positions(self._ranges, self._request.formulas.keys())
 
     def _of_cells(self, result: EngineResult) -> EngineResult:
-        """A result with the values of the cells of the question alone."""
+        """A result with the values of the cells of the request alone."""
         if not isinstance(result.values, RangeValues):
             return result
         return replace(result, values=result.values.at(self._positions))
@@ -261,7 +261,7 @@ class Asking:
     @property
     def is_settled(self) -> bool:
         """Whether all answers are timely, and the other engines had only the quick limit."""
-        quick_s, full_s = self._question.quick_s, self._question.timeout_s
+        quick_s, full_s = self._request.quick_s, self._request.timeout_s
         return self.timely.keys() == self.answers.keys() and all(
             self.given_s[name] <= quick_s < full_s for name in self.silent
         )
@@ -285,7 +285,7 @@ class Asking:
     def may_answer(self, name: str) -> bool:
         """Whether an engine was not asked yet, or used up a limit below the full limit."""
         return name not in self.given_s or (
-            name in self.out_of_time and self.given_s[name] < self._question.timeout_s
+            name in self.out_of_time and self.given_s[name] < self._request.timeout_s
         )
 
     def out_of_time_of(self, limit_s: float) -> bool:
@@ -293,7 +293,7 @@ class Asking:
         return any(self.given_s[name] >= limit_s for name in self.out_of_time)
 
     def ask_pair(self, limit_s: float, *, second_alone: bool = True) -> None:
-        """Asks both quick engines, in a single request if possible.
+        """Asks both quick engines, in a single call if possible.
 
         Args:
             limit_s: processor seconds for each engine.
@@ -322,10 +322,10 @@ class Asking:
         try:
             answer, then = engine.compute_both(
                 other,
-                self._question.package_for(first),
+                self._request.package_for(first),
                 self._ranges,
                 timeout_s=limit_s,
-                dialect=self._question.dialect,
+                dialect=self._request.dialect,
             )
             self.answers[first] = self._of_cells(answer)
         except RecalcError as error:
@@ -352,10 +352,10 @@ class Asking:
             return
         try:
             answer = self._engines[name].compute(
-                self._question.package_for(name),
+                self._request.package_for(name),
                 self._ranges,
                 timeout_s=limit_s,
-                dialect=self._question.dialect,
+                dialect=self._request.dialect,
             )
             self.answers[name] = self._of_cells(answer)
         except RecalcError as error:
@@ -386,14 +386,14 @@ files as ``#VALUE!``."""
 
 
 class Answers:
-    """Asks the engines about all cells of a question, and keeps what each engine says of a cell.
+    """Asks the engines about all cells of a request, and keeps what each engine says of a cell.
 
     The pair of quick engines computes the sure cells in a workbook of their own, so that nothing
     else in the original can make it fail.
 
     Args:
         engines: the available engines by name.
-        question: the question.
+        request: the request.
         support: the properties of its cells.
 
     Attributes:
@@ -403,18 +403,20 @@ class Answers:
         apart: the exchange of the pair about the sure cells; the same if they need none.
     """
 
-    def __init__(self, engines: Mapping[str, Engine], question: Question, support: Support) -> None:
+    def __init__(
+        self, engines: Mapping[str, Engine], request: EngineRequest, support: Support
+    ) -> None:
         self._engines = engines
-        self._question = question
+        self._request = request
         self._support = support
         self._pair = tuple(name for name in PAIR_ENGINES if name in engines)
         all_sure = self._sure_cells()
-        self.agreeing = all_sure & question.formulas.keys()
+        self.agreeing = all_sure & request.formulas.keys()
         self.sure = self.agreeing if self._pair == PAIR_ENGINES else frozenset()
-        self.main = self.apart = Asking(engines, question)
-        if self.sure & question.requested and question.narrowed is not None:
-            self.apart = Asking(engines, question.narrowed_to(all_sure))
-        self._has_tables = DATA_TABLE in question.formulas.values()
+        self.main = self.apart = Exchange(engines, request)
+        if self.sure & request.requested and request.narrowed is not None:
+            self.apart = Exchange(engines, request.narrowed_to(all_sure))
+        self._has_tables = DATA_TABLE in request.formulas.values()
         self._votes: dict[CellRef, dict[str, CellValue]] = {}
         self._given: dict[bool, list[tuple[str, Mapping[CellRef, CellValue]]]] = {}
         self._missing: dict[bool, frozenset[str]] = {}
@@ -422,43 +424,43 @@ class Answers:
     def _sure_cells(self) -> AbstractSet[CellRef]:
         """The cells, requested or not, in which the pair's value is taken if the two agree."""
         # The quick engines only count days from 1900.
-        if not self._pair or self._question.dialect.date_1904:
+        if not self._pair or self._request.dialect.date_1904:
             return frozenset()
         return self._support.sure()
 
     @property
     def is_settled(self) -> bool:
-        """Whether every run gets the same answers; see :attr:`Asking.is_settled`."""
+        """Whether every run gets the same answers; see :attr:`Exchange.is_settled`."""
         return self.main.is_settled and self.apart.is_settled
 
-    def exchange(self, name: str, cell: CellRef) -> Asking:
+    def exchange(self, name: str, cell: CellRef) -> Exchange:
         """The exchange in which an engine is asked about a cell."""
         return self._exchange(name, sure=cell in self.sure)
 
-    def _exchange(self, name: str, *, sure: bool) -> Asking:
+    def _exchange(self, name: str, *, sure: bool) -> Exchange:
         return self.apart if sure and name in self._pair else self.main
 
     def ask_first(self) -> None:
         """Asks the engines that will be needed in any case."""
-        question, main, apart = self._question, self.main, self.apart
-        any_sure = bool(self.sure & question.requested)
-        all_sure = self.sure >= question.requested
+        request, main, apart = self._request, self.main, self.apart
+        any_sure = bool(self.sure & request.requested)
+        all_sure = self.sure >= request.requested
         if LIBREOFFICE not in self._engines:
             if any_sure:
-                apart.ask_pair(question.timeout_s)
+                apart.ask_pair(request.timeout_s)
             if not all_sure:
-                main.ask_pair(question.timeout_s)
+                main.ask_pair(request.timeout_s)
         elif all_sure:
             apart.ask_pair(apart.quick_s, second_alone=False)
         else:
             # LibreOffice is needed in any case, so it runs in parallel with the others.
             with ThreadPoolExecutor(max_workers=1) as executor:
-                pending = executor.submit(main.ask, LIBREOFFICE, question.timeout_s)
+                pending = executor.submit(main.ask, LIBREOFFICE, request.timeout_s)
                 if any_sure:
                     apart.ask_pair(apart.quick_s, second_alone=False)
                 if self._pair and apart is not (main if any_sure else None):
                     # The second engine of the pair is asked later, if it could change a value.
-                    main.ask(self._pair[0], min(SECOND_OPINION_S, question.timeout_s))
+                    main.ask(self._pair[0], min(SECOND_OPINION_S, request.timeout_s))
                 pending.result()
         self._forget()
 
@@ -468,14 +470,14 @@ class Answers:
             return False
         # ``formulas`` takes a hundred times as long as the others: if they run out of time, so
         # does it.
-        limit_s = self._question.timeout_s
+        limit_s = self._request.timeout_s
         return name != FORMULAS or not (
             self.main.out_of_time_of(limit_s) or self.apart.out_of_time_of(limit_s)
         )
 
     def ask(self, name: str, *, sure: bool) -> None:
         """Asks an engine about the sure cells, or about the others, with the full time limit."""
-        self._exchange(name, sure=sure).ask(name, self._question.timeout_s)
+        self._exchange(name, sure=sure).ask(name, self._request.timeout_s)
         self._forget()
 
     def _forget(self) -> None:
@@ -505,7 +507,7 @@ class Answers:
         if votes is not None:
             return votes
         votes = self._votes[cell] = {}
-        is_table = self._has_tables and self._question.formulas[cell] == DATA_TABLE
+        is_table = self._has_tables and self._request.formulas[cell] == DATA_TABLE
         for name, values in self.given(cell):
             value = values.get(cell)
             if is_table or type(value) is ErrorValue:
@@ -526,7 +528,7 @@ class Answers:
 
     def _usable(self, name: str, cell: CellRef, value: CellValue) -> CellValue:
         """The value of an engine; None if it only shows that the engine lacks a feature."""
-        if name != LIBREOFFICE and self._question.formulas[cell] == DATA_TABLE:
+        if name != LIBREOFFICE and self._request.formulas[cell] == DATA_TABLE:
             return None  # the others do not support data tables, and repeat the stored value
         if isinstance(value, ErrorValue):
             if value.code == "#NAME?" and (
@@ -539,15 +541,15 @@ class Answers:
 
     def _empty_array_error(self, cell: CellRef, value: ErrorValue) -> CellValue:
         """The error of an empty array, which files have as ``#VALUE!``; None for another error."""
-        functions = traits(self._question.formulas[cell]).functions
+        functions = traits(self._request.formulas[cell]).functions
         if value.code == "#CALC!" and not functions.isdisjoint(_MAY_BE_EMPTY):
             return ErrorValue("#VALUE!")
         return None
 
     def _is_rare(self, cell: CellRef) -> bool:
         """Whether a formula calls a function that Excel supports but some engines do not."""
-        rare = RARE | self._question.lambdas
-        return not rare.isdisjoint(traits(self._question.formulas[cell]).functions)
+        rare = RARE | self._request.lambdas
+        return not rare.isdisjoint(traits(self._request.formulas[cell]).functions)
 
 
 @dataclass(slots=True)

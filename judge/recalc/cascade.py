@@ -23,7 +23,7 @@ from judge.recalc.agreement import (
     same_value,
     with_logical,
 )
-from judge.recalc.asking import IN_ORDER, Answers, CascadeResult, CellVotes, Question
+from judge.recalc.asking import IN_ORDER, Answers, CascadeResult, CellVotes, EngineRequest
 from judge.recalc.contract import NO_VALUE, Engine
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import FORMULAS, LIBREOFFICE
@@ -87,53 +87,53 @@ class Cascade:
         self._engines = {engine.name: engine for engine in engines}
         self._trust = trust
 
-    def compute(self, question: Question) -> CascadeResult:
+    def compute(self, request: EngineRequest) -> CascadeResult:
         """Computes some cells; the result accounts for every cell, whatever the engines answer.
 
         Raises:
             EngineUnavailableError: an engine cannot be started.
         """
-        return _Inquiry(self._engines, self._trust, question).run()
+        return _Inquiry(self._engines, self._trust, request).run()
 
-    def explain(self, question: Question, cell: CellRef) -> Explanation:
+    def explain(self, request: EngineRequest, cell: CellRef) -> Explanation:
         """Computes the cells, then asks the engines that were not needed about one of them.
 
         Raises:
             EngineUnavailableError: an engine cannot be started.
         """
-        return _Inquiry(self._engines, self._trust, question).explained(cell)
+        return _Inquiry(self._engines, self._trust, request).explained(cell)
 
-    def all_votes(self, question: Question) -> dict[CellRef, CellVotes]:
+    def all_votes(self, request: EngineRequest) -> dict[CellRef, CellVotes]:
         """Computes some cells with every engine except the slow one, and returns all answers.
 
         Raises:
             EngineUnavailableError: an engine cannot be started.
         """
-        return _Inquiry(self._engines, self._trust, question).all_votes()
+        return _Inquiry(self._engines, self._trust, request).all_votes()
 
 
 class _Inquiry:
-    """The state of one question while engines are asked."""
+    """The state of one request while engines are asked."""
 
     def __init__(
-        self, engines: Mapping[str, Engine], trust: TrustTable, question: Question
+        self, engines: Mapping[str, Engine], trust: TrustTable, request: EngineRequest
     ) -> None:
         self._engines = engines
         self._trust = trust
-        self._question = question
+        self._request = request
         self._outcome = CascadeResult()
         self._disagreements = 0
         # If there is only one engine, it was requested by name, so no other engine is missing.
         self._absent = VOTERS - engines.keys() if len(engines) > 1 else frozenset()
         self._support = Support(
-            question.dependencies,
+            request.dependencies,
             trust,
-            question.reads_text,
-            question.reads_logical,
-            question.reads_spilled,
-            question.reads_nameless,
+            request.reads_text,
+            request.reads_logical,
+            request.reads_spilled,
+            request.reads_nameless,
         )
-        self._answers = Answers(engines, question, self._support)
+        self._answers = Answers(engines, request, self._support)
         self._sure = self._answers.sure
         self._agreeing = self._answers.agreeing
         self._decided: dict[CellRef, Choice | Open | None] = {}
@@ -145,13 +145,13 @@ class _Inquiry:
         self._kinds: dict[Hashable, int] = {}
         self._calls: dict[int, tuple[Call, ...]] = {}
         self._insteads: dict[int, CellValue] = {}
-        self._has_tables = DATA_TABLE in question.formulas.values()
+        self._has_tables = DATA_TABLE in request.formulas.values()
         self._undisputed: set[CellRef] = set()
         self._unanimous: dict[Hashable, Choice | Open | None] = {}
 
     def run(self) -> CascadeResult:
         self._ask()
-        for cell in sorted(self._question.requested):
+        for cell in sorted(self._request.requested):
             if cell in self._agreed:
                 self._settle_agreed(cell, self._agreed[cell])
             else:
@@ -175,7 +175,7 @@ class _Inquiry:
                 self._answers.ask(name, sure=cell in self._sure)
         return Explanation(
             cell,
-            self._question.formulas[cell],
+            self._request.formulas[cell],
             outcome.values.get(cell),
             choice.engines if isinstance(choice, Choice) else (),
             choice.why if isinstance(choice, Choice) else outcome.failed[cell],
@@ -189,10 +189,10 @@ class _Inquiry:
             for sure in (False, True):
                 self._answers.ask(name, sure=sure)
         answers = {}
-        for cell in self._question.requested:
+        for cell in self._request.requested:
             votes = self._answers.votes(cell)
             answers[cell] = CellVotes(
-                self._question.formulas[cell], self._called(cell), votes, votes
+                self._request.formulas[cell], self._called(cell), votes, votes
             )
         return answers
 
@@ -222,18 +222,18 @@ class _Inquiry:
 
     def _decide_all(self) -> None:
         """Decides the values of requested cells; if engines disagree, of their precedents too."""
-        requested = self._question.requested
+        requested = self._request.requested
         self._unanimous.clear()
         self._undisputed.clear()
         self._agreed = self._agreements()
         self._decided = self._decided_quickly(requested - self._agreed.keys())
-        walk = self._question.dependencies.walk
+        walk = self._request.dependencies.walk
         if walk is None or not (self._absent or any(map(self._is_disputed, requested))):
             return
         overruled = Overruled()
         for step in walk.steps:
             cell = step.ref
-            if cell not in self._question.formulas:
+            if cell not in self._request.formulas:
                 continue
             if not (self._absent or self._is_disputed(cell)):
                 continue
@@ -252,7 +252,7 @@ class _Inquiry:
 
         They need no decision. Errors, and values that differ in their last digits, do.
         """
-        if self._agreed or not self._sure or self._question.dependencies.valueless:
+        if self._agreed or not self._sure or self._request.dependencies.valueless:
             return self._agreed
         answers = [self._answers.apart.answers.get(name) for name in PAIR_ENGINES]
         if any(answer is None for answer in answers):
@@ -362,7 +362,7 @@ class _Inquiry:
 
     def _is_one_value(self, cell: CellRef, given: Sequence[CellValue]) -> bool:
         """Whether there are values, all the very same, and none an error."""
-        if not given or (self._has_tables and self._question.formulas[cell] == DATA_TABLE):
+        if not given or (self._has_tables and self._request.formulas[cell] == DATA_TABLE):
             return False
         first = given[0]
         if type(first) not in _PLAIN_TYPES:
@@ -398,7 +398,7 @@ class _Inquiry:
         """A number for everything that a decision depends on, except the values."""
         number = self._fixed.get(cell)
         if number is None:
-            formula, support = self._question.formulas[cell], self._support
+            formula, support = self._request.formulas[cell], self._support
             instead = fallback(formula)
             called = self._called(cell)
             # Cells of a column share the object, which is compared faster than its contents.
@@ -410,7 +410,7 @@ class _Inquiry:
                 formula == DATA_TABLE,
                 cell in self._sure,
                 cell in self._agreeing,
-                cell in self._question.intersecting,
+                cell in self._request.intersecting,
                 support.reads_spilled(cell),
                 support.reads_logical(cell),
             )
@@ -510,10 +510,10 @@ class _Inquiry:
         If all of these are engines that are not available, answers that would leave the cell
         without a value, because two values weigh the same, are ignored.
         """
-        formula = self._question.formulas[cell]
-        plain = not discounted and not self._question.dialect.date_1904 and formula != DATA_TABLE
+        formula = self._request.formulas[cell]
+        plain = not discounted and not self._request.dialect.date_1904 and formula != DATA_TABLE
         plain = plain and _NAMELESS not in votes.values()
-        plain = plain and cell not in self._question.intersecting
+        plain = plain and cell not in self._request.intersecting
         if plain and not (self._support.reads_spilled(cell) or self._support.reads_logical(cell)):
             called = self._called(cell)
             if is_settled(votes, called, self._trust, awaited, fallback(formula)):
@@ -541,7 +541,7 @@ class _Inquiry:
         agreed = self._agreed_by_pair(cell, votes)
         if agreed is not None:
             return agreed
-        if self._question.formulas[cell] == DATA_TABLE:
+        if self._request.formulas[cell] == DATA_TABLE:
             office = votes.get(LIBREOFFICE)
             why = "only LibreOffice computes data tables"
             return None if office is None else Choice(office, (LIBREOFFICE,), why=why)
@@ -551,20 +551,20 @@ class _Inquiry:
                 choice = chosen_if_office_misreads(votes)
                 if choice is not None or spilled:
                     return choice
-        elif cell in self._question.intersecting:
+        elif cell in self._request.intersecting:
             return None
         counted = {name: vote for name, vote in votes.items() if name not in discounted} or votes
         counted = self._with_names(cell, counted)
-        if self._question.dialect.date_1904 and LIBREOFFICE in counted:
+        if self._request.dialect.date_1904 and LIBREOFFICE in counted:
             # The quick engines only count days from 1900.
             counted = {LIBREOFFICE: counted[LIBREOFFICE]}
         if (
-            cell in self._question.intersecting
+            cell in self._request.intersecting
             and counted.get(LIBREOFFICE) == _NO_CROSSING
             and not any(isinstance(counted.get(name), ErrorValue) for name in PAIR_ENGINES)
         ):
             return Choice(_NO_CROSSING, (LIBREOFFICE,), votes, _NOTHING_CROSSES)
-        instead = fallback(self._question.formulas[cell])
+        instead = fallback(self._request.formulas[cell])
         winning = winner(counted, self._called(cell), self._trust, instead)
         if winning is None:
             return None
@@ -584,21 +584,21 @@ class _Inquiry:
 
     def _called(self, cell: CellRef) -> tuple[Call, ...]:
         """The calls in the formula of a cell."""
-        question = self._question
+        request = self._request
         step = self._support.steps.get(cell)
-        if step is not None and cell not in question.arrays:
+        if step is not None and cell not in request.arrays:
             return step.calls
         return calls(
-            question.formulas[cell],
-            is_array=cell in question.arrays,
-            intersects=cell in question.intersecting,
+            request.formulas[cell],
+            is_array=cell in request.arrays,
+            intersects=cell in request.intersecting,
         )
 
     def _with_the_last(
         self, cell: CellRef, results: Mapping[str, CellValue], missing: frozenset[str]
     ) -> Choice | Open | None:
         """Decides with the last engine, ``formulas``, which needs another engine that agrees."""
-        if cell in self._question.intersecting:
+        if cell in self._request.intersecting:
             return None
         if FORMULAS in missing:
             return Open(frozenset((FORMULAS,)))
@@ -625,7 +625,7 @@ class _Inquiry:
                 "it may read cells to which a dynamic array formula spills, and the file does not "
                 "say which these are (write the range that it fills as its reference)"
             )
-        if cell in self._question.intersecting:
+        if cell in self._request.intersecting:
             reasons.append(
                 "Excel takes one cell of a range here, which only LibreOffice can compute"
             )
@@ -646,7 +646,7 @@ class _Inquiry:
             names = " and ".join(sorted(choice.engines or self._absent))
             here = "" if choice.engines else ", not available here,"
             reasons.append(f"the value depends on what {names}{here} would compute")
-        functions = sorted(traits(self._question.formulas[cell]).functions)
+        functions = sorted(traits(self._request.formulas[cell]).functions)
         formula = f" ({', '.join(functions)})" if functions else ""
         return "; ".join(reasons) + formula if reasons else f"no engine is available{formula}"
 

@@ -605,7 +605,7 @@ def followed_values(
     if not values:
         return {}, False
     read = walk is None or any(
-        step.reads or step.anywhere for step in walk.steps if step.ref not in values
+        step.reads or step.may_read_more for step in walk.steps if step.ref not in values
     )
     return values, read
 

@@ -23,7 +23,7 @@ from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.references import references
 from judge.formulas.traits import traits
-from judge.recalc.asking import CascadeResult, CellVotes, Question
+from judge.recalc.asking import CascadeResult, CellVotes, EngineRequest
 from judge.recalc.cache import ResultCache
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.engines import INSTALL_COMMAND
@@ -201,15 +201,15 @@ class _Opened:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """The question about some cells, and the cells that need no engine.
+    """The request about some cells, and the cells that need no engine.
 
     Attributes:
-        question: the question to the engines.
+        request: the request to the engines.
         known: cell that is computed without any engine, requested or not -> its value.
-        notes: what a person should know about the question.
+        notes: what a person should know about the request.
     """
 
-    question: Question
+    request: EngineRequest
     known: Mapping[CellRef, CellValue]
     notes: tuple[str, ...]
 
@@ -412,7 +412,7 @@ class Recalculator:
             why = _NO_ENGINE + self._install_hint()
             return Explanation(ref, cell.source.formula, None, (), why)
         prepared = self._prepared(opened, cells)
-        answer = self._cascade.explain(prepared.question, ref)
+        answer = self._cascade.explain(prepared.request, ref)
         corrected = dict(prepared.known)
         outcome = CascadeResult(values={ref: answer.value})
         corrected |= self._corrected(opened, cells, prepared, {}, outcome)[0]
@@ -438,7 +438,7 @@ class Recalculator:
         cells = [cell for cell in cells if cell.ref not in refused]
         if not cells or not self._engines:
             return {}
-        question = self._prepared(opened, cells).question
+        request = self._prepared(opened, cells).request
         finished = {
             cell.ref: functools.partial(_finished, cell=cell, date_1904=workbook.facts.date_1904)
             for cell in cells
@@ -447,18 +447,18 @@ class Recalculator:
             ref: replace(
                 answers, typed={name: finished[ref](vote) for name, vote in answers.votes.items()}
             )
-            for ref, answers in self._cascade.all_votes(question).items()
+            for ref, answers in self._cascade.all_votes(request).items()
         }
 
     def _compute(self, opened: _Opened, cells: Sequence[WantedCell]) -> tuple[ComputedValues, bool]:
         """Computes values; also returns whether another run would compute the same."""
         prepared = self._prepared(opened, cells)
-        left = prepared.question.requested - prepared.known.keys()
+        left = prepared.request.requested - prepared.known.keys()
         outcome = CascadeResult()
         if left:
             outcome = _without_engines(left)
             if self._engines:
-                outcome = self._cascade.compute(replace(prepared.question, wanted=left))
+                outcome = self._cascade.compute(replace(prepared.request, wanted=left))
         wanted = {cell.ref: cell for cell in cells}
         own = {ref: value for ref, value in prepared.known.items() if ref in wanted}
         corrected, stale = self._corrected(opened, cells, prepared, own, outcome)
@@ -481,7 +481,7 @@ class Recalculator:
             engines=self._used(used),
             notes=(*prepared.notes, *outcome.notes),
         )
-        return computed, outcome.complete and not prepared.question.dependencies.volatile
+        return computed, outcome.complete and not prepared.request.dependencies.volatile
 
     def _corrected(
         self,
@@ -502,7 +502,7 @@ class Recalculator:
         results = {**own, **outcome.values}
         taken = {ref: value for ref, value in results.items() if value is not None}
 
-        reads_logical = prepared.question.reads_logical
+        reads_logical = prepared.request.reads_logical
         sources = {cell.ref: cell.source for cell in cells}
 
         def is_suspect(ref: CellRef) -> bool:
@@ -522,7 +522,7 @@ class Recalculator:
             opened.contents,
             left,
             taken,
-            prepared.question.dependencies.walk,
+            prepared.request.dependencies.walk,
             suspects=is_suspect,
             rounded={ref for ref in outcome.office_alone if isinstance(taken[ref], float)},
         )
@@ -536,12 +536,12 @@ class Recalculator:
     ) -> CascadeResult:
         """Asks the engines again about stale cells, with the corrected values in the workbook."""
         parts = {tab.name: tab.part for tab in opened.workbook.tabs if tab.is_worksheet}
-        question = prepared.question
-        constants = _hidden(corrected, question.dependencies)
-        slim = with_known(question.slim, parts, constants) if question.slim is not None else None
+        request = prepared.request
+        constants = _hidden(corrected, request.dependencies)
+        slim = with_known(request.slim, parts, constants) if request.slim is not None else None
         again = replace(
-            question,
-            workbook=with_known(question.workbook, parts, constants),
+            request,
+            workbook=with_known(request.workbook, parts, constants),
             slim=slim,
             narrowed=None if slim is None else functools.partial(of_cells, slim, parts),
             wanted=stale,
@@ -554,7 +554,7 @@ class Recalculator:
         return len(self._engines) > 1
 
     def _prepared(self, opened: _Opened, cells: Sequence[WantedCell]) -> _Prepared:
-        """Prepares the question to the engines about some cells."""
+        """Prepares the request to the engines about some cells."""
         workbook, tables, index = opened.workbook, opened.tables, opened.index
         sources = {cell.ref: cell.source for cell in cells}
         # All cells that an array formula fills have the same source.
@@ -588,7 +588,7 @@ class Recalculator:
             return with_bounded_columns(written, functools.partial(last_row, sheet))
 
         slim = with_sheets(slimmed(package), parts, rewritten)
-        question = Question(
+        request = EngineRequest(
             workbook=package,
             formulas={ref: source.formula or "" for ref, source in involved.items()},
             dependencies=rests_on,
@@ -606,7 +606,7 @@ class Recalculator:
             narrowed=lambda sure: of_cells(slim, parts, sure),
             lambdas=named,
         )
-        return _Prepared(question, known, tuple(notes))
+        return _Prepared(request, known, tuple(notes))
 
     def _used(self, names: Iterable[str]) -> tuple[str, ...]:
         versions = {described.split()[0]: described for described in self.identity}

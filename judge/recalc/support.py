@@ -31,7 +31,7 @@ Reads = Callable[[str, Reference], bool]
 
 
 class Support:
-    """The properties of each cell of a question.
+    """The properties of each cell of a request.
 
     If there are too many dependencies to follow, no cell is sure, and the other properties are
     those of the whole workbook.
@@ -187,7 +187,7 @@ class Support:
         if self._reads_spilled is None or walk is None:
             return False
         if self._spilled is None:
-            self._spilled = _passed_on(walk, lambda step: step.anywhere, self._reads_spilled)
+            self._spilled = _passed_on(walk, lambda step: step.may_read_more, self._reads_spilled)
         return cell in self._spilled
 
     def _without(
@@ -198,7 +198,7 @@ class Support:
         if walk is None:
             return frozenset()
         passed_on = _passed_on(
-            walk, lambda step: step.anywhere or step.fills or has(step.traits), reads
+            walk, lambda step: step.may_read_more or step.fills or has(step.traits), reads
         )
         return {step.ref for step in walk.steps} - passed_on
 

@@ -53,7 +53,7 @@ class Followed(NamedTuple):
         ref: the cell.
         traits: the traits of its formula.
         reads: the rectangles that hold everything that it can read.
-        anywhere: whether it may read other cells as well.
+        may_read_more: whether it may read cells beyond these rectangles.
         fills: whether it is an array formula or a data table.
         calls: the calls in its formula.
     """
@@ -61,7 +61,7 @@ class Followed(NamedTuple):
     ref: CellRef
     traits: FormulaTraits
     reads: Sequence[Reference]
-    anywhere: bool
+    may_read_more: bool
     fills: bool
     calls: tuple[Call, ...]
 
@@ -416,7 +416,7 @@ class _Follower:
         )
         # A data table has no formula text.
         fills = cell.array_range is not None or cell.formula in ("", "=")
-        anywhere = traits.opaque or traits.unbounded
+        may_read_more = traits.opaque or traits.unbounded
         reads = () if traits.opaque else readable(cell.formula, traits, named)
         below = itertools.chain.from_iterable(self._search.unseen(read, sheet) for read in reads)
         # The calls of a formula are those of its form, which all cells of a column share.
@@ -425,7 +425,7 @@ class _Follower:
             is_array=fills,
             intersects=traits.array_sensitive and not fills,
         )
-        return Followed(ref, traits, reads, anywhere, fills, called), below
+        return Followed(ref, traits, reads, may_read_more, fills, called), below
 
     def dependencies(self) -> Dependencies:
         """The dependencies that were followed so far."""

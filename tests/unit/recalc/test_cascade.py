@@ -20,7 +20,7 @@ import pytest
 from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.agreement import same_value
-from judge.recalc.asking import LATE_SHARE, SECOND_OPINION_S, CascadeResult, Question
+from judge.recalc.asking import LATE_SHARE, SECOND_OPINION_S, CascadeResult, EngineRequest
 from judge.recalc.cascade import Cascade
 from judge.recalc.contract import (
     PLAIN,
@@ -92,8 +92,8 @@ def ask(
         engines[name] = ScriptedEngine(name, {}, {ref(1): why})
     intersecting = frozenset({ref(1)} if intersects else ())
     rests_on = dependencies([(SHEET, cell)], index)
-    question = Question(b"", {ref(1): formula}, rests_on, PLAIN, 30.0, intersecting)
-    outcome = Cascade(list(engines.values()), trust).compute(question)
+    request = EngineRequest(b"", {ref(1): formula}, rests_on, PLAIN, 30.0, intersecting)
+    outcome = Cascade(list(engines.values()), trust).compute(request)
     found = outcome.values.get(ref(1), outcome.failed.get(ref(1), ""))
     return found, outcome, engines
 
@@ -225,7 +225,7 @@ def test_an_overruled_engine_has_no_vote_in_cells_that_read_that_cell() -> None:
         "formualizer": {ref(1): 6, ref(2): 6},
     }
     for wanted in (None, {ref(2)}):
-        question = Question(
+        request = EngineRequest(
             b"",
             formulas,
             dependencies([(SHEET, cell) for cell in cells], index),
@@ -234,7 +234,7 @@ def test_an_overruled_engine_has_no_vote_in_cells_that_read_that_cell() -> None:
             wanted=wanted,
         )
         engines = [ScriptedEngine(name, values) for name, values in words.items()]
-        outcome = Cascade(engines, TRUST).compute(question)
+        outcome = Cascade(engines, TRUST).compute(request)
         assert outcome.values == dict.fromkeys(wanted or formulas, 5)
 
 
@@ -396,12 +396,12 @@ def test_without_an_engine_a_cell_without_a_value_is_not_used() -> None:
     cells = [Cell(1, 1, None, formula="=BAHTTEXT(B1)"), Cell(2, 1, None, formula="=SUM(A1)")]
     rests_on = dependencies([(SHEET, cells[1])], FormulaIndex([SHEET], lambda _: cells))
     formulas = {ref(cell.row): cell.formula or "" for cell in cells}
-    question = Question(b"", formulas, rests_on, PLAIN, 30.0, wanted={ref(2)})
+    request = EngineRequest(b"", formulas, rests_on, PLAIN, 30.0, wanted={ref(2)})
     engines = [
         ScriptedEngine("ironcalc", {ref(1): 4, ref(2): 0}),
         ScriptedEngine("formualizer", {ref(1): 5, ref(2): 0}),
     ]
-    outcome = Cascade(engines, TRUST).compute(question)
+    outcome = Cascade(engines, TRUST).compute(request)
     assert outcome.values == {}
 
 
@@ -476,14 +476,14 @@ def test_every_cell_is_accounted_for_and_notes_are_bounded() -> None:
         ScriptedEngine("ironcalc", dict.fromkeys(refs[:20], 2)),
         ScriptedEngine("formualizer", dict.fromkeys(refs[:20], 2)),
     ]
-    question = Question(
+    request = EngineRequest(
         b"",
         dict.fromkeys(refs, "=TEXT(B1,1)"),
         dependencies([(SHEET, cell) for cell in cells], index),
         PLAIN,
         30.0,
     )
-    outcome = Cascade(engines, TRUST).compute(question)
+    outcome = Cascade(engines, TRUST).compute(request)
     assert set(outcome.values) | set(outcome.failed) == set(refs)
     assert len(outcome.values) == 20
     assert outcome.notes[-1] == "engines disagree in 15 more cells"
@@ -502,8 +502,8 @@ def test_the_slowest_engine_is_not_asked_if_a_faster_one_ran_out_of_time() -> No
     last = ScriptedEngine("formulas", {ref(1): 1})
     cell = Cell(1, 1, None, formula="=BAHTTEXT(A2)")
     rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
-    question = Question(b"", {ref(1): "=BAHTTEXT(A2)"}, rests_on, PLAIN, timeout_s=0.01)
-    outcome = Cascade([slow, last], TRUST).compute(question)
+    request = EngineRequest(b"", {ref(1): "=BAHTTEXT(A2)"}, rests_on, PLAIN, timeout_s=0.01)
+    outcome = Cascade([slow, last], TRUST).compute(request)
     assert last.asked == []
     assert "took longer" in outcome.failed[ref(1)]
 
@@ -551,8 +551,8 @@ def test_two_engines_of_a_team_are_asked_in_one_request(
         other,
         ScriptedEngine("libreoffice", {ref(1): 9}),
     ]
-    question = Question(b"", {ref(1): "=SUM(B1)"}, rests_on, PLAIN, 30.0)
-    outcome = Cascade(engines, TRUST).compute(question)
+    request = EngineRequest(b"", {ref(1): "=SUM(B1)"}, rests_on, PLAIN, 30.0)
+    outcome = Cascade(engines, TRUST).compute(request)
     assert (outcome.values.get(ref(1)), outcome.used) == (expected, used)
     assert not other.asked
 
@@ -565,9 +565,9 @@ def test_a_second_engine_that_cannot_be_started_is_our_fault() -> None:
         ScriptedEngine("ironcalc", {}),
         ScriptedEngine("libreoffice", {ref(1): 9}),
     ]
-    question = Question(b"", {ref(1): "=SUM(B1)"}, rests_on, PLAIN, 30.0)
+    request = EngineRequest(b"", {ref(1): "=SUM(B1)"}, rests_on, PLAIN, 30.0)
     with pytest.raises(EngineUnavailableError, match="no room"):
-        Cascade(engines, TRUST).compute(question)
+        Cascade(engines, TRUST).compute(request)
 
 
 MANY = 1200
@@ -593,8 +593,8 @@ def test_no_value_is_taken_because_of_what_was_computed_for_other_cells() -> Non
             ScriptedEngine("ironcalc", TRUTH),
             ScriptedEngine("libreoffice", TRUTH),
         ]
-        question = Question(stream.getvalue(), COLUMN, rests_on, PLAIN, 30.0)
-        assert Cascade(engines, TRUST).compute(question).values == TRUTH
+        request = EngineRequest(stream.getvalue(), COLUMN, rests_on, PLAIN, 30.0)
+        assert Cascade(engines, TRUST).compute(request).values == TRUTH
 
 
 def test_records_of_ascii_text_say_nothing_about_other_text() -> None:
@@ -607,8 +607,10 @@ def test_records_of_ascii_text_say_nothing_about_other_text() -> None:
             ScriptedEngine("ironcalc", {ref(1): 5}),
             office,
         ]
-        question = Question(b"", {ref(1): "=SUM(A2)"}, rests_on, PLAIN, 30.0, reads_text=reads_text)
-        assert Cascade(engines, TRUST).compute(question).values == {ref(1): 5}
+        request = EngineRequest(
+            b"", {ref(1): "=SUM(A2)"}, rests_on, PLAIN, 30.0, reads_text=reads_text
+        )
+        assert Cascade(engines, TRUST).compute(request).values == {ref(1): 5}
         assert len(office.asked) == asked
 
 
@@ -627,7 +629,7 @@ def test_among_many_cells_a_rival_may_only_seem_to_be_worse(count: int) -> None:
     cells += [Cell(row, 1, None, formula="=DAY(B1)") for row in range(2, count + 1)]
     index = FormulaIndex([SHEET], lambda _: cells)
 
-    question = Question(
+    request = EngineRequest(
         b"",
         {ref(each.row): each.formula or "" for each in cells},
         dependencies([(SHEET, each) for each in cells], index),
@@ -638,7 +640,7 @@ def test_among_many_cells_a_rival_may_only_seem_to_be_worse(count: int) -> None:
         ScriptedEngine("formualizer", {ref(1): 5}),
         ScriptedEngine("ironcalc", {ref(1): 6}),
     ]
-    assert Cascade(engines, TRUST).compute(question).values == {}
+    assert Cascade(engines, TRUST).compute(request).values == {}
 
 
 SLOWNESS = (0.0, 0.05, 0.2, 0.4, 2.0, 4.0, 10.0, 16.0, 25.0, 61.0)
@@ -702,14 +704,14 @@ def of_sums(
         ScriptedEngine("ironcalc", {ref(1): 5}, seconds=slow),
     ]
     office = ScriptedEngine("libreoffice", {ref(1): 9})
-    question = Question(
+    request = EngineRequest(
         b"",
         {ref(1): "=SUM(A2:A3)"},
         replace(rests_on, cells=count),
         Dialect({}, date_1904),
         30.0,
     )
-    return Cascade([*engines, office], TRUST).compute(question), office
+    return Cascade([*engines, office], TRUST).compute(request), office
 
 
 @pytest.mark.parametrize(("count", "kept"), [(1, True), (60_000, False)])
@@ -741,7 +743,9 @@ def timed(formula: str, words: Mapping[str, object], slow: str, seconds: float) 
         ScriptedEngine(name, {ref(1): word}, seconds=seconds if name == slow else 0.0)  # type: ignore[dict-item]
         for name, word in words.items()
     ]
-    return Cascade(engines, TRUST).compute(Question(b"", {ref(1): formula}, rests_on, PLAIN, 60.0))
+    return Cascade(engines, TRUST).compute(
+        EngineRequest(b"", {ref(1): formula}, rests_on, PLAIN, 60.0)
+    )
 
 
 class WaitingEngine(ScriptedEngine):
@@ -777,8 +781,8 @@ def test_an_engine_that_waits_for_a_processor_changes_nothing(slow: str) -> None
         (WaitingEngine if name == slow else ScriptedEngine)(name, {ref(1): value})
         for name, value in {"formualizer": 5, "ironcalc": 5, "libreoffice": 9}.items()
     ]
-    question = Question(b"", {ref(1): "=SUM(A2)"}, rests_on, PLAIN, 30.0)
-    outcome = Cascade(engines, TRUST).compute(question)
+    request = EngineRequest(b"", {ref(1): "=SUM(A2)"}, rests_on, PLAIN, 30.0)
+    outcome = Cascade(engines, TRUST).compute(request)
     assert outcome.values == {ref(1): 5}
     assert outcome.used == {"formualizer", "ironcalc"}
 
@@ -879,9 +883,9 @@ def computed(
         )
         for name, answer, time_s in engines
     ]
-    question = Question(b"", {ref(1): formula}, rests_on(formula), PLAIN, 60.0)
-    question = replace(question, **misread)  # type: ignore[arg-type]
-    return Cascade(scripted, TRUST).compute(question).values.get(ref(1))
+    request = EngineRequest(b"", {ref(1): formula}, rests_on(formula), PLAIN, 60.0)
+    request = replace(request, **misread)  # type: ignore[arg-type]
+    return Cascade(scripted, TRUST).compute(request).values.get(ref(1))
 
 
 @functools.cache
@@ -941,7 +945,7 @@ def test_the_pair_computes_sure_cells_in_a_separate_workbook() -> None:
 
     cells = [Cell(1, 1, None, formula="=SUM(A3)"), Cell(2, 1, None, formula="=TEXT(A3,1)")]
     index = FormulaIndex([SHEET], lambda _: cells)
-    question = Question(
+    request = EngineRequest(
         b"whole",
         {ref(cell.row): cell.formula or "" for cell in cells},
         dependencies([(SHEET, cell) for cell in cells], index),
@@ -952,7 +956,7 @@ def test_the_pair_computes_sure_cells_in_a_separate_workbook() -> None:
     )
     quick = [Choosy(name, {ref(1): 5}) for name in ("formualizer", "ironcalc")]
     office = ScriptedEngine("libreoffice", {ref(1): 6, ref(2): "x"})
-    outcome = Cascade([office, *quick], TRUST).compute(question)
+    outcome = Cascade([office, *quick], TRUST).compute(request)
     assert outcome.values == {ref(1): 5, ref(2): "x"}
 
 
