@@ -19,7 +19,7 @@ from judge.formulas.references import references
 from judge.formulas.shapes import Call, fallback
 from judge.formulas.traits import traits
 from judge.recalc.agreement import SURE_ERRORS, same_value
-from judge.recalc.asking import CellVotes
+from judge.recalc.contract import CellVotes
 from judge.recalc.trust import PAIR, PAIR_ENGINES
 from judge.recalc.voting import is_error
 from judge.workbook.cell import CellRef, CellValue, ErrorValue

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from judge.errors import RecalcError
 from judge.formulas.functions import RARE
-from judge.formulas.shapes import Call
 from judge.formulas.traits import traits
 from judge.recalc.agreement import INCAPABLE_ERRORS
 from judge.recalc.contract import (
     NO_VALUE,
     CrashedError,
-    Dialect,
     Engine,
+    EngineRequest,
     EngineResult,
     EngineUnavailableError,
     OutOfTimeError,
@@ -30,11 +29,10 @@ from judge.recalc.explaining import EngineAnswer
 from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
-from judge.workbook.dependency import Dependencies
 from judge.workbook.sheets.sheet import DATA_TABLE
 
 if TYPE_CHECKING:
-    from judge.recalc.support import Reads, Support
+    from judge.recalc.support import Support
 
 SPARE_FACTOR = 6
 SPARE_CELLS = 4_000
@@ -118,13 +116,6 @@ def _runs(rows: list[int]) -> Iterable[tuple[int, int]]:
     yield start, previous
 
 
-QUICK_S = 0.3
-QUICK_S_OF_FORMULA = 1e-3
-QUICK_S_OF_BYTE = 2e-6
-"""Processor seconds that each quick engine gets if LibreOffice can compute everything as well, plus
-what it gets for each formula and for each byte that it opens. This is several times what they need
-in the published suites. LibreOffice finishes sooner than an engine that needs more."""
-
 SECOND_OPINION_S = 15.0
 """Processor seconds that an engine gets in addition to LibreOffice, to notice where they disagree.
 If its answer turns out to matter, it gets the full limit."""
@@ -133,80 +124,6 @@ LATE_SHARE = 1 / 3
 """An answer that took more than this share of its processor time is late: the same work may take
 longer on a busy machine, so another run might not get the answer. It counts, but is not cached on
 disk."""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineRequest:
-    """One request to the engines: the values of some cells of a workbook.
-
-    Attributes:
-        workbook: the package.
-        formulas: cell -> its formula (or the array formula that fills it), for the requested cells
-            and the cells that they depend on.
-        dependencies: what the cells depend on.
-        dialect: how the formulas are interpreted.
-        timeout_s: processor seconds that one engine may take.
-        intersecting: cells whose formula takes a range where Excel expects one value, and is not an
-            array formula. The quick engines compute an array there; Excel does not.
-        arrays: cells that an array formula or a data table fills.
-        wanted: the requested cells; None for all of ``formulas``.
-        reads_text: where the workbook has text beyond ASCII, with which no engine was measured;
-            None if it has none.
-        reads_logical: where the workbook has TRUE and FALSE as constants; None if it has none.
-        reads_spilled: where formulas may spill to; None if no formula spills.
-        reads_nameless: where the workbook has ``#NAME?`` as constants; None if it has none.
-        slim: the package that the quick engines get; None if they get the same as LibreOffice.
-        narrowed: makes the package that the quick engines get for the sure cells, with only the
-            formulas of these; None if they get the same package.
-        lambdas: names in the workbook that are defined as functions, in upper case.
-    """
-
-    workbook: bytes
-    formulas: Mapping[CellRef, str]
-    dependencies: Dependencies
-    dialect: Dialect
-    timeout_s: float
-    intersecting: frozenset[CellRef] = frozenset()
-    arrays: AbstractSet[CellRef] = frozenset()
-    wanted: AbstractSet[CellRef] | None = None
-    reads_text: Reads | None = None
-    reads_logical: Reads | None = None
-    reads_spilled: Reads | None = None
-    reads_nameless: Reads | None = None
-    slim: bytes | None = None
-    narrowed: Callable[[AbstractSet[CellRef]], bytes] | None = None
-    lambdas: frozenset[str] = frozenset()
-
-    @property
-    def requested(self) -> AbstractSet[CellRef]:
-        """The requested cells."""
-        return self.formulas.keys() if self.wanted is None else self.wanted
-
-    def package_for(self, engine: str) -> bytes:
-        """The package that is sent to an engine."""
-        return self.workbook if engine == LIBREOFFICE or self.slim is None else self.slim
-
-    def narrowed_to(self, sure: AbstractSet[CellRef]) -> EngineRequest:
-        """The request for the sure cells, in a workbook that contains no other formulas.
-
-        Args:
-            sure: all sure cells, requested or not.
-        """
-        if self.narrowed is None:
-            return self
-        return replace(
-            self,
-            formulas={cell: text for cell, text in self.formulas.items() if cell in sure},
-            dependencies=replace(self.dependencies, cells=len(sure)),
-            slim=self.narrowed(sure),
-        )
-
-    @property
-    def quick_s(self) -> float:
-        """Time limit of a quick engine if LibreOffice can take over, in processor seconds."""
-        formulas, size = self.dependencies.cells, len(self.package_for(PAIR_ENGINES[0]))
-        enough_s = QUICK_S + QUICK_S_OF_FORMULA * formulas + QUICK_S_OF_BYTE * size
-        return min(enough_s, self.timeout_s)
 
 
 class Exchange:
@@ -550,61 +467,3 @@ class Answers:
         """Whether a formula calls a function that Excel supports but some engines do not."""
         rare = RARE | self._request.lambdas
         return not rare.isdisjoint(traits(self._request.formulas[cell]).functions)
-
-
-@dataclass(slots=True)
-class CascadeResult:
-    """The combined result of the engines.
-
-    Attributes:
-        values: cell -> value; dates are still serial numbers.
-        failed: cell -> why it has no value.
-        used: engines whose values were taken.
-        office_alone: cells with a value that LibreOffice alone gave.
-        notes: disagreements and crashes of engines.
-        complete: whether every engine that could matter answered early enough that it would answer
-            in any run.
-    """
-
-    values: dict[CellRef, CellValue] = field(default_factory=dict)
-    failed: dict[CellRef, str] = field(default_factory=dict)
-    used: set[str] = field(default_factory=set)
-    office_alone: set[CellRef] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
-    complete: bool = True
-
-    def updated(self, newer: CascadeResult) -> CascadeResult:
-        """Merges a newer result into this one; the newer one counts for the cells that it has."""
-        cells = newer.values.keys() | newer.failed.keys()
-        return replace(
-            newer,
-            values={
-                **{ref: value for ref, value in self.values.items() if ref not in cells},
-                **newer.values,
-            },
-            failed={
-                **{ref: why for ref, why in self.failed.items() if ref not in cells},
-                **newer.failed,
-            },
-            used=self.used | newer.used,
-            office_alone=(self.office_alone - cells) | newer.office_alone,
-            notes=[*self.notes, *(note for note in newer.notes if note not in self.notes)],
-            complete=self.complete and newer.complete,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class CellVotes:
-    """The answers of engines for a cell.
-
-    Attributes:
-        formula: its formula.
-        calls: what the formula calls.
-        votes: engine -> its value, if that value is usable.
-        typed: the same values, in the types that the reader would return.
-    """
-
-    formula: str
-    calls: tuple[Call, ...]
-    votes: Mapping[str, CellValue]
-    typed: Mapping[str, CellValue]

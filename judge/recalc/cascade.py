@@ -23,8 +23,8 @@ from judge.recalc.agreement import (
     same_value,
     with_logical,
 )
-from judge.recalc.asking import IN_ORDER, Answers, CascadeResult, CellVotes, EngineRequest
-from judge.recalc.contract import NO_VALUE, Engine
+from judge.recalc.asking import IN_ORDER, Answers
+from judge.recalc.contract import NO_VALUE, CascadeResult, CellVotes, Engine, EngineRequest
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.support import Support

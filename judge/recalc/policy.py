@@ -23,9 +23,15 @@ from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.references import references
 from judge.formulas.traits import traits
-from judge.recalc.asking import CascadeResult, CellVotes, EngineRequest
 from judge.recalc.cache import ResultCache
-from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
+from judge.recalc.contract import (
+    CascadeResult,
+    CellVotes,
+    Dialect,
+    Engine,
+    EngineRequest,
+    EngineUnavailableError,
+)
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address

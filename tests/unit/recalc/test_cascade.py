@@ -20,13 +20,15 @@ import pytest
 from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.agreement import same_value
-from judge.recalc.asking import LATE_SHARE, SECOND_OPINION_S, CascadeResult, EngineRequest
+from judge.recalc.asking import LATE_SHARE, SECOND_OPINION_S
 from judge.recalc.cascade import Cascade
 from judge.recalc.contract import (
     PLAIN,
+    CascadeResult,
     CrashedError,
     Dialect,
     Engine,
+    EngineRequest,
     EngineResult,
     EngineUnavailableError,
     OutOfTimeError,
