@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from judge.suites import Suite, certified, load_suite
 from judge.suites.certified import Grade, read_certification
 from judge.suites.corrections import corrected_suite
 from judge.suites.suite import certified_files
+from judge.workbook.position import parse_position
 from tests.unit.annotate.books import table, values
 from tests.unit.suites.conftest import WriteSuite, task_record
 
@@ -29,6 +32,8 @@ FORMAT = "spreadsheetbench-v0.1"
 GRADES = {"1": "sound", "2": "weak", "3": "ambiguous", "4": "faulty", "5": "faulty"}
 
 Write = Callable[[list[dict[str, Any]]], Path]
+Cells = dict[tuple[int, int], Any]
+Places = set[tuple[int, int]]
 
 
 @pytest.fixture
@@ -148,6 +153,76 @@ def test_the_grades_that_ship_are_of_the_published_workbooks(judge_data: Path) -
         graded |= certification.grades_of(suite).keys()
         assert corrected_suite(suite, path).unfit == ()
     assert graded == certification.tasks.keys()
+
+
+def corrected_task(judge_data: Path, suite: str, task_id: str) -> tuple[Cells, Cells, Places]:
+    """The input and the corrected gold of a task, and the cells of the corrected position."""
+    (path,) = certified_files("spreadsheetbench-verified")
+    task = corrected_suite(load_suite(judge_data / suite), path).suite.task(task_id)
+    position = str(task.checker.options["answer_position"])
+    case, name = task.cases[0], "Base" if task_id == "13284" else "Sheet1"
+    given, gold = (values(path.read_bytes(), name) for path in (case.input_path, case.gold_path))
+    places = {
+        (row, column)
+        for part in parse_position(position).parts
+        for row in range(part.min_row, (part.max_row or 0) + 1)
+        for column in range(part.min_column, (part.max_column or 0) + 1)
+    }
+    return given, gold, places
+
+
+@pytest.mark.data
+def test_corrected_averages_are_those_of_the_rows_that_the_examples_average(
+    judge_data: Path,
+) -> None:
+    given, gold, compared = corrected_task(judge_data, "spreadsheetbench_verified_dev128", "56786")
+    year = dt.timedelta(days=365)
+    for row in range(5, 201):
+        first = given[row, 1] - year
+        earlier = [given[other, 2] for other in range(4, row) if given[other, 1] >= first]
+        assert gold[row, 3] == pytest.approx(sum(earlier) / len(earlier)), row
+    examples = [row for row in range(4, 201) if (row, 3) in given]
+    assert examples == [70, 71, 72, 80, 99]
+    assert all(gold[row, 3] == pytest.approx(given[row, 3]) for row in examples)
+    assert compared == {(row, 3) for row in range(5, 201)}
+
+
+@pytest.mark.data
+def test_corrected_payments_of_bonds_are_those_of_the_finished_tables_below(
+    judge_data: Path,
+) -> None:
+    given, gold, compared = corrected_task(judge_data, "spreadsheetbench_verified_rest", "45738")
+    payments = set()
+    for row, column in itertools.product(range(6, 26), range(5, 29)):
+        amount, interest, frequency, matures = (given[row, number] for number in (1, 2, 3, 4))
+        month = given[4, column]
+        left = 12 * (matures.year - month.year) + matures.month - month.month
+        pays = left >= 0 and left % (12 // frequency) == 0
+        payment = pays * interest + (left == 0) * amount
+        assert gold[row, column] == payment == given[row + 21, column], (row, column)
+        if payment:
+            payments.add((row, column))
+    assert compared == payments
+
+
+@pytest.mark.data
+def test_cells_in_which_question_and_input_contradict_each_other_are_not_compared(
+    judge_data: Path,
+) -> None:
+    given, gold, compared = corrected_task(judge_data, "spreadsheetbench_verified_dev128", "13284")
+    suite = load_suite(judge_data / "spreadsheetbench_verified_dev128")
+    streets = values(suite.task("13284").cases[0].input_path.read_bytes(), "Streets")
+    for row in range(2, 27):
+        names = [
+            streets[place, 6]
+            for place in range(2, 27)
+            if streets[place, 2].casefold() == given[row, 3].casefold()
+            and {(place, 3), (place, 4)} <= streets.keys()
+            and streets[place, 3] <= given[row, 4] <= streets[place, 4]
+        ]
+        assert (gold.get((row, 5)) == next(iter(names), None)) is ((row, 5) in compared), row
+        if (row, 5) not in compared:
+            assert gold[row, 5] == given[row, 6]
 
 
 def score(suite: Suite, folder: Path, **options: Any) -> ReportDocument:
